@@ -1,0 +1,18 @@
+"""Exact conformal prediction on kernel ridge regression.
+
+>>> import ckrr
+>>> fit = ckrr.fit(X=[0.0, 0.2, 0.4, 0.6, 0.8, 1.0], y=[0.1, 0.5, 0.9, 1.1, 1.7, 1.9], theta=1.0, lam=0.1)
+>>> regions = fit.regions([0.5], procedure="RRCM-loo", alpha=0.2)
+>>> regions.contains([1.0])
+array([[ True]])
+"""
+
+from ckrr.model import ALPHA, Factor, Fit, Inputs, Scores, fit
+from ckrr.procedures import PROCEDURES
+from ckrr.regions import Regions
+from ckrr.ridge import FactorisationError
+
+__all__ = ["ALPHA", "PROCEDURES", "Factor", "FactorisationError", "Fit", "Inputs", "Regions", "Scores", "fit"]
+
+NUMERICS_VERSION = 1
+"""Raised by any change of the arithmetic that moves a bit of a result."""

@@ -1,0 +1,138 @@
+"""Arguments are checked once, at the door, and turned into arrays the numerics can trust.
+
+Every message is one line: the argument's name, what it must be, what was given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+
+_LONGEST_SHOWN = 60
+
+
+def shown(value: object) -> str:
+    """How a value is quoted in a message: its repr, on one line, shortened."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "…"
+
+
+def points(name: str, value: npt.ArrayLike, dimension: int | None = None) -> Array:
+    """Points as rows, shape (m, d); a 1-d array is m points on the line.
+
+    Examples
+    --------
+    >>> points("X", [0.0, 0.5, 1.0]).shape
+    (3, 1)
+    >>> points("X_new", [[0.0, 1.0]], dimension=1)
+    Traceback (most recent call last):
+    ...
+    ValueError: X_new must have 1 column as X has, got shape (1, 2)
+    """
+    x = _finite(name, value)
+    if x.ndim == 1:
+        x = x[:, None]
+    if x.ndim != 2:
+        raise ValueError(f"{name} must be of shape (points, dimension), got shape {x.shape}")
+    if x.size == 0:
+        raise ValueError(f"{name} must not be empty, got shape {x.shape}")
+    if dimension is not None and x.shape[1] != dimension:
+        columns = "1 column" if dimension == 1 else f"{dimension} columns"
+        raise ValueError(f"{name} must have {columns} as X has, got shape {np.shape(value)}")
+    return np.ascontiguousarray(x)
+
+
+def values(name: str, value: npt.ArrayLike, count: int, of: str) -> Array:
+    """One number for each of `count` points, shape (count,)."""
+    y = _finite(name, value)
+    if y.shape != (count,):
+        raise ValueError(f"{name} must be of shape ({count},), one for each row of {of}, got shape {y.shape}")
+    return np.ascontiguousarray(y)
+
+
+def columns(name: str, value: npt.ArrayLike, count: int, of: str) -> Array:
+    """Targets as columns, shape (count, t); a 1-d array is one target."""
+    y = _finite(name, value)
+    if y.ndim == 1:
+        y = y[:, None]
+    if y.ndim != 2 or y.shape[0] != count or y.shape[1] == 0:
+        raise ValueError(
+            f"{name} must be of shape ({count}, targets), one row for each row of {of}, got shape {np.shape(value)}"
+        )
+    return y
+
+
+def positive(name: str, value: object) -> float:
+    """A finite number above 0.
+
+    Examples
+    --------
+    >>> positive("lam", 0.0)
+    Traceback (most recent call last):
+    ...
+    ValueError: lam must be a finite number > 0, got 0.0
+    """
+    number = np.asarray(value)
+    if number.ndim == 0 and number.dtype.kind in "iuf" and 0 < number < np.inf:
+        return float(number)
+    raise ValueError(f"{name} must be a finite number > 0, got {shown(value)}")
+
+
+def choice(name: str, value: object, allowed: Iterable[str]) -> str:
+    """One of the `allowed` names; a misspelt one is told its nearest neighbour."""
+    names = list(allowed)
+    if isinstance(value, str):
+        if value in names:
+            return value
+        folded = {each.casefold(): each for each in names}
+        near = get_close_matches(value.casefold(), folded, n=1)
+        hint = f" (did you mean {folded[near[0]]!r}?)" if near else ""
+    else:
+        hint = ""
+    raise ValueError(f"{name} must be one of {', '.join(names)}, got {shown(value)}{hint}")
+
+
+def choices(name: str, value: str | Sequence[str], allowed: Iterable[str]) -> tuple[str, ...]:
+    """One or several different names out of `allowed`."""
+    names = list(allowed)
+    given = (value,) if isinstance(value, str) else tuple(value)
+    chosen = tuple(choice(name, each, names) for each in given)
+    if not chosen:
+        raise ValueError(f"{name} must name at least one of {', '.join(names)}, got none")
+    if len(set(chosen)) < len(chosen):
+        raise ValueError(f"{name} must not repeat a name, got {shown(list(chosen))}")
+    return chosen
+
+
+def _finite(name: str, value: npt.ArrayLike) -> Array:
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        raise ValueError(f"{name} must be an array of numbers, got rows of unequal length: {shown(value)}") from None
+    if array.dtype.kind == "O":
+        array = _from_objects(name, value, array)
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"{name} must be an array of real numbers, got {shown(value)}")
+    if array.ndim == 0:
+        raise ValueError(f"{name} must be an array, got the single value {shown(value)}")
+    array = array.astype(np.float64, copy=False)
+    bad = np.argwhere(~np.isfinite(array))
+    if bad.size:
+        where = ", ".join(str(i) for i in bad[0])
+        raise ValueError(f"{name} must be finite, got {array[tuple(bad[0])]} at {name}[{where}] ({len(bad)} such)")
+    return array
+
+
+def _from_objects(name: str, value: npt.ArrayLike, array: npt.NDArray[np.object_]) -> Array:
+    """Decimals, fractions and columns of Python numbers become floats; anything else is refused."""
+    try:
+        if any(isinstance(each, str) for each in array.ravel()):
+            raise TypeError
+        return array.astype(np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be an array of real numbers, got {shown(value)}") from None

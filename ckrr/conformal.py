@@ -1,0 +1,201 @@
+"""Exact conformal regions from residuals r_i = (m a_i − W_i s)/D_i and r_N = s, for a block of test points.
+
+Residual i meets the test point's own where m a_i − W_i s = D_i s, and its negative where m a_i − W_i s = −D_i s::
+
+    same_i = m a_i / (D_i + W_i)            opposite_i = −m a_i / (D_i − W_i)
+
+These crossings, moved by ŷ to the scale of y, are all that a region depends on.
+
+**RRCM** counts {s : |r_i| ≥ |s|}, a set that contains s = 0. With lo and hi the smaller and larger of the two crossings it is
+
+- |W_i| < D_i: the interval [lo, hi], with lo ≤ 0 ≤ hi;
+- |W_i| > D_i: all but the open interval (lo, hi), which lies on one side of 0;
+- |W_i| = D_i: [lo, hi] with one end infinite; and the whole line where a_i = 0.
+
+**CRR** counts {s : r_i ≥ s} above and {s : r_i ≤ s} below, half-lines that end at same_i: for D_i + W_i > 0 the upper
+one is s ≤ same_i, for D_i + W_i < 0 it is s ≥ same_i, and for D_i + W_i = 0 all or nothing, as a_i ≥ 0 or not. The
+region is where both counts reach the level: the intersection of an upper and a lower set.
+
+Either way each side of the region is a set of `ckrr.tails`. Both halves of RRCM share s = 0; the two sets of CRR
+overlap in their main parts almost always. Then the region is a middle interval and what the two tails have beyond it.
+
+Crossings are compared as numbers of y, after rounding ŷ + m t (a monotone map, so it may follow a selection). So a
+region contains its own ends, and membership in it equals p ≥ α, in every bit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from ckrr.checks import Array
+from ckrr.regions import Regions, whole_line
+from ckrr.tails import Indices, Pieces, Tail, Votes, largest, smallest, tail
+
+
+class Slopes:
+    """D ± W for a block of test points, and where one of them isn't above 0: shared by all targets."""
+
+    def __init__(self, W: Array, D: Array) -> None:
+        self.same = D + W
+        self.opposite = D - W
+        suspects = np.flatnonzero((self.same.min(axis=1) <= 0) | (self.opposite.min(axis=1) <= 0))
+        at, self.col = np.nonzero((self.same[suspects] <= 0) | (self.opposite[suspects] <= 0))
+        self.row: Indices = suspects[at]
+        self.gap = (self.same[self.row, self.col] < 0) | (self.opposite[self.row, self.col] < 0)
+
+
+@dataclass(frozen=True)
+class Crossings:
+    """Where the residuals of b test points cross the test point's own, for one target."""
+
+    a: Array
+    """Qy, shape (n,)."""
+    slopes: Slopes
+    m: Array
+    """Shape (b,)."""
+    mean: Array
+    """ŷ, shape (b,)."""
+
+    @cached_property
+    def same(self) -> Array:
+        """The crossings with r_N, in units of m around ŷ, shape (b, n)."""
+        return _divided(self.a, self.slopes.same)
+
+    @cached_property
+    def opposite(self) -> Array:
+        """The crossings with −r_N, likewise."""
+        return _divided(-self.a, self.slopes.opposite)
+
+    def placed(self, t: Array) -> Array:
+        """Crossings as values of y."""
+        return self.mean[:, None] + self.m[:, None] * t
+
+    def placed_at(self, row: Indices, t: Array) -> Array:
+        """Single crossings, each of the test point `row`, as values of y."""
+        return self.mean[row] + self.m[row] * t
+
+
+def _divided(a: Array, slope: Array) -> Array:
+    """a / slope: ±inf or NaN where the slope is 0, which `Slopes` knows of and the procedures replace."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        return a / slope
+
+
+def rrcm(crossings: Crossings, k: Indices) -> Regions:
+    """The regions {y : #{i ≤ n : |r_i| ≥ |r_N|} ≥ k} at each of several k."""
+    count = int(k.max())
+    if count < 1:
+        return whole_line(len(crossings.m), len(k))
+    hi = np.maximum(crossings.same, crossings.opposite)
+    lo = np.minimum(crossings.same, crossings.opposite)
+    above, below = _open_gaps(crossings, lo, hi)
+    right = tail(crossings.placed(largest(hi, count)), above, k)
+    left = tail(-crossings.placed(smallest(lo, count)), below, k).mirrored()
+    return Regions(left.end, right.end, left.beyond.joined(right.beyond))
+
+
+def crr(crossings: Crossings, k: Indices) -> Regions:
+    """The regions {y : #{i ≤ n : r_i ≥ r_N} ≥ k and #{i ≤ n : r_i ≤ r_N} ≥ k} at each of several k."""
+    count = int(k.max())
+    if count < 1:
+        return whole_line(len(crossings.m), len(k))
+    row, col, turned = _turned_or_free(crossings)
+    v = Votes(row[turned], crossings.placed_at(row[turned], crossings.same[row[turned], col[turned]]))
+    never, always = np.where(turned, -np.inf, np.inf), np.where(turned, np.inf, -np.inf)
+    upper = tail(crossings.placed(largest(_replaced(crossings.same, row, col, never), count)), v, k)
+    lower = tail(
+        -crossings.placed(smallest(_replaced(crossings.same, row, col, always), count)), Votes(v.row, -v.value), k
+    ).mirrored()
+    return _intersected(lower, upper)
+
+
+def rrcm_p_values(crossings: Crossings, y: Array) -> Array:
+    """p = #{i ≤ N : |r_i| ≥ |r_N|} / N for the candidate y of each test point, shape (b,)."""
+    lo, hi = (crossings.placed(ends(crossings.same, crossings.opposite)) for ends in (np.minimum, np.maximum))
+    counted = (lo <= y[:, None]) & (y[:, None] <= hi)
+    row, col = crossings.slopes.row, crossings.slopes.col
+    if row.size:
+        outside = (y[row] <= lo[row, col]) | (y[row] >= hi[row, col])
+        counted[row, col] = np.where(crossings.slopes.gap, outside, counted[row, col]) | (crossings.a[col] == 0)
+    return (1 + np.count_nonzero(counted, axis=1)) / (1 + len(crossings.a))
+
+
+def crr_p_values(crossings: Crossings, y: Array) -> Array:
+    """p = min(1, 2 min(#{i ≤ N : r_i ≥ r_N}, #{i ≤ N : r_i ≤ r_N}) / N), shape (b,)."""
+    ends = crossings.placed(crossings.same)
+    upper, lower = ends >= y[:, None], ends <= y[:, None]
+    row, col, turned = _turned_or_free(crossings)
+    upper[row, col], lower[row, col] = lower[row, col] | ~turned, upper[row, col] | ~turned
+    fewer = 1 + np.minimum(np.count_nonzero(upper, axis=1), np.count_nonzero(lower, axis=1))
+    return np.minimum(1.0, 2 * fewer / (1 + len(crossings.a)))
+
+
+def _open_gaps(crossings: Crossings, lo: Array, hi: Array) -> tuple[Votes, Votes]:
+    """Turn the rare |W_i| ≥ D_i into what a tail counts, in place: on the side of its gap (lo, hi) such a residual
+    votes for y ≤ lo and for y ≥ hi, on the other side for everything. Returns the votes for what is beyond the gaps."""
+    row, col = crossings.slopes.row, crossings.slopes.col
+    near, far = lo[row, col], hi[row, col]
+    start, end = crossings.placed_at(row, near), crossings.placed_at(row, far)
+    gap = crossings.slopes.gap & (start < end)  # false for a_i = 0, and for a gap below the resolution of y
+    above = gap & ((crossings.a[col] > 0) == (crossings.slopes.opposite[row, col] < 0))
+    below = gap & ~above
+    whole = ~gap & (crossings.slopes.gap | (crossings.a[col] == 0))
+    hi[row, col] = np.where(below | whole, np.inf, np.where(above, near, far))
+    lo[row, col] = np.where(above | whole, -np.inf, np.where(below, far, near))
+    return Votes(row[above], end[above]), Votes(row[below], -start[below])
+
+
+def _turned_or_free(crossings: Crossings) -> tuple[Indices, Indices, npt.NDArray[np.bool_]]:
+    """The residuals whose half-line points the other way (D_i + W_i < 0, marked), or is the line (= 0 = a_i)."""
+    row, col = crossings.slopes.row, crossings.slopes.col
+    slope = crossings.slopes.same[row, col]
+    odd = (slope < 0) | ((slope == 0) & (crossings.a[col] == 0))
+    return row[odd], col[odd], slope[odd] < 0
+
+
+def _replaced(t: Array, row: Indices, col: Indices, value: Array) -> Array:
+    if row.size:
+        t = t.copy()
+        t[row, col] = value
+    return t
+
+
+def _intersected(lower: Tail, upper: Tail) -> Regions:
+    """The intersection of the lower sets [end, ∞) ∪ … and the upper sets (−∞, end] ∪ ….
+
+    Where the main parts overlap, what either has beyond its main part lies in the main part of the other. The few
+    others are intersected piece by piece.
+    """
+    apart = (lower.end > upper.end) | (upper.end == -np.inf) | (lower.end == np.inf)
+    beyond = lower.beyond.joined(upper.beyond)
+    if not apart.any():
+        return Regions(lower.end, upper.end, beyond)
+    common = [
+        (i, j, *piece)
+        for i, j in np.argwhere(apart)
+        for piece in _common(_pieces_of(lower.mirrored(), i, j, -1.0), _pieces_of(upper, i, j, 1.0))
+    ]
+    row, level, lo, hi = np.array(common, dtype=float).reshape(-1, 4).T
+    found = Pieces(row.astype(np.intp), level.astype(np.intp), lo, hi)
+    kept = beyond.where(~apart[beyond.row, beyond.level])
+    return Regions(
+        np.where(apart, np.nan, lower.end), np.where(apart, np.nan, upper.end), kept.joined(found)
+    )
+
+
+def _pieces_of(side: Tail, i: int, j: int, sign: float) -> list[tuple[float, float]]:
+    """One set of a tail as intervals, mirrored back where sign is −1."""
+    here = side.beyond.where((side.beyond.row == i) & (side.beyond.level == j))
+    pieces = [(-np.inf, float(side.end[i, j])), *zip(here.lo.tolist(), here.hi.tolist(), strict=True)]
+    real = [(lo, hi) for lo, hi in pieces if hi > -np.inf]  # (−∞, −∞] is empty
+    return real if sign > 0 else [(-hi, -lo) for lo, hi in real]
+
+
+def _common(some: list[tuple[float, float]], others: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """The intersection of two unions of disjoint closed intervals."""
+    met = [(max(a, c), min(b, d)) for a, b in some for c, d in others]
+    return [(lo, hi) for lo, hi in met if lo <= hi]

@@ -1,0 +1,83 @@
+"""Levels: how many residuals must be at least as large as the test point's.
+
+The region at level α is {z : count(z) ≥ Nα}, and count is an integer, so what matters is ⌈Nα⌉. It is computed
+from the decimal that the user wrote, never from the binary float nearest to it: in floats 100·0.07 is
+7.000000000000001, whose ceiling is 8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+from fractions import Fraction
+from math import ceil, floor
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from ckrr.checks import Array, shown
+
+Boundary = Literal[">=", ">"]
+Alpha = float | Decimal | Fraction | Sequence[float] | Sequence[Decimal] | Sequence[Fraction] | Array
+
+
+def exact(alpha: object) -> Fraction:
+    """The number that was written: 0.07 is 7/100.
+
+    Examples
+    --------
+    >>> exact(0.07), exact(Fraction(1, 3))
+    (Fraction(7, 100), Fraction(1, 3))
+    >>> exact(1.5)
+    Traceback (most recent call last):
+    ...
+    ValueError: alpha must be a number strictly between 0 and 1, got 1.5
+    """
+    try:
+        if isinstance(alpha, (Fraction, Decimal)):
+            number = Fraction(alpha)
+        elif isinstance(alpha, (float, int, np.floating, np.integer)):
+            number = Fraction(str(alpha))  # str of a NumPy float is the shortest decimal in its own precision
+        else:
+            raise TypeError
+    except (TypeError, ValueError, OverflowError):
+        number = Fraction(0)
+    if not 0 < number < 1:
+        raise ValueError(f"alpha must be a number strictly between 0 and 1, got {shown(alpha)}")
+    return number
+
+
+def alphas(alpha: Alpha) -> tuple[Fraction, ...]:
+    """One α or a sequence of them, each as the number that was written."""
+    if isinstance(alpha, str) or np.ndim(alpha) > 1:
+        raise ValueError(f"alpha must be a number or a sequence of numbers, got {shown(alpha)}")
+    given = list(alpha) if np.ndim(alpha) == 1 else [alpha]  # type: ignore[arg-type]
+    if not given:
+        raise ValueError("alpha must hold at least one level, got none")
+    return tuple(exact(each) for each in given)
+
+
+def boundary_of(boundary: str) -> Boundary:
+    """The boundary rule, checked."""
+    if boundary == ">=":
+        return ">="
+    if boundary == ">":
+        return ">"
+    raise ValueError(f"boundary must be '>=' (p ≥ α, as in the paper) or '>' (p > α), got {shown(boundary)}")
+
+
+def needed(N: int, alpha: Fraction, boundary: Boundary = ">=") -> int:
+    """The smallest count that keeps a candidate: ⌈Nα⌉ for p ≥ α, ⌊Nα⌋ + 1 for p > α.
+
+    Examples
+    --------
+    >>> needed(100, exact(0.07)), needed(100, exact(0.07), ">")
+    (7, 8)
+    """
+    return ceil(N * alpha) if boundary == ">=" else floor(N * alpha) + 1
+
+
+def thresholds(N: int, alpha: Sequence[Fraction], boundary: Boundary = ">=") -> npt.NDArray[np.intp]:
+    """For each α, how many of the n = N − 1 train residuals must count besides the test point's own."""
+    return np.array([needed(N, each, boundary) - 1 for each in alpha], dtype=np.intp)

@@ -1,0 +1,1 @@
+"""Scenario → plan → Dask tasks → Zarr cube → tables, figures, report. (Being built: see the changelog.)"""

@@ -1,0 +1,1 @@
+"""Scenario files, and the sources of data that they name. (Being built: see the changelog.)"""

@@ -1,0 +1,259 @@
+"""Slow, obvious twins of the fast code. They share nothing with it but the definitions.
+
+Three kinds, in exact rationals (`Fraction`) or in ball arithmetic of some hundred bits (python-flint):
+
+- `Lines`: regions and p-values by evaluating the definition at every breakpoint and in every gap, given the residuals
+  as lines in the candidate;
+- `coefficients`: the same lines from the data, by dense solves with several hundred bits;
+- `refitted_p_value`: a p-value by refitting the model to the sample augmented with the candidate; leave-one-out
+  residuals by deleting rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import inf
+
+import numpy as np
+from flint import arb, arb_mat, ctx
+
+BITS = 400
+
+Component = tuple[Fraction | float, Fraction | float]
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Residuals r_i = A_i − W_i s of the train points and r_N = s of the test point, as exact rationals."""
+
+    A: Sequence[Fraction]
+    W: Sequence[Fraction]
+
+    @property
+    def N(self) -> int:
+        return len(self.A) + 1
+
+    def residuals(self, s: Fraction) -> list[Fraction]:
+        return [A - W * s for A, W in zip(self.A, self.W, strict=True)]
+
+    def rrcm_count(self, s: Fraction) -> int:
+        return 1 + sum(abs(r) >= abs(s) for r in self.residuals(s))
+
+    def crr_counts(self, s: Fraction) -> tuple[int, int]:
+        r = self.residuals(s)
+        return 1 + sum(each >= s for each in r), 1 + sum(each <= s for each in r)
+
+    def p_value(self, score: str, s: Fraction) -> Fraction:
+        if score == "RRCM":
+            return Fraction(self.rrcm_count(s), self.N)
+        return min(Fraction(1), Fraction(2 * min(self.crr_counts(s)), self.N))
+
+    def crossings(self, score: str) -> list[Fraction]:
+        """All s at which some count may change, in ascending order."""
+        found = {Fraction(0)}
+        for A, W in zip(self.A, self.W, strict=True):
+            found |= {A / (1 + W)} if W != -1 else set()
+            if score == "RRCM":
+                found |= {-A / (1 - W)} if W != 1 else set()
+        return sorted(found)
+
+    def profile(self, score: str) -> list[tuple[Component, Fraction]]:
+        """The p-value at every breakpoint, as (b, b), and in every gap (b, c) between two, in ascending order."""
+        points = self.crossings(score)
+        gaps: list[tuple[Component, Fraction]] = [
+            ((-inf, points[0]), points[0] - 1),
+            *(((b, c), (b + c) / 2) for b, c in zip(points, points[1:], strict=False)),
+            ((points[-1], inf), points[-1] + 1),
+        ]
+        spots = [spot for pair in zip(gaps, ((((b, b), b)) for b in points), strict=False) for spot in pair]
+        spots.append(gaps[-1])
+        return [(spot, self.p_value(score, at)) for spot, at in spots]
+
+
+def region(profile: Sequence[tuple[Component, Fraction]], alpha: Fraction, strict: bool = False) -> list[Component]:
+    """The components of {p ≥ α}, or of {p > α}: neighbours that are both kept belong together."""
+    components: list[Component] = []
+    joined = False
+    for (lo, hi), p in profile:
+        if not (p > alpha if strict else p >= alpha):
+            joined = False
+            continue
+        if joined:
+            components[-1] = (components[-1][0], hi)
+        else:
+            components.append((lo, hi))
+        joined = True
+    return components
+
+
+def fractions(values: Sequence[float] | np.ndarray) -> list[Fraction]:
+    """Floats as the rationals they are."""
+    return [Fraction(float(each)) for each in values]
+
+
+# --- from the data, in several hundred bits
+
+
+@dataclass(frozen=True)
+class Coefficients:
+    """Everything about one test point, as rationals good to a hundred digits."""
+
+    mean: Fraction
+    m: Fraction
+    a: list[Fraction]
+    W: list[Fraction]
+    diag_Q: list[Fraction]
+    sigma2: Fraction
+    log_det: float
+
+    def lines(self, residual: str) -> Lines:
+        """The residuals as the method writes them: (A, W) in-sample, leave-one-out or studentised."""
+        if residual == "in-sample":
+            return Lines([self.m * a for a in self.a], self.W)
+        d = [q + w * w / self.m for q, w in zip(self.diag_Q, self.W, strict=True)]
+        if residual == "loo":
+            return Lines(
+                [a / e for a, e in zip(self.a, d, strict=True)],
+                [w / (self.m * e) for w, e in zip(self.W, d, strict=True)],
+            )
+        raise AssertionError(residual)
+
+
+def to_arb(value: float) -> arb:
+    man, exp = float(value).as_integer_ratio()
+    return arb(man) / arb(exp)
+
+
+def to_fraction(value: arb) -> Fraction:
+    assert value.rad() < value.abs_upper() * arb(2) ** (-BITS // 3) + arb(2) ** -BITS, "precision lost"
+    man, exp = value.mid().man_exp()
+    return Fraction(int(man)) * Fraction(2) ** int(exp)
+
+
+def kernel(X: np.ndarray, Z: np.ndarray, theta: float) -> list[list[arb]]:
+    """exp(−θ‖x − z‖²) from the doubles as they are."""
+    t = to_arb(theta)
+    return [
+        [(-t * sum(((to_arb(a) - to_arb(b)) ** 2 for a, b in zip(x, z, strict=True)), arb(0))).exp() for z in Z]
+        for x in X
+    ]
+
+
+def column(values: Sequence[arb]) -> arb_mat:
+    return arb_mat([[each] for each in values])
+
+
+def ridge_matrix(X: np.ndarray, theta: float, lam: float) -> arb_mat:
+    K = kernel(X, X, theta)
+    for i in range(len(X)):
+        K[i][i] += to_arb(lam)
+    return arb_mat(K)
+
+
+def precise(function: Callable) -> Callable:
+    def wrapped(*args, **kwargs):
+        before, ctx.prec = ctx.prec, BITS
+        try:
+            return function(*args, **kwargs)
+        finally:
+            ctx.prec = before
+
+    return wrapped
+
+
+@precise
+def coefficients(X: np.ndarray, y: np.ndarray, X_new: np.ndarray, theta: float, lam: float) -> list[Coefficients]:
+    """Q by inversion, then every quantity by its definition, for each test point."""
+    R = ridge_matrix(X, theta, lam)
+    Q = R.inv()
+    ys = column([to_arb(each) for each in y])
+    a = Q * ys
+    n = len(X)
+    sigma2 = (ys.transpose() * a)[0, 0] / n
+    found = []
+    for x in X_new:
+        k = column([row[0] for row in kernel(X, x[None], theta)])
+        W = Q * k
+        found.append(
+            Coefficients(
+                mean=to_fraction((k.transpose() * a)[0, 0]),
+                m=to_fraction(to_arb(lam) + 1 - (k.transpose() * W)[0, 0]),
+                a=[to_fraction(a[i, 0]) for i in range(n)],
+                W=[to_fraction(W[i, 0]) for i in range(n)],
+                diag_Q=[to_fraction(Q[i, i]) for i in range(n)],
+                sigma2=to_fraction(sigma2),
+                log_det=float(R.det().log().mid()),
+            )
+        )
+    return found
+
+
+def prediction(X: np.ndarray, y: Sequence[arb], x: np.ndarray, theta: float, lam: float) -> arb:
+    """The ridge prediction at x, from scratch."""
+    if not len(X):
+        return arb(0)
+    weights = ridge_matrix(X, theta, lam).solve(column(y))
+    return sum((row[0] * weights[i, 0] for i, row in enumerate(kernel(X, x[None], theta))), arb(0))
+
+
+@precise
+def refitted_p_value(
+    X: np.ndarray, y: np.ndarray, x_new: np.ndarray, z: float, theta: float, lam: float, score: str, residual: str
+) -> Fraction:
+    """The p-value of the candidate z: refit with it, look at all N residuals, count."""
+    augmented = np.vstack([X, x_new[None]])
+    labels = [to_arb(each) for each in [*y, z]]
+    N = len(labels)
+    r = []
+    for i in range(N):
+        others = [j for j in range(N) if residual == "in-sample" or j != i]
+        fitted = prediction(augmented[others], [labels[j] for j in others], augmented[i], theta, lam)
+        r.append(labels[i] - fitted)
+    own = r[-1]
+
+    def at_least(x: arb, y: arb) -> bool:
+        assert x >= y or x < y, "a tie: choose another candidate"
+        return x >= y
+
+    if score == "RRCM":
+        return Fraction(1 + sum(at_least(abs(each), abs(own)) for each in r[:-1]), N)
+    upper = 1 + sum(at_least(each, own) for each in r[:-1])
+    lower = 1 + sum(at_least(own, each) for each in r[:-1])
+    return min(Fraction(1), Fraction(2 * min(upper, lower), N))
+
+
+# --- the judge
+
+
+def inside(components: Sequence[Component], z: Fraction) -> bool:
+    return any(lo <= z <= hi for lo, hi in components)
+
+
+def disagreements(
+    ours: Sequence[tuple[float, float]], oracle: Sequence[Component], zones: Sequence[Component]
+) -> list[str]:
+    """Where two regions differ, other than inside the `zones` of doubt around the oracle's breakpoints.
+
+    Outside the zones membership must be equal, and every finite end of ours must lie in a zone.
+    """
+    found = [
+        f"the end {end} is at no breakpoint"
+        for component in ours
+        for end in component
+        if abs(end) < inf and not inside(zones, Fraction(end))
+    ]
+    exact = [(_rational(lo), _rational(hi)) for lo, hi in ours]
+    ends = sorted({end for zone in zones for end in zone if abs(end) < inf})
+    spots = [(a + b) / 2 for a, b in zip(ends, ends[1:], strict=False)] + ([ends[0] - 1, ends[-1] + 1] if ends else [])
+    found += [
+        f"at {float(z)}: ours {inside(exact, z)}, oracle {inside(oracle, z)}"
+        for z in spots
+        if not inside(zones, z) and inside(exact, z) != inside(oracle, z)
+    ]
+    return found
+
+
+def _rational(end: float) -> Fraction | float:
+    return Fraction(end) if abs(end) < inf else end
