@@ -6,7 +6,9 @@ Every message is one line: the argument's name, what it must be, what was given.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from difflib import get_close_matches
+from numbers import Real
 
 import numpy as np
 import numpy.typing as npt
@@ -129,10 +131,7 @@ def _finite(name: str, value: npt.ArrayLike) -> Array:
 
 
 def _from_objects(name: str, value: npt.ArrayLike, array: npt.NDArray[np.object_]) -> Array:
-    """Decimals, fractions and columns of Python numbers become floats; anything else is refused."""
-    try:
-        if any(isinstance(each, str) for each in array.ravel()):
-            raise TypeError
+    """Decimals, fractions and other Python numbers become floats; anything else is refused."""
+    if all(isinstance(each, (Real, Decimal)) for each in array.ravel()):
         return array.astype(np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must be an array of real numbers, got {shown(value)}") from None
+    raise ValueError(f"{name} must be an array of real numbers, got {shown(value)}")

@@ -6,7 +6,7 @@ Residual i meets the test point's own where m a_i − W_i s = D_i s, and its neg
 
 These crossings, moved by ŷ to the scale of y, are all that a region depends on.
 
-**RRCM** counts {s : |r_i| ≥ |s|}, a set that contains s = 0. With lo and hi the smaller and larger of the two crossings it is
+**RRCM** counts {s : |r_i| ≥ |s|}, a set that contains s = 0. With lo and hi the smaller and the larger crossing it is
 
 - |W_i| < D_i: the interval [lo, hi], with lo ≤ 0 ≤ hi;
 - |W_i| > D_i: all but the open interval (lo, hi), which lies on one side of 0;
@@ -121,7 +121,8 @@ def rrcm_p_values(crossings: Crossings, y: Array) -> Array:
     if row.size:
         outside = (y[row] <= lo[row, col]) | (y[row] >= hi[row, col])
         counted[row, col] = np.where(crossings.slopes.gap, outside, counted[row, col]) | (crossings.a[col] == 0)
-    return (1 + np.count_nonzero(counted, axis=1)) / (1 + len(crossings.a))
+    p: Array = (1 + np.count_nonzero(counted, axis=1)) / (1 + len(crossings.a))
+    return p
 
 
 def crr_p_values(crossings: Crossings, y: Array) -> Array:
@@ -131,7 +132,8 @@ def crr_p_values(crossings: Crossings, y: Array) -> Array:
     row, col, turned = _turned_or_free(crossings)
     upper[row, col], lower[row, col] = lower[row, col] | ~turned, upper[row, col] | ~turned
     fewer = 1 + np.minimum(np.count_nonzero(upper, axis=1), np.count_nonzero(lower, axis=1))
-    return np.minimum(1.0, 2 * fewer / (1 + len(crossings.a)))
+    p: Array = np.minimum(1.0, 2 * fewer / (1 + len(crossings.a)))
+    return p
 
 
 def _open_gaps(crossings: Crossings, lo: Array, hi: Array) -> tuple[Votes, Votes]:
@@ -182,9 +184,7 @@ def _intersected(lower: Tail, upper: Tail) -> Regions:
     row, level, lo, hi = np.array(common, dtype=float).reshape(-1, 4).T
     found = Pieces(row.astype(np.intp), level.astype(np.intp), lo, hi)
     kept = beyond.where(~apart[beyond.row, beyond.level])
-    return Regions(
-        np.where(apart, np.nan, lower.end), np.where(apart, np.nan, upper.end), kept.joined(found)
-    )
+    return Regions(np.where(apart, np.nan, lower.end), np.where(apart, np.nan, upper.end), kept.joined(found))
 
 
 def _pieces_of(side: Tail, i: int, j: int, sign: float) -> list[tuple[float, float]]:

@@ -7,7 +7,7 @@ from the decimal that the user wrote, never from the binary float nearest to it:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from math import ceil, floor
@@ -19,7 +19,8 @@ import numpy.typing as npt
 from ckrr.checks import Array, shown
 
 Boundary = Literal[">=", ">"]
-Alpha = float | Decimal | Fraction | Sequence[float] | Sequence[Decimal] | Sequence[Fraction] | Array
+Level = float | Decimal | Fraction
+Alpha = Level | Sequence[Level] | Array
 
 
 def exact(alpha: object) -> Fraction:
@@ -35,13 +36,10 @@ def exact(alpha: object) -> Fraction:
     ValueError: alpha must be a number strictly between 0 and 1, got 1.5
     """
     try:
-        if isinstance(alpha, (Fraction, Decimal)):
-            number = Fraction(alpha)
-        elif isinstance(alpha, (float, int, np.floating, np.integer)):
-            number = Fraction(str(alpha))  # str of a NumPy float is the shortest decimal in its own precision
-        else:
-            raise TypeError
-    except (TypeError, ValueError, OverflowError):
+        number = Fraction(
+            "none" if isinstance(alpha, str) else str(alpha)
+        )  # str of a NumPy float32 knows its precision
+    except ValueError:
         number = Fraction(0)
     if not 0 < number < 1:
         raise ValueError(f"alpha must be a number strictly between 0 and 1, got {shown(alpha)}")
@@ -50,9 +48,10 @@ def exact(alpha: object) -> Fraction:
 
 def alphas(alpha: Alpha) -> tuple[Fraction, ...]:
     """One α or a sequence of them, each as the number that was written."""
-    if isinstance(alpha, str) or np.ndim(alpha) > 1:
+    if isinstance(alpha, np.ndarray) and alpha.ndim > 1:
         raise ValueError(f"alpha must be a number or a sequence of numbers, got {shown(alpha)}")
-    given = list(alpha) if np.ndim(alpha) == 1 else [alpha]  # type: ignore[arg-type]
+    plain = np.atleast_1d(alpha) if isinstance(alpha, np.ndarray) else alpha
+    given = list(plain) if isinstance(plain, Iterable) and not isinstance(plain, str) else [plain]
     if not given:
         raise ValueError("alpha must hold at least one level, got none")
     return tuple(exact(each) for each in given)

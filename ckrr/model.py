@@ -246,7 +246,8 @@ def _score(
     """Scores of all targets; the rows of Y_new are their values at the test points."""
     names, levels, rule = choices("procedures", procedures, PROCEDURES), alphas(alpha), boundary_of(boundary)
     shape = (len(targets), len(names), len(X_new), len(levels))
-    scores = Scores(np.empty(shape, bool), *(np.empty(shape) for _ in range(3)), np.empty(shape, np.int64))
+    lower, upper, length = np.empty((3, *shape))
+    scores = Scores(np.empty(shape, bool), lower, upper, length, np.empty(shape, np.int64))
     y = [target.scaled(each) for target, each in zip(targets, Y_new, strict=True)]
     for here, of_targets in cases(ridge, X_new, targets, names):
         for t, case in enumerate(of_targets):
@@ -258,4 +259,3 @@ def _score(
                 scores.length[t, p, here] = targets[t].unscaled(regions.length)
                 scores.count[t, p, here] = regions.count
     return scores
-

@@ -101,8 +101,8 @@ class Ridge:
     @cached_property
     def diag_Q(self) -> Array:
         """diag(R⁻¹), shape (n,): the column sums of G²."""
-        columns = self.G.T
-        return np.vecdot(columns, columns)
+        diagonal: Array = np.vecdot(self.G.T, self.G.T)
+        return diagonal
 
     def target(self, y: Array) -> Target:
         """The products of the factor with one vector y."""

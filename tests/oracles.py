@@ -4,13 +4,14 @@ Three kinds, in exact rationals (`Fraction`) or in ball arithmetic of some hundr
 
 - `Lines`: regions and p-values by evaluating the definition at every breakpoint and in every gap, given the residuals
   as lines in the candidate;
-- `coefficients`: the same lines from the data, by dense solves with several hundred bits;
+- `coefficients`: the same lines from the data, by dense solves with a thousand bits;
 - `refitted_p_value`: a p-value by refitting the model to the sample augmented with the candidate; leave-one-out
   residuals by deleting rows.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -19,7 +20,9 @@ from math import inf
 import numpy as np
 from flint import arb, arb_mat, ctx
 
-BITS = 400
+BITS = 1024
+"""Of the ball arithmetic: inverting an ill-conditioned matrix costs it hundreds. What comes out is rounded to KEPT."""
+KEPT = 128
 
 Component = tuple[Fraction | float, Fraction | float]
 
@@ -64,7 +67,7 @@ class Lines:
         points = self.crossings(score)
         gaps: list[tuple[Component, Fraction]] = [
             ((-inf, points[0]), points[0] - 1),
-            *(((b, c), (b + c) / 2) for b, c in zip(points, points[1:], strict=False)),
+            *(((b, c), (b + c) / 2) for b, c in itertools.pairwise(points)),
             ((points[-1], inf), points[-1] + 1),
         ]
         spots = [spot for pair in zip(gaps, ((((b, b), b)) for b in points), strict=False) for spot in pair]
@@ -93,12 +96,12 @@ def fractions(values: Sequence[float] | np.ndarray) -> list[Fraction]:
     return [Fraction(float(each)) for each in values]
 
 
-# --- from the data, in several hundred bits
+# --- from the data, in a thousand bits
 
 
 @dataclass(frozen=True)
 class Coefficients:
-    """Everything about one test point, as rationals good to a hundred digits."""
+    """Everything about one test point, as rationals good to more than thirty digits."""
 
     mean: Fraction
     m: Fraction
@@ -127,9 +130,10 @@ def to_arb(value: float) -> arb:
 
 
 def to_fraction(value: arb) -> Fraction:
-    assert value.rad() < value.abs_upper() * arb(2) ** (-BITS // 3) + arb(2) ** -BITS, "precision lost"
-    man, exp = value.mid().man_exp()
-    return Fraction(int(man)) * Fraction(2) ** int(exp)
+    assert value.rel_accuracy_bits() > KEPT or value.abs_upper() < arb(2) ** -KEPT, "precision lost"
+    man, exp = map(int, value.mid().man_exp())
+    excess = max(0, man.bit_length() - KEPT)
+    return Fraction(man >> excess) * Fraction(2) ** (exp + excess)
 
 
 def kernel(X: np.ndarray, Z: np.ndarray, theta: float) -> list[list[arb]]:
@@ -246,7 +250,7 @@ def disagreements(
     ]
     exact = [(_rational(lo), _rational(hi)) for lo, hi in ours]
     ends = sorted({end for zone in zones for end in zone if abs(end) < inf})
-    spots = [(a + b) / 2 for a, b in zip(ends, ends[1:], strict=False)] + ([ends[0] - 1, ends[-1] + 1] if ends else [])
+    spots = [(a + b) / 2 for a, b in itertools.pairwise(ends)] + ([ends[0] - 1, ends[-1] + 1] if ends else [])
     found += [
         f"at {float(z)}: ours {inside(exact, z)}, oracle {inside(oracle, z)}"
         for z in spots

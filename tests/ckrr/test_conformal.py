@@ -108,7 +108,7 @@ def test_larger_samples(n: int, spread: float) -> None:
         check_against_the_definition(rng.standard_normal(n), spread * rng.standard_normal(n), D, 0.7, 0.3)
 
 
-# Coefficients whose crossings are exact in floats, so that ties are ties: A a multiple of 12, 1 ± W in {0, ±½, 1, ±2, ±3, 4, 6}.
+# Coefficients whose crossings are exact in floats, so that ties are ties: A is a multiple of 12, 1 ± W divides 12.
 TIED_WEIGHTS = [0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 3.0, -3.0, 5.0, -5.0]
 
 

@@ -54,5 +54,3 @@ def test_selection_is_sorting(rows: list[list[float]], count: int) -> None:
     assert largest(t, count).tolist() == [sorted(row, reverse=True)[:count] for row in rows]
     assert smallest(t, count).tolist() == [sorted(row)[:count] for row in rows]
     assert np.array_equal(t, before)
-
-

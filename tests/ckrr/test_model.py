@@ -1,0 +1,272 @@
+"""The library as its users call it."""
+
+from __future__ import annotations
+
+import itertools
+import tracemalloc
+from math import inf, log, pi
+
+import numpy as np
+import pytest
+
+import ckrr
+from ckrr.checks import Array
+from ckrr.ridge import TEST_BLOCK
+
+CONFORMAL = ["RRCM", "RRCM-loo", "CRR", "CRR-loo"]
+ALPHA = [0.01, 0.05, 0.1, 0.25]
+
+
+def sample(n: int, d: int = 2, m: int = 30, seed: int = 0) -> tuple[Array, Array, Array, Array]:
+    rng = np.random.default_rng(seed)
+    X, X_new = rng.uniform(-1, 1, (n, d)), rng.uniform(-1, 1, (m, d))
+    y, y_new = (np.sin(4 * x[:, 0]) + 0.1 * rng.standard_normal(len(x)) for x in (X, X_new))
+    return X, y, X_new, y_new
+
+
+def same(a: object, b: object) -> bool:
+    """Equal in every bit, dataclass by dataclass."""
+    return all(np.array_equal(x, y, equal_nan=True) for x, y in zip(vars(a).values(), vars(b).values(), strict=True))
+
+
+def test_predict_is_kernel_ridge_regression() -> None:
+    X, y, X_new, _ = sample(40)
+    K = np.exp(-5.0 * ((X[:, None] - X[None]) ** 2).sum(axis=2))
+    k = np.exp(-5.0 * ((X_new[:, None] - X[None]) ** 2).sum(axis=2))
+    fit = ckrr.fit(X, y, theta=5.0, lam=0.1)
+    assert fit.predict(X_new) == pytest.approx(k @ np.linalg.solve(K + 0.1 * np.eye(40), y), rel=1e-10)
+    assert fit.sigma2 == pytest.approx(y @ np.linalg.solve(K + 0.1 * np.eye(40), y) / 40, rel=1e-10)
+    log_det = np.linalg.slogdet(K + 0.1 * np.eye(40))[1]
+    assert fit.log_likelihood == pytest.approx(-20 * (log(2 * pi) + log(fit.sigma2) + 1) - log_det / 2, rel=1e-10)
+    assert (fit.theta, fit.lam) == (5.0, 0.1)
+
+
+def test_bayesian_intervals_are_those_of_scikit_learn() -> None:
+    """Its kernel here is σ̂²K + σ̂²λI; its std is GPR-p's, and leaves the noise out."""
+    from sklearn.gaussian_process import GaussianProcessRegressor
+    from sklearn.gaussian_process.kernels import RBF, ConstantKernel
+
+    X, y, X_new, _ = sample(50)
+    theta, lam = 8.0, 0.05
+    fit = ckrr.fit(X, y, theta, lam)
+    kernel = ConstantKernel(fit.sigma2) * RBF(1 / np.sqrt(2 * theta))
+    peer = GaussianProcessRegressor(kernel, alpha=fit.sigma2 * lam, optimizer=None).fit(X, y)
+    mean, std = peer.predict(X_new, return_std=True)
+    z = np.array([1.959963984540054, 1.2815515655446004])
+    for procedure, variance in (("GPR-p", std**2), ("GPR-f", std**2 + fit.sigma2 * lam)):
+        regions = fit.regions(X_new, procedure, [0.05, 0.2])
+        assert regions.upper == pytest.approx(mean[:, None] + np.sqrt(variance)[:, None] * z, rel=1e-9, abs=1e-9)
+        assert regions.lower == pytest.approx(mean[:, None] - np.sqrt(variance)[:, None] * z, rel=1e-9, abs=1e-9)
+    assert peer.log_marginal_likelihood_value_ == pytest.approx(fit.log_likelihood, rel=1e-9)
+
+
+@pytest.mark.parametrize("procedure", ckrr.PROCEDURES)
+def test_score_is_regions_and_p_values(procedure: str) -> None:
+    """The three ways to ask agree, at λ = 1e-6 where regions come in pieces."""
+    X, y, X_new, y_new = sample(60, m=600)
+    fit = ckrr.fit(X, y, theta=30.0, lam=1e-6)
+    regions, p = fit.regions(X_new, procedure, ALPHA), fit.p_values(X_new, y_new, procedure)
+    scores = fit.score(X_new, y_new, [procedure], ALPHA)
+    assert np.array_equal(scores.hits[0], regions.contains(y_new))
+    assert np.array_equal(scores.hits[0], p[:, None] >= np.array(ALPHA))
+    for name in ("lower", "upper", "length", "count"):
+        assert np.array_equal(getattr(scores, name)[0], getattr(regions, name), equal_nan=True)
+    if procedure in CONFORMAL:
+        assert (scores.count > 1).any()
+        assert np.isinf(scores.length).any()
+
+
+def test_regions_add_up() -> None:
+    """Hull, length, count and membership follow from the components."""
+    X, y, X_new, y_new = sample(30, m=100)
+    fit = ckrr.fit(X, y, theta=100.0, lam=1e-6)
+    for procedure in CONFORMAL:
+        R = fit.regions(X_new, procedure, [0.1, 0.3])
+        for i in range(100):
+            for j in range(2):
+                parts = R.components(i, j)
+                assert parts == sorted(parts)
+                assert all(hi < lo for (_, hi), (lo, _) in itertools.pairwise(parts))
+                assert (R.lower[i, j], R.upper[i, j], R.count[i, j]) == (parts[0][0], parts[-1][1], len(parts))
+                assert R.length[i, j] == pytest.approx(sum(hi - lo for lo, hi in parts), rel=1e-12)
+                assert R.contains(y_new)[i, j] == any(lo <= y_new[i] <= hi for lo, hi in parts)
+        for ends in (R.lower, R.upper):
+            finite = np.isfinite(ends[:, 0])
+            assert R.contains(np.where(finite, ends[:, 0], 0.0))[finite, 0].all(), "a region contains its ends"
+
+
+def test_targets_have_the_bits_they_have_alone() -> None:
+    X, y, X_new, y_new = sample(60, m=70)
+    rng = np.random.default_rng(1)
+    Y, Y_new = np.column_stack([y, rng.standard_normal(60), 1e5 * y]), np.column_stack([y_new, y_new, 1e5 * y_new])
+    factor = ckrr.Inputs(X, X_new).factor(theta=30.0, lam=1e-4)
+    together = factor.score(Y, Y_new)
+    assert together.hits.shape == (3, 6, 70, 4)
+    for t in range(3):
+        assert same(
+            factor.score(Y[:, t], Y_new[:, t]), ckrr.Scores(*(each[t : t + 1] for each in vars(together).values()))
+        )
+        alone = ckrr.fit(X, Y[:, t], theta=30.0, lam=1e-4).score(X_new, Y_new[:, t])
+        assert same(alone, ckrr.Scores(*(each[t] for each in vars(together).values())))
+        assert same(alone, factor.fit(Y[:, t]).score(X_new, Y_new[:, t]))
+
+
+@pytest.mark.parametrize("n", [7, 33, 150])
+def test_a_test_point_has_the_bits_it_has_alone(n: int) -> None:
+    """However the test points are cut, and in whatever company."""
+    m = TEST_BLOCK + 45
+    X, y, X_new, y_new = sample(n, m=m)
+    fit = ckrr.fit(X, y, theta=30.0, lam=1e-5)
+    together = fit.score(X_new, y_new)
+    for part in (slice(0, 1), slice(3, 40), slice(TEST_BLOCK - 1, m), slice(m - 1, m)):
+        alone = fit.score(X_new[part], y_new[part])
+        assert same(alone, ckrr.Scores(*(each[:, part] for each in vars(together).values())))
+    shuffled = np.random.default_rng(2).permutation(m)
+    assert np.array_equal(fit.predict(X_new[shuffled]), fit.predict(X_new)[shuffled])
+
+
+def test_a_procedure_has_the_bits_it_has_alone() -> None:
+    X, y, X_new, y_new = sample(50)
+    fit = ckrr.fit(X, y, theta=30.0, lam=1e-6)
+    together = fit.score(X_new, y_new, ckrr.PROCEDURES, ALPHA)
+    for i, procedure in enumerate(ckrr.PROCEDURES):
+        alone = fit.score(X_new, y_new, procedure, ALPHA[1])
+        assert same(alone, ckrr.Scores(*(each[i : i + 1, :, 1:2] for each in vars(together).values())))
+
+
+@pytest.mark.parametrize("exponent", [-1000, -200, 100, 990])
+def test_the_scale_of_y_changes_no_bit(exponent: int) -> None:
+    X, y, X_new, y_new = sample(30)
+    unit = 2.0**exponent
+    base, scaled = ckrr.fit(X, y, 20.0, 1e-6), ckrr.fit(X, unit * y, 20.0, 1e-6)
+    one, other = base.score(X_new, y_new), scaled.score(X_new, unit * y_new)
+    assert np.array_equal(one.hits, other.hits)
+    for name in ("lower", "upper", "length"):
+        expected = np.clip(getattr(one, name), -1e308 / unit, 1e308 / unit) * unit
+        ours = getattr(other, name)
+        comparable = np.abs(expected) < 1e300
+        assert np.array_equal(ours[comparable], expected[comparable])
+    assert np.array_equal(scaled.predict(X_new), unit * base.predict(X_new))
+    shift = 30 * exponent * log(2)
+    assert scaled.log_likelihood == pytest.approx(base.log_likelihood - shift, rel=1e-12)
+
+
+def test_constant_y() -> None:
+    X, _, X_new, _ = sample(20)
+    zero = ckrr.fit(X, np.zeros(20), theta=10.0, lam=0.1)
+    for procedure in ckrr.PROCEDURES:
+        R = zero.regions(X_new, procedure, 0.2)
+        assert (R.length == 0).all()
+        assert R.components(0) == [(0.0, 0.0)]
+        assert R.contains(np.zeros(30)).all()
+        assert not R.contains(np.full(30, 1e-300)).any()
+    assert zero.log_likelihood == inf
+    assert zero.sigma2 == 0
+    ones = ckrr.fit(X, np.ones(20), theta=10.0, lam=1e-6)
+    assert np.isfinite(ones.predict(X_new)).all()
+    assert (ones.score(X_new, np.ones(30)).count > 0).all()
+
+
+@pytest.mark.parametrize("procedure", CONFORMAL)
+def test_smallest_samples(procedure: str) -> None:
+    """With n points the whole line is kept until α > 1/N, or 2/N for CRR."""
+    for n in (1, 2, 3):
+        X, y, X_new, _ = sample(n)
+        N = n + 1
+        limit = 1 / N if procedure.startswith("RRCM") else 2 / N
+        R = ckrr.fit(X, y, theta=3.0, lam=0.1).regions(X_new, procedure, [limit * 0.99, min(limit * 1.01, 0.999)])
+        assert (R.lower[:, 0] == -inf).all()
+        assert (R.upper[:, 0] == inf).all()
+        if limit < 0.99:
+            assert (R.length[:, 1] < inf).any()
+
+
+def test_the_boundary_rule() -> None:
+    """At N = 20, α = 0.05: p ≥ α keeps everything, p > α doesn't; between multiples of 1/N they agree."""
+    X, y, X_new, _ = sample(19)
+    fit = ckrr.fit(X, y, theta=3.0, lam=0.1)
+    kept = fit.regions(X_new, "RRCM", [0.05, 0.06], boundary=">=")
+    strict = fit.regions(X_new, "RRCM", [0.05, 0.06], boundary=">")
+    assert np.isinf(kept.length[:, 0]).all()
+    assert np.isfinite(strict.length[:, 0]).all()
+    assert np.array_equal(kept.upper[:, 1], strict.upper[:, 1])
+    assert np.array_equal(strict.upper[:, 0], kept.upper[:, 1])
+
+
+def test_a_test_point_on_a_train_point_and_duplicated_rows() -> None:
+    X, y, _, _ = sample(25)
+    X[5], y[5] = X[4], y[4]
+    fit = ckrr.fit(X, y, theta=20.0, lam=1e-6)
+    assert fit.predict(X) == pytest.approx(y, abs=1e-4)
+    for procedure in CONFORMAL:
+        R = fit.regions(X, procedure, 0.1)
+        assert R.contains(y).mean() > 0.8
+        assert R.components(4) == R.components(5), "equal points have equal regions"
+
+
+def test_memory_is_one_square_and_blocks() -> None:
+    """Kernel matrix, factor and inverse share a buffer; the number of test points doesn't matter."""
+    n, m = 700, 4000
+    X, y, X_new, y_new = sample(n, m=m)
+    tracemalloc.start()
+    fit = ckrr.fit(X, y, theta=100.0, lam=1e-6)
+    fitting = tracemalloc.get_traced_memory()[1]
+    tracemalloc.reset_peak()
+    fit.score(X_new, y_new)
+    scoring = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    square, block = 8 * n * n, 8 * n * TEST_BLOCK
+    results = m * 4 * 6 * (1 + 4 * 8)
+    assert fitting < square + 3 * block
+    assert scoring < square + 3 * block + results + 2**20 * 12
+    assert scoring < 8 * n * m, "less than one array of all test points by all train points"
+
+
+def test_failed_factorisations_say_what_to_try() -> None:
+    X = np.linspace(0, 1, 60)
+    with pytest.raises(
+        ckrr.FactorisationError,
+        match=r"^factorisation failed at row \d+ of X for theta=0.1, lam=1e-18, n=60: .*try a larger lam[^\n]*$",
+    ):
+        ckrr.fit(X, X, theta=0.1, lam=1e-18)
+    X = np.random.default_rng(0).random(30)
+    fit = ckrr.fit(X, X, theta=1.0, lam=1e-15)
+    with pytest.raises(
+        ckrr.FactorisationError,
+        match=r"^the variance at test point \d+ came out as -\S* for theta=1, lam=1e-15, n=30: ",
+    ):
+        fit.regions(np.linspace(0, 1, 200))
+
+
+def test_one_dimension_may_be_flat() -> None:
+    X, y, X_new, y_new = sample(20, d=1)
+    flat = ckrr.fit(X[:, 0], y, theta=10.0, lam=0.1).score(X_new[:, 0], y_new)
+    assert same(flat, ckrr.fit(X, y, theta=10.0, lam=0.1).score(X_new, y_new))
+
+
+def test_arguments_are_left_alone() -> None:
+    X, y, X_new, y_new = sample(20)
+    before = [each.copy() for each in (X, y, X_new, y_new)]
+    fit = ckrr.fit(X, y, theta=10.0, lam=0.1)
+    fit.score(X_new, y_new)
+    fit.p_values(X_new, y_new)
+    assert all(np.array_equal(a, b) for a, b in zip(before, (X, y, X_new, y_new), strict=True))
+
+
+def test_a_fit_can_be_asked_again() -> None:
+    X, y, X_new, y_new = sample(40)
+    fit = ckrr.fit(X, y, theta=100.0, lam=1e-6)
+    first = fit.score(X_new, y_new)
+    fit.regions(X_new, "CRR")
+    assert same(first, fit.score(X_new, y_new))
+
+
+def test_kinds_of_arrays() -> None:
+    """Lists, integers, single precision, Fortran order and read-only arrays."""
+    X, y = np.arange(10), np.arange(10) % 3
+    expected = ckrr.fit(X.astype(float), y.astype(float), 0.1, 0.1).predict([2.5])
+    assert ckrr.fit(X.tolist(), y.tolist(), np.float64(0.1), 0.1).predict([2.5]) == expected
+    assert ckrr.fit(X, y, 0.1, 0.1).predict(np.array([2.5], np.float32)) == expected
+    grid = np.asfortranarray(np.arange(20.0).reshape(10, 2))
+    grid.flags.writeable = False
+    assert ckrr.fit(grid, y, 0.1, 0.1).regions(grid[::2]).lower.shape == (5, 1)

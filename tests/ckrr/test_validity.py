@@ -1,0 +1,133 @@
+"""What conformal prediction promises: p-values follow their exact laws when train and test points are exchangeable."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import chi2
+
+import ckrr
+from ckrr.checks import Array
+
+CONFORMAL = ["RRCM", "RRCM-loo", "CRR", "CRR-loo"]
+FALSE_ALARM = 1e-4
+"""How often a correct program would fail one of these tests, had their seeds not been fixed."""
+
+
+def skewed_sample(rng: np.random.Generator, n: int) -> tuple[Array, Array]:
+    """Exchangeable points of a model that is wrong in every way: a jump, skewed and heteroscedastic noise."""
+    X = rng.random(n) ** 2
+    return X, (X > 0.3) + (0.05 + X) * (rng.exponential(size=n) - 1.0)
+
+
+def law(procedure: str, N: int) -> Array:
+    """The probabilities of p = 1/N, 2/N, …, 1: uniform for RRCM; 2/N on the even ones for CRR, and 1/N on 1, N odd."""
+    if procedure.startswith("RRCM"):
+        return np.full(N, 1 / N)
+    return np.array([(2 / N if i % 2 == 0 else 0.0) if i < N or N % 2 == 0 else 1 / N for i in range(1, N + 1)])
+
+
+@pytest.mark.parametrize("procedure", CONFORMAL)
+@pytest.mark.parametrize(("n", "lam"), [(9, 1e-6), (10, 0.1), (4, 1e-3)])
+def test_p_values_follow_their_law(procedure: str, n: int, lam: float) -> None:
+    """A chi-squared test over 3000 independent samples with one test point each."""
+    rng = np.random.default_rng([n, 1])
+    N, samples = n + 1, 3000
+    p = np.empty(samples)
+    for i in range(samples):
+        X, y = skewed_sample(rng, N)
+        p[i] = ckrr.fit(X[:n], y[:n], theta=20.0, lam=lam).p_values(X[n:], y[n:], procedure)[0]
+    counts = np.bincount(np.rint(p * N).astype(int), minlength=N + 1)[1:]
+    expected = samples * law(procedure, N)
+    possible = expected > 0
+    assert counts[~possible].sum() == 0
+    statistic = ((counts - expected)[possible] ** 2 / expected[possible]).sum()
+    assert statistic < chi2.isf(FALSE_ALARM, possible.sum() - 1)
+
+
+def gaussian_path(rng: np.random.Generator, X: Array, gamma: float) -> Array:
+    """GP(0, K_100 + γδ) at the points X."""
+    K = np.exp(-100.0 * (X[:, None] - X[None]) ** 2)
+    w, U = np.linalg.eigh(K)
+    f = U @ (np.sqrt(np.maximum(w, 0.0)) * rng.standard_normal(len(X)))
+    return f + np.sqrt(gamma) * rng.standard_normal(len(X))
+
+
+@pytest.mark.parametrize("theta", [10.0, 100.0, 1000.0])
+def test_coverage_holds_at_small_lambda(theta: float, capsys: pytest.CaptureFixture[str]) -> None:
+    """γ = λ = 1e-6, n = 199, nominal 90 %, iid test points.
+
+    Full conformal prediction in online-cp covers 3, 16 and 61 % here, for θ = 10, 100 and 1000.
+    """
+    rng = np.random.default_rng(int(theta))
+    n, m, paths, gamma = 199, 40, 60, 1e-6
+    hits = np.empty((paths, len(ckrr.PROCEDURES), m), dtype=bool)
+    for path in range(paths):
+        X = rng.random(n + m)
+        y = gaussian_path(rng, X, gamma)
+        fit = ckrr.fit(X[:n], y[:n], theta=theta, lam=1e-6)
+        hits[path] = fit.score(X[n:], y[n:], alpha=0.1).hits[:, :, 0]
+    coverage = hits.mean(axis=(0, 2))
+    error = hits.mean(axis=2).std(axis=0, ddof=1) / np.sqrt(paths)  # test points of one path aren't independent
+    with capsys.disabled():
+        told = ", ".join(f"{p} {c:.1%} ± {e:.1%}" for p, c, e in zip(ckrr.PROCEDURES, coverage, error, strict=True))
+        print(f"\n  coverage, θ = {theta:g}, nominal 90 %: {told}")
+    N = n + 1
+    exact = {"RRCM": 1 - (20 - 1) / N, "CRR": 1 - 2 * (10 - 1) / N}
+    for i, procedure in enumerate(ckrr.PROCEDURES):
+        if procedure in CONFORMAL:
+            assert abs(coverage[i] - exact[procedure.split("-")[0]]) < 4.5 * error[i] < 0.05
+
+
+@pytest.fixture(scope="module")
+def ordinary() -> tuple[ckrr.Fit, Array]:
+    rng = np.random.default_rng(5)
+    X = rng.random((60, 2))
+    return ckrr.fit(X, np.sin(4 * X[:, 0]) + 0.2 * rng.standard_normal(60), theta=15.0, lam=1e-2), rng.random((50, 2))
+
+
+@pytest.mark.parametrize("procedure", ["RRCM", "RRCM-loo"])
+def test_rrcm_contains_the_prediction(ordinary: tuple[ckrr.Fit, Array], procedure: str) -> None:
+    fit, X_new = ordinary
+    alpha = [0.01, 0.3, 0.6, 0.99]
+    assert fit.regions(X_new, procedure, alpha).contains(fit.predict(X_new)).all()
+    assert (fit.p_values(X_new, fit.predict(X_new), procedure) == 1).all()
+
+
+def test_in_sample_and_leave_one_out_residuals_differ_by_their_leverage() -> None:
+    """r_in = λ Q_ii r_loo, from real refits with one row deleted."""
+    rng = np.random.default_rng(8)
+    X, lam, theta = rng.random(12), 0.05, 8.0
+    y = rng.standard_normal(12)
+    fit = ckrr.fit(X, y, theta, lam)
+    Q = np.linalg.inv(np.exp(-theta * (X[:, None] - X[None]) ** 2) + lam * np.eye(12))
+    for i in range(12):
+        others = np.arange(12) != i
+        r_loo = y[i] - ckrr.fit(X[others], y[others], theta, lam).predict(X[i : i + 1])[0]
+        assert y[i] - fit.predict(X[i : i + 1])[0] == pytest.approx(lam * Q[i, i] * r_loo, rel=1e-9)
+
+
+def test_limits_far_from_the_data(ordinary: tuple[ckrr.Fit, Array]) -> None:
+    """Far away W → 0 and m → 1 + λ: RRCM's half-width is a quantile of (1 + λ)|a|, GPR-f's is z σ̂ sqrt(1 + λ)."""
+    fit, _ = ordinary
+    far = np.full((1, 2), 1e3)
+    K = np.exp(-fit.theta * ((fit.X[:, None] - fit.X[None]) ** 2).sum(axis=2))
+    Q = np.linalg.inv(K + fit.lam * np.eye(60))
+    a = np.sort(np.abs(Q @ fit.y))[::-1]
+    k = 7 - 1  # ⌈61 · 0.1⌉ − 1
+    rrcm = fit.regions(far, "RRCM", 0.1)
+    assert rrcm.upper[0, 0] == pytest.approx((1 + fit.lam) * a[k - 1], rel=1e-9)
+    assert rrcm.lower[0, 0] == pytest.approx(-(1 + fit.lam) * a[k - 1], rel=1e-9)
+    loo = fit.regions(far, "RRCM-loo", 0.1)
+    r_loo = np.sort(np.abs((Q @ fit.y) / np.diag(Q)))[::-1]
+    assert loo.upper[0, 0] == pytest.approx(r_loo[k - 1], rel=1e-9)
+    gpr = fit.regions(far, "GPR-f", 0.1)
+    assert gpr.upper[0, 0] == pytest.approx(1.6448536269514722 * np.sqrt(fit.sigma2 * (1 + fit.lam)), rel=1e-12)
+
+
+def test_regions_shrink_as_alpha_grows(ordinary: tuple[ckrr.Fit, Array]) -> None:
+    fit, X_new = ordinary
+    for procedure in ckrr.PROCEDURES:
+        regions = fit.regions(X_new, procedure, [0.05, 0.1, 0.2, 0.4])
+        assert (np.diff(regions.length, axis=1) <= 0).all()
+        assert (np.diff(regions.lower, axis=1) >= 0).all()

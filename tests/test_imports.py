@@ -1,0 +1,75 @@
+"""The layers go one way: which package may import what."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+OURS = {"ckrr", "harness", "scenarios", "cluster"}
+NUMERICS = {"numpy", "scipy"}
+ALLOWED = {
+    "ckrr": NUMERICS,
+    "scenarios": NUMERICS,
+    "cluster": {"dask", "distributed"},
+    "harness": {"numpy", "scipy", "xarray", "zarr", "pydantic", "click", "rich", "matplotlib", "threadpoolctl"},
+}
+EXCEPTIONS = {
+    "ckrr/plot.py": {"matplotlib"},  # the picture; imported when it is drawn
+}
+
+
+def imported(path: Path) -> set[str]:
+    """The modules that a file imports anywhere in it."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path} has a relative import"
+            found.add(node.module or "")
+    return found
+
+
+def modules(package: str) -> list[Path]:
+    return sorted((ROOT / package).rglob("*.py"))
+
+
+@pytest.mark.parametrize("package", sorted(OURS))
+def test_packages_import_what_they_may(package: str) -> None:
+    assert modules(package)
+    for path in modules(package):
+        name = path.relative_to(ROOT).as_posix()
+        allowed = ALLOWED[package] | EXCEPTIONS.get(name, set()) | {package} | set(sys.stdlib_module_names)
+        tops = {module.split(".")[0] for module in imported(path)}
+        assert tops <= allowed, f"{name} imports {sorted(tops - allowed)}"
+
+
+@pytest.mark.parametrize("package", sorted(OURS))
+def test_there_is_no_cycle(package: str) -> None:
+    """Modules of one package can be put in an order in which each imports only earlier ones."""
+    names = {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+        for path in modules(package)
+    }
+    needs = {name: {each for each in _submodules(path, names) if each != name} for name, path in names.items()}
+    placed: set[str] = set()
+    while len(placed) < len(needs):
+        ready = {name for name in needs if name not in placed and needs[name] <= placed}
+        assert ready, f"a cycle among {sorted(set(needs) - placed)}"
+        placed |= ready
+
+
+def _submodules(path: Path, names: dict[str, Path]) -> set[str]:
+    """Which of `names` a file imports; `from package import module` counts as the module."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            parts = {f"{node.module}.{alias.name}" for alias in node.names} & set(names)
+            found |= parts or ({node.module} & set(names))
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names} & set(names)
+    return found
