@@ -8,11 +8,23 @@ array([[ True]])
 """
 
 from ckrr.model import ALPHA, Factor, Fit, Inputs, Scores, fit
+from ckrr.plot import plot_bands
 from ckrr.procedures import PROCEDURES
 from ckrr.regions import Regions
 from ckrr.ridge import FactorisationError
 
-__all__ = ["ALPHA", "PROCEDURES", "Factor", "FactorisationError", "Fit", "Inputs", "Regions", "Scores", "fit"]
+__all__ = [
+    "ALPHA",
+    "PROCEDURES",
+    "Factor",
+    "FactorisationError",
+    "Fit",
+    "Inputs",
+    "Regions",
+    "Scores",
+    "fit",
+    "plot_bands",
+]
 
 NUMERICS_VERSION = 1
 """Raised by any change of the arithmetic that moves a bit of a result."""

@@ -36,9 +36,7 @@ def exact(alpha: object) -> Fraction:
     ValueError: alpha must be a number strictly between 0 and 1, got 1.5
     """
     try:
-        number = Fraction(
-            "none" if isinstance(alpha, str) else str(alpha)
-        )  # str of a NumPy float32 knows its precision
+        number = Fraction(0) if isinstance(alpha, str) else Fraction(str(alpha))  # str(np.float32(0.1)) is "0.1"
     except ValueError:
         number = Fraction(0)
     if not 0 < number < 1:

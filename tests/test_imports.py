@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import subprocess
 import sys
 from pathlib import Path
 
@@ -73,3 +74,11 @@ def _submodules(path: Path, names: dict[str, Path]) -> set[str]:
         elif isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names} & set(names)
     return found
+
+
+def test_the_library_starts_light() -> None:
+    """`import ckrr` loads neither pictures nor Dask."""
+    heavy = {"matplotlib", "dask", "distributed", "xarray", "zarr", "pandas", "sklearn"}
+    code = f"import sys, ckrr; print(sorted({heavy!r} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,148 @@
+"""Bands over a 1-d sample: what each procedure would predict at every x, drawn as it is, in pieces where it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import ceil
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from ckrr.checks import Array, choices, points
+from ckrr.levels import alphas
+from ckrr.model import Fit
+from ckrr.procedures import PROCEDURES
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+COLOURS = dict(zip(PROCEDURES, ["#999999", "#d98e04", "#0b6fb5", "#56b4e9", "#117a55", "#7ccfa7"], strict=True))
+"""One colour for each procedure, told apart by colour-blind readers and in grey print."""
+
+
+def plot_bands(
+    fit: Fit,
+    procedures: str | Sequence[str] = PROCEDURES,
+    alpha: float = 0.1,
+    X_new: npt.ArrayLike | None = None,
+    truth: Callable[[Array], Array] | None = None,
+    ax: Axes | None = None,
+) -> Figure:
+    """Draw the bands of some procedures over a 1-d sample, with the data.
+
+    Parameters
+    ----------
+    fit : Fit
+        A fit to one-dimensional inputs.
+    procedures : str or sequence of str
+        One panel for each; all on one where `ax` is given.
+    alpha : float
+        The allowed error rate.
+    X_new : (m,) array, optional
+        Where to draw, ascending; by default 500 points over the data and a little beyond.
+    truth : callable, optional
+        The function behind the data, drawn as a line.
+    ax : matplotlib Axes, optional
+        Where to draw instead of a new figure.
+
+    Returns
+    -------
+    matplotlib Figure
+
+    Examples
+    --------
+    >>> import ckrr
+    >>> X = np.linspace(0, 1, 30)
+    >>> figure = plot_bands(ckrr.fit(X, np.sin(6 * X), theta=10.0, lam=0.01), ["GPR-f", "RRCM"])
+    >>> len(figure.axes)
+    2
+    """
+    names = choices("procedures", procedures, PROCEDURES)
+    if len(alphas(alpha)) != 1:
+        raise ValueError(f"alpha must be a single number for a picture, got {alpha}")
+    if fit.X.shape[1] != 1:
+        raise ValueError(f"fit must be to one-dimensional inputs to be drawn, got {fit.X.shape[1]} dimensions")
+    x = _grid(fit.X[:, 0]) if X_new is None else np.unique(points("X_new", X_new, 1)[:, 0])
+    panels = dict.fromkeys(names, ax) if ax is not None else _panels(names)
+    limits = _limits(fit, x, names, alpha)
+    for name, panel in panels.items():
+        _draw_band(panel, fit, name, alpha, x, limits)
+    for panel in dict.fromkeys(panels.values()):
+        _draw_data(panel, fit, x, truth)
+        panel.set(xlim=(x[0], x[-1]), ylim=limits)
+    panels[names[0]].legend(loc="best", fontsize="x-small")
+    figure = panels[names[0]].get_figure(root=True)
+    assert figure is not None, "axes are always in a figure"
+    return figure
+
+
+def _grid(x: Array) -> Array:
+    margin = 0.1 * np.ptp(x) or 1.0
+    return np.linspace(x.min() - margin, x.max() + margin, 500)
+
+
+def _panels(names: Sequence[str]) -> dict[str, Axes]:
+    from matplotlib import pyplot
+
+    columns = min(len(names), 2)
+    rows = ceil(len(names) / columns)
+    _, axes = pyplot.subplots(
+        rows,
+        columns,
+        sharex=True,
+        sharey=True,
+        squeeze=False,
+        figsize=(4.8 * columns, 2.6 * rows),
+        layout="constrained",
+    )
+    for spare in axes.ravel()[len(names) :]:
+        spare.remove()
+    for name, panel in zip(names, axes.ravel(), strict=False):
+        panel.set_title(name)
+    for panel in axes[:, 0]:
+        panel.set_ylabel("y")
+    for panel in axes.ravel()[max(0, len(names) - columns) : len(names)]:
+        panel.set_xlabel("x")
+        panel.tick_params(labelbottom=True)
+    return dict(zip(names, axes.ravel(), strict=False))
+
+
+def _limits(fit: Fit, x: Array, names: Sequence[str], alpha: float) -> tuple[float, float]:
+    """Room for the data and for nearly all of the bands: a few spikes of infinite length may run out of the picture."""
+    ends = np.concatenate([_bounds(fit, x, name, alpha).ravel() for name in names])
+    inside = ends[np.isfinite(ends)]
+    low, high = np.quantile(inside, [0.02, 0.98]) if inside.size else (fit.y.min(), fit.y.max())
+    low, high = min(low, fit.y.min()), max(high, fit.y.max())
+    margin = 0.08 * (high - low) or 1.0
+    return float(low - margin), float(high + margin)
+
+
+def _bounds(fit: Fit, x: Array, name: str, alpha: float) -> Array:
+    regions = fit.regions(x, name, alpha)
+    return np.concatenate([regions.lower, regions.upper])
+
+
+def _draw_band(ax: Axes, fit: Fit, name: str, alpha: float, x: Array, limits: tuple[float, float]) -> None:
+    """A rectangle for each component at each x, so that gaps and points show."""
+    from matplotlib.collections import PolyCollection
+
+    edges = np.concatenate([x[:1], (x[1:] + x[:-1]) / 2, x[-1:]])
+    height = limits[1] - limits[0]
+    regions = fit.regions(x, name, alpha)
+    boxes = []
+    for i in range(len(x)):
+        for component in regions.components(i):
+            lo, hi = np.clip(component, limits[0] - height, limits[1] + height)
+            hi = max(hi, lo + 0.003 * height)  # a single point is still to be seen
+            boxes.append([(edges[i], lo), (edges[i + 1], lo), (edges[i + 1], hi), (edges[i], hi)])
+    band = PolyCollection(boxes, facecolors=COLOURS[name], linewidths=0, antialiaseds=False, alpha=0.5, label=name)
+    ax.add_collection(band, autolim=False)
+
+
+def _draw_data(ax: Axes, fit: Fit, x: Array, truth: Callable[[Array], Array] | None) -> None:
+    if truth is not None:
+        ax.plot(x, truth(x), color="black", linewidth=0.8, linestyle="--", label="truth")
+    ax.plot(x, fit.predict(x), color="black", linewidth=0.9, label="ridge prediction")
+    ax.plot(fit.X[:, 0], fit.y, ".", color="black", markersize=3, label="data")
