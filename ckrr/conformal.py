@@ -25,97 +25,81 @@ region contains its own ends, and membership in it equals p ≥ α, in every bit
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
-
 import numpy as np
 import numpy.typing as npt
 
 from ckrr.checks import Array
 from ckrr.regions import Regions, whole_line
-from ckrr.tails import Indices, Pieces, Tail, Votes, largest, smallest, tail
+from ckrr.scratch import Scratch
+from ckrr.tails import Frame, Indices, Pieces, Tail, Votes, lower_tail, upper_tail
 
 
 class Slopes:
     """D ± W for a block of test points, and where one of them isn't above 0: shared by all targets."""
 
-    def __init__(self, W: Array, D: Array) -> None:
-        self.same = D + W
-        self.opposite = D - W
-        suspects = np.flatnonzero((self.same.min(axis=1) <= 0) | (self.opposite.min(axis=1) <= 0))
-        at, self.col = np.nonzero((self.same[suspects] <= 0) | (self.opposite[suspects] <= 0))
-        self.row: Indices = suspects[at]
+    def __init__(self, W: Array, D: Array, scratch: Scratch, kind: str = "") -> None:
+        self.scratch, self.kind = scratch, kind
+        self.same = np.add(D, W, out=scratch(f"{kind} D + W", W.shape))
+        self.opposite = np.subtract(D, W, out=scratch(f"{kind} D − W", W.shape))
+        odd = np.empty(0, dtype=np.intp)
+        if not (self.same.min() > 0 and self.opposite.min() > 0):
+            odd = np.flatnonzero((self.same <= 0) | (self.opposite <= 0))
+        self.row, self.col = np.divmod(odd, W.shape[1])
         self.gap = (self.same[self.row, self.col] < 0) | (self.opposite[self.row, self.col] < 0)
 
 
-@dataclass(frozen=True)
 class Crossings:
-    """Where the residuals of b test points cross the test point's own, for one target."""
+    """Where the residuals of b test points cross the test point's own, for one target, in units of m around ŷ."""
 
-    a: Array
-    """Qy, shape (n,)."""
-    slopes: Slopes
-    m: Array
-    """Shape (b,)."""
-    mean: Array
-    """ŷ, shape (b,)."""
+    def __init__(self, a: Array, slopes: Slopes, frame: Frame) -> None:
+        self.a, self.slopes, self.frame = a, slopes, frame
+        self.same = self._divided(a, slopes.same, f"{slopes.kind} same")
+        """The crossings with r_N, shape (b, n)."""
 
-    @cached_property
-    def same(self) -> Array:
-        """The crossings with r_N, in units of m around ŷ, shape (b, n)."""
-        return _divided(self.a, self.slopes.same)
+    def intervals(self) -> tuple[Array, Array]:
+        """The smaller and the larger of the two crossings, each of shape (b, n), in scratch buffers."""
+        opposite = self._divided(-self.a, self.slopes.opposite, "first")
+        hi = np.maximum(self.same, opposite, out=self.slopes.scratch("second", opposite.shape))
+        return np.minimum(self.same, opposite, out=opposite), hi
 
-    @cached_property
-    def opposite(self) -> Array:
-        """The crossings with −r_N, likewise."""
-        return _divided(-self.a, self.slopes.opposite)
+    def replaced(self, row: Indices, col: Indices, value: Array) -> Array:
+        """A copy of the crossings with r_N that has other values in some places, in a scratch buffer."""
+        copy = self.slopes.scratch("first", self.same.shape)
+        np.copyto(copy, self.same)
+        copy[row, col] = value
+        return copy
 
-    def placed(self, t: Array) -> Array:
-        """Crossings as values of y."""
-        return self.mean[:, None] + self.m[:, None] * t
-
-    def placed_at(self, row: Indices, t: Array) -> Array:
-        """Single crossings, each of the test point `row`, as values of y."""
-        return self.mean[row] + self.m[row] * t
-
-
-def _divided(a: Array, slope: Array) -> Array:
-    """a / slope: ±inf or NaN where the slope is 0, which `Slopes` knows of and the procedures replace."""
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        return a / slope
+    def _divided(self, a: Array, slope: Array, name: str) -> Array:
+        """a / slope: ±inf or NaN where the slope is 0, which the slopes know of and the procedures replace."""
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            return np.divide(a, slope, out=self.slopes.scratch(name, slope.shape))
 
 
 def rrcm(crossings: Crossings, k: Indices) -> Regions:
     """The regions {y : #{i ≤ n : |r_i| ≥ |r_N|} ≥ k} at each of several k."""
-    count = int(k.max())
-    if count < 1:
-        return whole_line(len(crossings.m), len(k))
-    hi = np.maximum(crossings.same, crossings.opposite)
-    lo = np.minimum(crossings.same, crossings.opposite)
+    if k.max() < 1:
+        return whole_line(len(crossings.frame.m), len(k))
+    lo, hi = crossings.intervals()
     above, below = _open_gaps(crossings, lo, hi)
-    right = tail(crossings.placed(largest(hi, count)), above, k)
-    left = tail(-crossings.placed(smallest(lo, count)), below, k).mirrored()
+    right, left = upper_tail(hi, crossings.frame, above, k), lower_tail(lo, crossings.frame, below, k)
     return Regions(left.end, right.end, left.beyond.joined(right.beyond))
 
 
 def crr(crossings: Crossings, k: Indices) -> Regions:
     """The regions {y : #{i ≤ n : r_i ≥ r_N} ≥ k and #{i ≤ n : r_i ≤ r_N} ≥ k} at each of several k."""
-    count = int(k.max())
-    if count < 1:
-        return whole_line(len(crossings.m), len(k))
+    if k.max() < 1:
+        return whole_line(len(crossings.frame.m), len(k))
     row, col, turned = _turned_or_free(crossings)
-    v = Votes(row[turned], crossings.placed_at(row[turned], crossings.same[row[turned], col[turned]]))
-    never, always = np.where(turned, -np.inf, np.inf), np.where(turned, np.inf, -np.inf)
-    upper = tail(crossings.placed(largest(_replaced(crossings.same, row, col, never), count)), v, k)
-    lower = tail(
-        -crossings.placed(smallest(_replaced(crossings.same, row, col, always), count)), Votes(v.row, -v.value), k
-    ).mirrored()
+    v = Votes(row[turned], crossings.frame.placed_at(row[turned], crossings.same[row[turned], col[turned]]))
+    for_upper = np.where(turned, -np.inf, np.inf)
+    upper = upper_tail(crossings.replaced(row, col, for_upper), crossings.frame, v, k)
+    lower = lower_tail(crossings.replaced(row, col, -for_upper), crossings.frame, v, k)
     return _intersected(lower, upper)
 
 
 def rrcm_p_values(crossings: Crossings, y: Array) -> Array:
     """p = #{i ≤ N : |r_i| ≥ |r_N|} / N for the candidate y of each test point, shape (b,)."""
-    lo, hi = (crossings.placed(ends(crossings.same, crossings.opposite)) for ends in (np.minimum, np.maximum))
+    lo, hi = (crossings.frame.placed(ends) for ends in crossings.intervals())
     counted = (lo <= y[:, None]) & (y[:, None] <= hi)
     row, col = crossings.slopes.row, crossings.slopes.col
     if row.size:
@@ -127,7 +111,7 @@ def rrcm_p_values(crossings: Crossings, y: Array) -> Array:
 
 def crr_p_values(crossings: Crossings, y: Array) -> Array:
     """p = min(1, 2 min(#{i ≤ N : r_i ≥ r_N}, #{i ≤ N : r_i ≤ r_N}) / N), shape (b,)."""
-    ends = crossings.placed(crossings.same)
+    ends = crossings.frame.placed(crossings.same)
     upper, lower = ends >= y[:, None], ends <= y[:, None]
     row, col, turned = _turned_or_free(crossings)
     upper[row, col], lower[row, col] = lower[row, col] | ~turned, upper[row, col] | ~turned
@@ -141,14 +125,14 @@ def _open_gaps(crossings: Crossings, lo: Array, hi: Array) -> tuple[Votes, Votes
     votes for y ≤ lo and for y ≥ hi, on the other side for everything. Returns the votes for what is beyond the gaps."""
     row, col = crossings.slopes.row, crossings.slopes.col
     near, far = lo[row, col], hi[row, col]
-    start, end = crossings.placed_at(row, near), crossings.placed_at(row, far)
+    start, end = crossings.frame.placed_at(row, near), crossings.frame.placed_at(row, far)
     gap = crossings.slopes.gap & (start < end)  # false for a_i = 0, and for a gap below the resolution of y
     above = gap & ((crossings.a[col] > 0) == (crossings.slopes.opposite[row, col] < 0))
     below = gap & ~above
     whole = ~gap & (crossings.slopes.gap | (crossings.a[col] == 0))
     hi[row, col] = np.where(below | whole, np.inf, np.where(above, near, far))
     lo[row, col] = np.where(above | whole, -np.inf, np.where(below, far, near))
-    return Votes(row[above], end[above]), Votes(row[below], -start[below])
+    return Votes(row[above], end[above]), Votes(row[below], start[below])
 
 
 def _turned_or_free(crossings: Crossings) -> tuple[Indices, Indices, npt.NDArray[np.bool_]]:
@@ -157,13 +141,6 @@ def _turned_or_free(crossings: Crossings) -> tuple[Indices, Indices, npt.NDArray
     slope = crossings.slopes.same[row, col]
     odd = (slope < 0) | ((slope == 0) & (crossings.a[col] == 0))
     return row[odd], col[odd], slope[odd] < 0
-
-
-def _replaced(t: Array, row: Indices, col: Indices, value: Array) -> Array:
-    if row.size:
-        t = t.copy()
-        t[row, col] = value
-    return t
 
 
 def _intersected(lower: Tail, upper: Tail) -> Regions:

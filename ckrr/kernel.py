@@ -14,8 +14,8 @@ _LOG_TINY = float(np.log(TINY))
 _FLOOR = -700.0  # exp of it is below TINY and still a normal number: exp is slow where it underflows
 
 
-def gaussian(X: Array, Z: Array, theta: float) -> Array:
-    """The matrix K(x_i, z_j), shape (len(X), len(Z)).
+def gaussian(X: Array, Z: Array, theta: float, out: Array | None = None) -> Array:
+    """The matrix K(x_i, z_j), shape (len(X), len(Z)), written to `out` where that is given.
 
     Distances are sums of squared differences, not ‖x‖² + ‖z‖² − 2x′z: equal points are at distance exactly 0.
 
@@ -25,7 +25,7 @@ def gaussian(X: Array, Z: Array, theta: float) -> Array:
     array([[1. ],
            [0.5]])
     """
-    K = cdist(X, Z, "sqeuclidean")
+    K: Array = cdist(X, Z, "sqeuclidean", out=out)
     with np.errstate(over="ignore"):  # an infinite distance is a kernel value of 0
         K *= -theta
     far = K.size > 0 and K.min() < _LOG_TINY

@@ -168,7 +168,7 @@ class Fit:
         x, levels, rule = self._points(X_new), alphas(alpha), boundary_of(boundary)
         name = choice("procedure", procedure, PROCEDURES)
         found = cases(self._ridge, x, [self._target], [name])
-        return stacked([case.regions(name, levels, rule) for _, (case,) in found]).mapped(self._target.unscaled)
+        return stacked([case.regions(name, levels, rule) for case in found]).mapped(self._target.unscaled)
 
     def p_values(self, X_new: npt.ArrayLike, y_new: npt.ArrayLike, procedure: str = "RRCM-loo") -> Array:
         """The p-value of the value y_new[i] at the test point X_new[i], shape (m,).
@@ -180,7 +180,7 @@ class Fit:
         y = self._target.scaled(values("y_new", y_new, len(x), of="X_new"))
         name = choice("procedure", procedure, PROCEDURES)
         found = cases(self._ridge, x, [self._target], [name])
-        return np.concatenate([case.p_values(name, y[here]) for here, (case,) in found])
+        return np.concatenate([case.p_values(name, y[case.strip.points]) for case in found])
 
     def score(
         self,
@@ -249,13 +249,14 @@ def _score(
     lower, upper, length = np.empty((3, *shape))
     scores = Scores(np.empty(shape, bool), lower, upper, length, np.empty(shape, np.int64))
     y = [target.scaled(each) for target, each in zip(targets, Y_new, strict=True)]
-    for here, of_targets in cases(ridge, X_new, targets, names):
-        for t, case in enumerate(of_targets):
-            for p, name in enumerate(names):
-                regions = case.regions(name, levels, rule)
-                scores.hits[t, p, here] = regions.covers(y[t][here])
-                scores.lower[t, p, here] = targets[t].unscaled(regions.lower)
-                scores.upper[t, p, here] = targets[t].unscaled(regions.upper)
-                scores.length[t, p, here] = targets[t].unscaled(regions.length)
-                scores.count[t, p, here] = regions.count
+    for case in cases(ridge, X_new, targets, names):
+        t, here = case.number, case.strip.points
+        for p, name in enumerate(names):
+            regions = case.regions(name, levels, rule)
+            scores.hits[t, p, here] = regions.covers(y[t][here])
+            lower[t, p, here], upper[t, p, here] = regions.lower, regions.upper
+            length[t, p, here], scores.count[t, p, here] = regions.length, regions.count
+    for t, target in enumerate(targets):
+        for each in (lower, upper, length):
+            each[t] = target.unscaled(each[t])
     return scores

@@ -14,9 +14,10 @@ from ckrr.levels import Boundary, thresholds
 from ckrr.regions import Regions
 from ckrr.residuals import Scale, in_sample, leave_one_out
 from ckrr.ridge import Projection, Ridge, Target
-from ckrr.tails import Indices
+from ckrr.scratch import Scratch
+from ckrr.tails import Frame, Indices
 
-_STRIP = 65536
+STRIP = 262144
 """Numbers in one strip of a block, so that they stay in the cache. Rows are independent: no bit depends on it."""
 
 
@@ -50,24 +51,25 @@ PROCEDURES = (*BAYESIAN, *CONFORMAL)
 class Strip:
     """Some consecutive test points: what all targets and procedures share of them is computed once."""
 
-    def __init__(self, ridge: Ridge, block: Projection, rows: slice) -> None:
+    def __init__(self, ridge: Ridge, block: Projection, rows: slice, scratch: Scratch) -> None:
         self.m, self.variance = block.m[rows], block.variance[rows]
         self.points = slice(block.points.start + rows.start, block.points.start + rows.start + len(self.m))
-        self._W, self._diag_Q = block.W[rows], ridge.diag_Q
+        self._W, self._diag_Q, self._scratch = block.W[rows], ridge.diag_Q, scratch
         self._slopes: dict[Scale, Slopes] = {}
 
     def slopes(self, scale: Scale) -> Slopes:
         """D ± W for one kind of residual."""
         if scale not in self._slopes:
-            self._slopes[scale] = Slopes(self._W, scale(self._W, self.m, self._diag_Q))
+            D = scale(self._W, self.m, self._diag_Q, self._scratch)
+            self._slopes[scale] = Slopes(self._W, D, self._scratch, scale.__name__)
         return self._slopes[scale]
 
 
 class Case:
     """A strip of test points and one target: what a procedure is asked about, in the units of the target."""
 
-    def __init__(self, strip: Strip, target: Target, mean: Array) -> None:
-        self.strip, self.target, self.mean = strip, target, mean
+    def __init__(self, strip: Strip, number: int, target: Target, mean: Array) -> None:
+        self.strip, self.number, self.target, self.mean = strip, number, target, mean
         self._crossings: dict[Scale, Crossings] = {}
 
     def regions(self, procedure: str, alpha: Sequence[Fraction], boundary: Boundary) -> Regions:
@@ -87,7 +89,7 @@ class Case:
     def crossings(self, scale: Scale) -> Crossings:
         """The crossings of one kind of residual."""
         if scale not in self._crossings:
-            self._crossings[scale] = Crossings(self.target.a, self.strip.slopes(scale), self.strip.m, self.mean)
+            self._crossings[scale] = Crossings(self.target.a, self.strip.slopes(scale), Frame(self.mean, self.strip.m))
         return self._crossings[scale]
 
     def _deviation(self, procedure: str) -> Array:
@@ -95,13 +97,13 @@ class Case:
         return deviation(variance, self.target.sigma2)
 
 
-def cases(
-    ridge: Ridge, X_new: Array, targets: Sequence[Target], procedures: Sequence[str]
-) -> Iterator[tuple[slice, list[Case]]]:
-    """The test points strip by strip, with a case for each target."""
-    rows = max(1, _STRIP // ridge.n)
+def cases(ridge: Ridge, X_new: Array, targets: Sequence[Target], procedures: Sequence[str]) -> Iterator[Case]:
+    """The test points strip by strip, in each a case for each target. Ask a case before you take the next."""
+    rows = max(1, STRIP // ridge.n)
+    scratch = Scratch()
     for block in ridge.project(X_new, targets, weights=not set(procedures) <= set(BAYESIAN)):
         for start in range(0, len(block.m), rows):
             here = slice(start, start + rows)
-            strip = Strip(ridge, block, here)
-            yield strip.points, [Case(strip, t, mean[here]) for t, mean in zip(targets, block.means, strict=True)]
+            strip = Strip(ridge, block, here, scratch)
+            for number, (target, mean) in enumerate(zip(targets, block.means, strict=True)):
+                yield Case(strip, number, target, mean[here])

@@ -22,18 +22,19 @@ from collections.abc import Callable
 import numpy as np
 
 from ckrr.checks import Array
+from ckrr.scratch import Scratch
 
-Scale = Callable[[Array, Array, Array], Array]
-"""(W, m, diag Q) → D, of a shape that broadcasts to W's."""
+Scale = Callable[[Array, Array, Array, Scratch], Array]
+"""(W, m, diag Q) → D, of a shape that broadcasts to W's, perhaps in the scratch buffer "first"."""
 
 
-def in_sample(W: Array, m: Array, diag_Q: Array) -> Array:
+def in_sample(W: Array, m: Array, diag_Q: Array, scratch: Scratch) -> Array:
     """D = 1."""
     return np.ones((1, 1))
 
 
-def leave_one_out(W: Array, m: Array, diag_Q: Array) -> Array:
+def leave_one_out(W: Array, m: Array, diag_Q: Array, scratch: Scratch) -> Array:
     """D = m Q_ii + W_i²."""
-    D = W * W
-    D += np.multiply.outer(m, diag_Q)
+    D = np.multiply(W, W, out=scratch("first", W.shape))
+    D += np.multiply.outer(m, diag_Q, out=scratch("second", W.shape))
     return D

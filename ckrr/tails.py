@@ -10,8 +10,8 @@ k − d of the u vote, so a candidate there needs d of the v, that is y ≥ v_d.
 
     S_k = (−∞, T_k] ∪ ⋃_{d ≥ 1} [max(T_{k−d+1}, v_d), T_{k−d}]
 
-where a piece with v_d > T_{k−d} is empty, and one with v_d ≤ T_{k−d+1} continues the piece before it. Only as many
-order statistics below the k-th are looked at as there are v: usually none, otherwise a few. For k ≤ 0 it is the line.
+where a piece with v_d > T_{k−d} is empty, and one with v_d ≤ T_{k−d+1} continues the piece before it. So T_k is
+all there is to know where there is no v, and some order statistics beside it otherwise. For k = 0 the set is the line.
 """
 
 from __future__ import annotations
@@ -83,79 +83,110 @@ class Tail:
         return Tail(-self.end, self.beyond.mirrored())
 
 
-def largest(t: Array, count: int) -> Array:
-    """The `count` largest of each row, in descending order: a selection, then a sort of the selected."""
-    n = t.shape[1]
-    if count < n:
-        t = np.partition(t, n - count, axis=1)[:, n - count :]
-    return np.sort(t, axis=1)[:, ::-1]
+@dataclass(frozen=True)
+class Frame:
+    """Where a block of test points has its candidates: t stands for the candidate mean + m t."""
+
+    mean: Array
+    """Shape (b,)."""
+    m: Array
+    """Shape (b,), above 0."""
+
+    def placed(self, t: Array) -> Array:
+        """Values of t, a row for each test point, as candidates. Monotone, so it may follow a selection."""
+        return self.mean[:, None] + self.m[:, None] * t
+
+    def placed_at(self, row: Indices, t: Array) -> Array:
+        """Single values of t, each of the test point `row`, as candidates."""
+        return self.mean[row] + self.m[row] * t
+
+    def mirrored(self) -> Frame:
+        """The frame of −y, in which −t stands for the same candidate, in every bit."""
+        return Frame(-self.mean, self.m)
 
 
-def smallest(t: Array, count: int) -> Array:
-    """The `count` smallest of each row, in ascending order."""
-    if count < t.shape[1]:
-        t = np.partition(t, count - 1, axis=1)[:, :count]
-    return np.sort(t, axis=1)
-
-
-def tail(T: Array, votes: Votes, k: Indices) -> Tail:
+def upper_tail(t: Array, frame: Frame, votes: Votes, k: Indices) -> Tail:
     """The sets S_k of a block of test points, for several k at once.
 
     Parameters
     ----------
-    T : (b, max(k)) array
-        The largest u of each test point, in descending order.
+    t : (b, n) array
+        The u of each test point, in the frame. Reordered along its rows.
+    frame : Frame
+        Where the test points have their candidates.
     votes : Votes
-        The v of the test points.
+        The v of the test points, as candidates.
     k : (levels,) array of int
-        The votes needed at each level.
+        The votes needed at each level, 0 to n.
 
     Examples
     --------
     Three u and one v, two votes needed: nobody but the v and one u votes for [5, 7].
 
-    >>> S = tail(np.array([[7.0, 3.0, 2.0]]), Votes(np.array([0]), np.array([5.0])), np.array([2]))
+    >>> frame = Frame(mean=np.zeros(1), m=np.ones(1))
+    >>> S = upper_tail(np.array([[2.0, 7.0, 3.0]]), frame, Votes(np.array([0]), np.array([5.0])), np.array([2]))
     >>> S.end, S.beyond.lo, S.beyond.hi
     (array([[3.]]), array([5.]), array([7.]))
     """
-    end = np.full((len(T), len(k)), np.inf)
-    some = k > 0
-    end[:, some] = T[:, k[some] - 1]
+    n, count = t.shape[1], int(k.max())
+    if 0 < count < n:
+        t.partition(n - count, axis=1)
+    return _tail(t[:, n - count :], frame, votes, k)
+
+
+def lower_tail(t: Array, frame: Frame, votes: Votes, k: Indices) -> Tail:
+    """The sets {y : #{u_i ≤ y} + #{v_j ≥ y} ≥ k} likewise: the mirror image, [end, ∞) and the pieces before it."""
+    n, count = t.shape[1], int(k.max())
+    if 0 < count < n:
+        t.partition(count - 1, axis=1)
+    return _tail(-t[:, :count], frame.mirrored(), Votes(votes.row, -votes.value), k).mirrored()
+
+
+def _tail(top: Array, frame: Frame, votes: Votes, k: Indices) -> Tail:
+    """The sets S_k from the max(k) largest u of each test point, in any order; sorts them."""
+    top.sort(axis=1)
+    ends = frame.placed(_at(top, slice(None), k))
     if not votes.row.size:
-        return Tail(end, Pieces.none())
-    rows, v = _padded(votes)
-    first_end, beyond = _pieces(T[rows], v, k)
-    end[rows] = first_end
-    return Tail(end, Pieces(rows[beyond.row], beyond.level, beyond.lo, beyond.hi))
+        return Tail(ends, Pieces.none())
+    row, d, v = _entries(votes)
+    T = _at(top, row, k[:, None] - d)  # T_{k−d} at [level, entry]
+    T *= frame.m[row]
+    T += frame.mean[row]
+    there = (v <= T) & (v < np.inf)  # a vote for y ≥ ∞ is none
+    continues = np.zeros_like(there)
+    continues[:, 1:] = there[:, 1:] & (v[1:] <= T[:, :-1]) & (d[1:] > 0)
+    last = there.copy()
+    last[:, :-1] &= ~continues[:, 1:]
+    level, first = np.nonzero(there & ~continues)  # the n-th start and the n-th end belong together
+    end, later = T[last], d[first] > 0
+    ends[row[first[~later]], level[~later]] = end[~later]
+    return Tail(ends, Pieces(row[first[later]], level[later], v[first[later]], end[later]))
 
 
-def _padded(votes: Votes) -> tuple[Indices, Array]:
-    """The test points that have some v, and these in ascending order along the rows of a table, NaN after the last."""
-    rows, first, counts = np.unique(votes.row, return_index=True, return_counts=True)
-    v = np.full((len(rows), int(counts.max())), np.nan)
-    at = np.repeat(np.arange(len(rows)), counts)
-    v[at, np.arange(len(votes.row)) - first[at]] = votes.value
-    v[np.isinf(v)] = np.nan  # a vote for y ≥ ∞ is none
-    return rows, np.sort(v, axis=1)
+def _at(T: Array, row: Indices | slice, j: Indices) -> Array:
+    """T_j of the given test points, from rows sorted in ascending order: inf for j = 0, NaN for j < 0."""
+    if not T.shape[1]:
+        T = np.full((len(T), 1), np.inf)
+    found = T[row, np.minimum(T.shape[1] - j, T.shape[1] - 1)]
+    found[..., j == 0] = np.inf
+    found[..., j < 0] = np.nan
+    return found
 
 
-def _pieces(T: Array, v: Array, k: Indices) -> tuple[Array, Pieces]:
-    """The end of the first piece, and the later ones: the formula above, piece d along the last axis.
+def _entries(votes: Votes) -> tuple[Indices, Indices, Array]:
+    """The pieces that may be: test point, d and v_d, with d = 0, 1, 2, … for each test point that has some v.
 
-    The piece d = 0 is (−∞, T_k]. Comparisons with NaN are false, so what doesn't exist is neither start nor end.
+    The piece d = 0 is the first one, (−∞, T_k]; v_0 = −∞.
     """
-    T = np.concatenate([np.full((len(T), 1), np.inf), T], axis=1)  # T_0 = ∞, T_1, T_2, …
-    d = np.arange(v.shape[1] + 1)
-    at = np.maximum(k, 0)[:, None] - d
-    hi = np.where(at >= 0, T[:, np.maximum(at, 0)], np.nan)  # T_{k−d}, shape (rows, levels, d)
-    lo = np.broadcast_to(v[:, None, :], (*hi.shape[:2], v.shape[1]))
-    there = np.ones(hi.shape, dtype=bool)
-    there[..., 1:] = lo <= hi[..., 1:]
-    continues = np.zeros((*hi.shape[:2], len(d) + 1), dtype=bool)
-    continues[..., 1:-1] = (lo <= hi[..., :-1]) & there[..., 1:]
-    first, last = there & ~continues[..., :-1], there & ~continues[..., 1:]
-    row, level, start = np.nonzero(first)
-    ends = hi[last]
-    later = start > 0
-    beyond = Pieces(row[later], level[later], v[row[later], start[later] - 1], ends[later])
-    return ends[~later].reshape(hi.shape[:2]), beyond
+    order = np.lexsort((votes.value, votes.row))
+    row = votes.row[order]
+    new = np.ones(len(row), dtype=bool)
+    new[1:] = row[1:] != row[:-1]
+    nth = np.cumsum(new) - 1  # the vote belongs to the nth test point that has some
+    at = np.arange(len(row)) + nth + 1  # where the vote goes, with a place left for each v_0 before it
+    d, v = np.zeros(len(row) + nth[-1] + 1, dtype=np.intp), np.full(len(row) + nth[-1] + 1, -np.inf)
+    firsts = at[new] - 1
+    d[at], v[at] = at - firsts[nth], votes.value[order]
+    rows = np.empty_like(d)
+    rows[at], rows[firsts] = row, row[new]
+    return rows, d, v

@@ -60,7 +60,7 @@ def test_coverage_holds_at_small_lambda(theta: float, capsys: pytest.CaptureFixt
     Full conformal prediction in online-cp covers 3, 16 and 61 % here, for θ = 10, 100 and 1000.
     """
     rng = np.random.default_rng(int(theta))
-    n, m, paths, gamma = 199, 40, 60, 1e-6
+    n, m, paths, gamma = 199, 20, 150, 1e-6
     hits = np.empty((paths, len(ckrr.PROCEDURES), m), dtype=bool)
     for path in range(paths):
         X = rng.random(n + m)
