@@ -7,7 +7,9 @@
 array([[ True]])
 """
 
-from ckrr.model import ALPHA, Factor, Fit, Inputs, Scores, fit
+from importlib.metadata import version
+
+from ckrr.model import ALPHA, Factor, Fit, Inputs, Scores, fit, score_together
 from ckrr.plot import plot_bands
 from ckrr.procedures import PROCEDURES
 from ckrr.regions import Regions
@@ -24,7 +26,10 @@ __all__ = [
     "Scores",
     "fit",
     "plot_bands",
+    "score_together",
 ]
+
+__version__ = version("ckrr")
 
 NUMERICS_VERSION = 1
 """Raised by any change of the arithmetic that moves a bit of a result."""

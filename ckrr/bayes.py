@@ -8,24 +8,20 @@ With σ̂² = y′Qy/n estimated from the same sample::
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from fractions import Fraction
-
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr
 
 from ckrr.checks import Array
 from ckrr.regions import Regions, interval
 
 
-def deviation(variance: Array, sigma2: float) -> Array:
+def deviation(variance: Array, sigma2: Array) -> Array:
     """The posterior standard deviation; rounding may have left the variance just below 0."""
     return np.sqrt(sigma2 * np.maximum(variance, 0.0))
 
 
-def normal_intervals(mean: Array, deviation: Array, alpha: Sequence[Fraction]) -> Regions:
-    """mean ± z_{1−α/2} deviation."""
-    z = -ndtri([float(each) / 2 for each in alpha])
+def normal_intervals(mean: Array, deviation: Array, z: Array) -> Regions:
+    """mean ± z deviation, for each of several z."""
     half = np.multiply.outer(deviation, z)
     return interval(mean[:, None] - half, mean[:, None] + half)
 

@@ -53,7 +53,8 @@ def values(name: str, value: npt.ArrayLike, count: int, of: str) -> Array:
     """One number for each of `count` points, shape (count,)."""
     y = _finite(name, value)
     if y.shape != (count,):
-        raise ValueError(f"{name} must be of shape ({count},), one for each row of {of}, got shape {y.shape}")
+        hint = f" (try {name}.ravel())" if y.shape == (count, 1) else ""
+        raise ValueError(f"{name} must be of shape ({count},), one for each row of {of}, got shape {y.shape}{hint}")
     return np.ascontiguousarray(y)
 
 
@@ -116,6 +117,8 @@ def _finite(name: str, value: npt.ArrayLike) -> Array:
         array = np.asarray(value)
     except ValueError:
         raise ValueError(f"{name} must be an array of numbers, got rows of unequal length: {shown(value)}") from None
+    if np.ma.is_masked(value):
+        raise ValueError(f"{name} must not have masked values, got {np.ma.getmaskarray(value).sum()} of them")
     if array.dtype.kind == "O":
         array = _from_objects(name, value, array)
     if array.dtype.kind not in "biuf":

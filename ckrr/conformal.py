@@ -49,18 +49,42 @@ class Slopes:
 
 
 class Crossings:
-    """Where the residuals of b test points cross the test point's own, for one target, in units of m around ŷ."""
+    """Where the residuals of b test points cross the test point's own, for one target, in a frame around ŷ.
 
-    def __init__(self, a: Array, slopes: Slopes, frame: Frame) -> None:
+    At a train point, x* = x_i, residual i equals the test point's own just when z = y_i, whatever the kind of residual:
+    exchanging the two points changes nothing. Rounding would miss that by an ulp and break the tie that counts for a
+    value that occurs again. So these crossings are put at y_i, and all are then kept as values of y.
+    """
+
+    def __init__(
+        self, a: Array, y: Array, slopes: Slopes, frame: Frame, equal: tuple[Indices, Indices] | None = None
+    ) -> None:
         self.a, self.slopes, self.frame = a, slopes, frame
+        self.n = a.shape[1]
         self.same = self._divided(a, slopes.same, f"{slopes.kind} same")
         """The crossings with r_N, shape (b, n)."""
+        self._placed: Frame | None = None
+        self._equal = _ordinary(equal, slopes) if equal is not None and equal[0].size else None
+        if self._equal is not None:
+            self._placed, self.frame = frame, Frame(np.zeros_like(frame.mean), np.ones_like(frame.m))
+            self.same = frame.placed(self.same)
+            self.same[self._equal] = _of(y, *self._equal)
+
+    def a_at(self, row: Indices, col: Indices) -> Array:
+        """Qy at some places of the crossings."""
+        return _of(self.a, row, col)
 
     def intervals(self) -> tuple[Array, Array]:
         """The smaller and the larger of the two crossings, each of shape (b, n), in scratch buffers."""
         opposite = self._divided(-self.a, self.slopes.opposite, "first")
+        if self._placed is not None:
+            np.copyto(opposite, self._placed.placed(opposite))
         hi = np.maximum(self.same, opposite, out=self.slopes.scratch("second", opposite.shape))
-        return np.minimum(self.same, opposite, out=opposite), hi
+        lo = np.minimum(self.same, opposite, out=opposite)
+        if self._placed is not None and self._equal is not None:
+            mean = self._placed.mean[self._equal[0]]  # in the interval, also after what was put at y_i
+            lo[self._equal], hi[self._equal] = np.minimum(lo[self._equal], mean), np.maximum(hi[self._equal], mean)
+        return lo, hi
 
     def replaced(self, row: Indices, col: Indices, value: Array) -> Array:
         """A copy of the crossings with r_N that has other values in some places, in a scratch buffer."""
@@ -73,6 +97,18 @@ class Crossings:
         """a / slope: ±inf or NaN where the slope is 0, which the slopes know of and the procedures replace."""
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             return np.divide(a, slope, out=self.slopes.scratch(name, slope.shape))
+
+
+def _of(values: Array, row: Indices, col: Indices) -> Array:
+    """Entries of an array whose one row may stand for all."""
+    return values[0, col] if len(values) == 1 else values[row, col]
+
+
+def _ordinary(places: tuple[Indices, Indices], slopes: Slopes) -> tuple[Indices, Indices] | None:
+    """The places where both slopes are above 0, if any."""
+    row, col = places
+    good = (slopes.same[row, col] > 0) & (slopes.opposite[row, col] > 0)
+    return (row[good], col[good]) if good.any() else None
 
 
 def rrcm(crossings: Crossings, k: Indices) -> Regions:
@@ -104,8 +140,8 @@ def rrcm_p_values(crossings: Crossings, y: Array) -> Array:
     row, col = crossings.slopes.row, crossings.slopes.col
     if row.size:
         outside = (y[row] <= lo[row, col]) | (y[row] >= hi[row, col])
-        counted[row, col] = np.where(crossings.slopes.gap, outside, counted[row, col]) | (crossings.a[col] == 0)
-    p: Array = (1 + np.count_nonzero(counted, axis=1)) / (1 + len(crossings.a))
+        counted[row, col] = np.where(crossings.slopes.gap, outside, counted[row, col]) | (crossings.a_at(row, col) == 0)
+    p: Array = (1 + np.count_nonzero(counted, axis=1)) / (1 + crossings.n)
     return p
 
 
@@ -116,7 +152,7 @@ def crr_p_values(crossings: Crossings, y: Array) -> Array:
     row, col, turned = _turned_or_free(crossings)
     upper[row, col], lower[row, col] = lower[row, col] | ~turned, upper[row, col] | ~turned
     fewer = 1 + np.minimum(np.count_nonzero(upper, axis=1), np.count_nonzero(lower, axis=1))
-    p: Array = np.minimum(1.0, 2 * fewer / (1 + len(crossings.a)))
+    p: Array = np.minimum(1.0, 2 * fewer / (1 + crossings.n))
     return p
 
 
@@ -127,9 +163,9 @@ def _open_gaps(crossings: Crossings, lo: Array, hi: Array) -> tuple[Votes, Votes
     near, far = lo[row, col], hi[row, col]
     start, end = crossings.frame.placed_at(row, near), crossings.frame.placed_at(row, far)
     gap = crossings.slopes.gap & (start < end)  # false for a_i = 0, and for a gap below the resolution of y
-    above = gap & ((crossings.a[col] > 0) == (crossings.slopes.opposite[row, col] < 0))
+    above = gap & ((crossings.a_at(row, col) > 0) == (crossings.slopes.opposite[row, col] < 0))
     below = gap & ~above
-    whole = ~gap & (crossings.slopes.gap | (crossings.a[col] == 0))
+    whole = ~gap & (crossings.slopes.gap | (crossings.a_at(row, col) == 0))
     hi[row, col] = np.where(below | whole, np.inf, np.where(above, near, far))
     lo[row, col] = np.where(above | whole, -np.inf, np.where(below, far, near))
     return Votes(row[above], end[above]), Votes(row[below], start[below])
@@ -139,7 +175,7 @@ def _turned_or_free(crossings: Crossings) -> tuple[Indices, Indices, npt.NDArray
     """The residuals whose half-line points the other way (D_i + W_i < 0, marked), or is the line (= 0 = a_i)."""
     row, col = crossings.slopes.row, crossings.slopes.col
     slope = crossings.slopes.same[row, col]
-    odd = (slope < 0) | ((slope == 0) & (crossings.a[col] == 0))
+    odd = (slope < 0) | ((slope == 0) & (crossings.a_at(row, col) == 0))
     return row[odd], col[odd], slope[odd] < 0
 
 

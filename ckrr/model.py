@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import inf, log, pi
 
 import numpy as np
 import numpy.typing as npt
 
+from ckrr.batches import Problem, Span, cases
 from ckrr.checks import Array, choice, choices, columns, points, positive, values
 from ckrr.levels import Alpha, alphas, boundary_of
-from ckrr.procedures import PROCEDURES, cases
+from ckrr.procedures import ALL_PROCEDURES, BAYESIAN, PROCEDURES, Case, Levels
 from ckrr.regions import Regions, stacked
 from ckrr.ridge import Ridge, Target
 
@@ -19,7 +20,7 @@ ALPHA = (0.01, 0.05, 0.10, 0.25)
 """The levels of the paper."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Scores:
     """How regions did at known test values: for each procedure, test point and level.
 
@@ -60,6 +61,9 @@ class Inputs:
         self.X = points("X", X)
         self.X_test = points("X_test", X_test, self.X.shape[1])
 
+    def __repr__(self) -> str:
+        return f"<Inputs: X of shape {self.X.shape}, X_test of shape {self.X_test.shape}>"
+
     def factor(self, theta: float, lam: float) -> Factor:
         """Factorise K + λI for the kernel exp(−θ‖x − x′‖²)."""
         return Factor(Ridge(self.X, positive("theta", theta), positive("lam", lam)), self.X_test)
@@ -71,6 +75,9 @@ class Factor:
     def __init__(self, ridge: Ridge, X_test: Array) -> None:
         self._ridge, self._X_test = ridge, X_test
         self.theta, self.lam = ridge.theta, ridge.lam
+
+    def __repr__(self) -> str:
+        return f"<Factor of X of shape {self._ridge.X.shape}: theta={self.theta:g}, lam={self.lam:g}>"
 
     def fit(self, y: npt.ArrayLike) -> Fit:
         """The fit to one target."""
@@ -88,12 +95,16 @@ class Factor:
 
         Each target has the bits it would have alone.
         """
+        problem, test = self._problem(Y, Y_test)
+        return _score([problem], [test], procedures, alpha, boundary)[0]
+
+    def _problem(self, Y: npt.ArrayLike, Y_test: npt.ArrayLike) -> tuple[Problem, Array]:
         train = columns("Y", Y, self._ridge.n, of="X")
         test = columns("Y_test", Y_test, len(self._X_test), of="X_test")
         if train.shape[1] != test.shape[1]:
             raise ValueError(f"Y_test must have {train.shape[1]} columns as Y has, got shape {np.shape(Y_test)}")
         targets = [self._ridge.target(np.ascontiguousarray(y)) for y in train.T]
-        return _score(self._ridge, targets, self._X_test, test.T, procedures, alpha, boundary)
+        return Problem(self._ridge, targets, self._X_test), test.T
 
 
 class Fit:
@@ -149,9 +160,9 @@ class Fit:
         Parameters
         ----------
         X_new : (m, d) array, or (m,) for points on the line
-        procedure : {"GPR-f", "GPR-p", "RRCM", "RRCM-loo", "CRR", "CRR-loo"}
+        procedure : {"GPR-f", "GPR-p", "RRCM", "RRCM-loo", "RRCM-std", "CRR", "CRR-loo", "CRR-std"}
             Bayesian intervals of y* and of f(x*); conformal regions from absolute residuals (RRCM) or from both
-            sides (CRR), in-sample or leave-one-out.
+            sides (CRR), in-sample, leave-one-out or studentised.
         alpha : number or sequence of k numbers in (0, 1)
             Allowed error rates. Used as the decimals that were written: 0.07 is 7/100.
         boundary : {">=", ">"}
@@ -165,10 +176,10 @@ class Fit:
         >>> f.regions([0.55], "CRR-loo", alpha=0.4).components(0)
         [(0.29617, 0.30635)]
         """
-        x, levels, rule = self._points(X_new), alphas(alpha), boundary_of(boundary)
-        name = choice("procedure", procedure, PROCEDURES)
-        found = cases(self._ridge, x, [self._target], [name])
-        return stacked([case.regions(name, levels, rule) for case in found]).mapped(self._target.unscaled)
+        x, levels = self._points(X_new), Levels(alphas(alpha), boundary_of(boundary))
+        name = choice("procedure", procedure, ALL_PROCEDURES)
+        found = [case.regions(name, levels) for case, _ in self._cases(x, name)]
+        return stacked(found).mapped(self._target.unscaled)
 
     def p_values(self, X_new: npt.ArrayLike, y_new: npt.ArrayLike, procedure: str = "RRCM-loo") -> Array:
         """The p-value of the value y_new[i] at the test point X_new[i], shape (m,).
@@ -178,9 +189,12 @@ class Fit:
         """
         x = self._points(X_new)
         y = self._target.scaled(values("y_new", y_new, len(x), of="X_new"))
-        name = choice("procedure", procedure, PROCEDURES)
-        found = cases(self._ridge, x, [self._target], [name])
-        return np.concatenate([case.p_values(name, y[case.strip.points]) for case in found])
+        name = choice("procedure", procedure, ALL_PROCEDURES)
+        found = [
+            case.p_values(name, np.concatenate([y[span.points] for span in spans]))
+            for case, spans in self._cases(x, name)
+        ]
+        return np.concatenate(found)
 
     def score(
         self,
@@ -193,15 +207,17 @@ class Fit:
         """Hits, hulls and lengths of several procedures at known test values, in one pass."""
         x = self._points(X_new)
         y = values("y_new", y_new, len(x), of="X_new")
-        scores = _score(self._ridge, [self._target], x, y[None], procedures, alpha, boundary)
+        (scores,) = _score([Problem(self._ridge, [self._target], x)], [y[None]], procedures, alpha, boundary)
         return Scores(*(each[0] for each in vars(scores).values()))
 
     def __repr__(self) -> str:
-        n, d = self.X.shape
-        return f"<Fit to {n} points in {d} dimensions: theta={self.theta:g}, lam={self.lam:g}>"
+        return f"<Fit to X of shape {self.X.shape}: theta={self.theta:g}, lam={self.lam:g}>"
 
     def _points(self, X_new: npt.ArrayLike) -> Array:
         return points("X_new", X_new, self.X.shape[1])
+
+    def _cases(self, x: Array, procedure: str) -> Iterator[tuple[Case, list[Span]]]:
+        return cases([Problem(self._ridge, [self._target], x)], _weights([procedure]))
 
 
 def fit(X: npt.ArrayLike, y: npt.ArrayLike, theta: float, lam: float) -> Fit:
@@ -234,29 +250,71 @@ def fit(X: npt.ArrayLike, y: npt.ArrayLike, theta: float, lam: float) -> Fit:
     return Fit(Ridge(x, positive("theta", theta), positive("lam", lam)), values("y", y, len(x), of="X"))
 
 
+def score_together(
+    factors: Sequence[Factor],
+    Y: Sequence[npt.ArrayLike],
+    Y_test: Sequence[npt.ArrayLike],
+    procedures: str | Sequence[str] = PROCEDURES,
+    alpha: Alpha = ALPHA,
+    boundary: str = ">=",
+) -> list[Scores]:
+    """`factor.score(…)` for many factors, several times faster where n is small.
+
+    Small problems are stacked, so that calls of NumPy cost little against the arithmetic. The bits are those of each
+    alone.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> factors = [Inputs(rng.random(25), rng.random(201)).factor(100.0, 1e-6) for _ in range(10)]
+    >>> scores = score_together(factors, list(rng.random((10, 25))), list(rng.random((10, 201))))
+    >>> len(scores), scores[0].hits.shape
+    (10, (1, 6, 201, 4))
+    """
+    if not len(factors) == len(Y) == len(Y_test):
+        raise ValueError(
+            f"Y and Y_test must have one entry for each of the {len(factors)} factors, got {len(Y)} and {len(Y_test)}"
+        )
+    asked = [factor._problem(*targets) for factor, *targets in zip(factors, Y, Y_test, strict=True)]
+    return _score([problem for problem, _ in asked], [test for _, test in asked], procedures, alpha, boundary)
+
+
 def _score(
-    ridge: Ridge,
-    targets: Sequence[Target],
-    X_new: Array,
-    Y_new: Array,
+    problems: Sequence[Problem],
+    Y_new: Sequence[Array],
     procedures: str | Sequence[str],
     alpha: Alpha,
     boundary: str,
-) -> Scores:
-    """Scores of all targets; the rows of Y_new are their values at the test points."""
-    names, levels, rule = choices("procedures", procedures, PROCEDURES), alphas(alpha), boundary_of(boundary)
-    shape = (len(targets), len(names), len(X_new), len(levels))
-    lower, upper, length = np.empty((3, *shape))
-    scores = Scores(np.empty(shape, bool), lower, upper, length, np.empty(shape, np.int64))
-    y = [target.scaled(each) for target, each in zip(targets, Y_new, strict=True)]
-    for case in cases(ridge, X_new, targets, names):
-        t, here = case.number, case.strip.points
+) -> list[Scores]:
+    """Scores of all targets of all problems; the rows of Y_new are their values at the test points."""
+    names, levels = choices("procedures", procedures, ALL_PROCEDURES), Levels(alphas(alpha), boundary_of(boundary))
+    scores = [_blank(problem, len(names), len(levels.alpha)) for problem in problems]
+    y = [
+        [target.scaled(each) for target, each in zip(problem.targets, values, strict=True)]
+        for problem, values in zip(problems, Y_new, strict=True)
+    ]
+    for case, spans in cases(problems, _weights(names)):
+        y_rows = np.concatenate([y[span.problem][span.target][span.points] for span in spans])
         for p, name in enumerate(names):
-            regions = case.regions(name, levels, rule)
-            scores.hits[t, p, here] = regions.covers(y[t][here])
-            lower[t, p, here], upper[t, p, here] = regions.lower, regions.upper
-            length[t, p, here], scores.count[t, p, here] = regions.length, regions.count
-    for t, target in enumerate(targets):
-        for each in (lower, upper, length):
-            each[t] = target.unscaled(each[t])
+            regions = case.regions(name, levels)
+            hits = regions.covers(y_rows)
+            for span in spans:
+                one, place = scores[span.problem], (span.target, p, span.points)
+                one.hits[place], one.count[place] = hits[span.rows], regions.count[span.rows]
+                one.lower[place], one.upper[place] = regions.lower[span.rows], regions.upper[span.rows]
+                one.length[place] = regions.length[span.rows]
+    for problem, one in zip(problems, scores, strict=True):
+        for t, target in enumerate(problem.targets):
+            for each in (one.lower, one.upper, one.length):
+                each[t] = target.unscaled(each[t])
     return scores
+
+
+def _blank(problem: Problem, procedures: int, levels: int) -> Scores:
+    shape = (len(problem.targets), procedures, len(problem.X_new), levels)
+    lower, upper, length = np.empty((3, *shape))
+    return Scores(np.empty(shape, bool), lower, upper, length, np.empty(shape, np.int64))
+
+
+def _weights(procedures: Sequence[str]) -> bool:
+    return not set(procedures) <= set(BAYESIAN)

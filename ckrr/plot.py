@@ -12,13 +12,19 @@ import numpy.typing as npt
 from ckrr.checks import Array, choices, points
 from ckrr.levels import alphas
 from ckrr.model import Fit
-from ckrr.procedures import PROCEDURES
+from ckrr.procedures import ALL_PROCEDURES, PROCEDURES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-COLOURS = dict(zip(PROCEDURES, ["#999999", "#d98e04", "#0b6fb5", "#56b4e9", "#117a55", "#7ccfa7"], strict=True))
+COLOURS = dict(
+    zip(
+        ALL_PROCEDURES,
+        ["#999999", "#d98e04", "#0b6fb5", "#56b4e9", "#117a55", "#7ccfa7", "#7b4ea3", "#c9a0dc"],
+        strict=True,
+    )
+)
 """One colour for each procedure, told apart by colour-blind readers and in grey print."""
 
 
@@ -59,7 +65,7 @@ def plot_bands(
     >>> len(figure.axes)
     2
     """
-    names = choices("procedures", procedures, PROCEDURES)
+    names = choices("procedures", procedures, ALL_PROCEDURES)
     if len(alphas(alpha)) != 1:
         raise ValueError(f"alpha must be a single number for a picture, got {alpha}")
     if fit.X.shape[1] != 1:

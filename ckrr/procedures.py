@@ -1,10 +1,14 @@
-"""The procedures by name, and what each does with a block of test points."""
+"""The procedures by name, and what each makes of some rows of test points."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+from scipy.special import ndtri
 
 from ckrr import conformal
 from ckrr.bayes import deviation, normal_intervals, normal_p_values
@@ -12,13 +16,9 @@ from ckrr.checks import Array
 from ckrr.conformal import Crossings, Slopes
 from ckrr.levels import Boundary, thresholds
 from ckrr.regions import Regions
-from ckrr.residuals import Scale, in_sample, leave_one_out
-from ckrr.ridge import Projection, Ridge, Target
+from ckrr.residuals import Scale, in_sample, leave_one_out, studentised
 from ckrr.scratch import Scratch
 from ckrr.tails import Frame, Indices
-
-STRIP = 262144
-"""Numbers in one strip of a block, so that they stay in the cache. Rows are independent: no bit depends on it."""
 
 
 @dataclass(frozen=True)
@@ -30,10 +30,6 @@ class Score:
     sides: int
     """Each side has α/sides of the error."""
 
-    def thresholds(self, n: int, alpha: Sequence[Fraction], boundary: Boundary) -> Indices:
-        """How many of n train residuals must count at each level."""
-        return thresholds(n + 1, [each / self.sides for each in alpha], boundary)
-
 
 RRCM = Score(conformal.rrcm, conformal.rrcm_p_values, sides=1)
 CRR = Score(conformal.crr, conformal.crr_p_values, sides=2)
@@ -43,67 +39,102 @@ CONFORMAL: dict[str, tuple[Score, Scale]] = {
     "RRCM-loo": (RRCM, leave_one_out),
     "CRR": (CRR, in_sample),
     "CRR-loo": (CRR, leave_one_out),
+    "RRCM-std": (RRCM, studentised),
+    "CRR-std": (CRR, studentised),
 }
 BAYESIAN = ("GPR-f", "GPR-p")
-PROCEDURES = (*BAYESIAN, *CONFORMAL)
+PROCEDURES = ("GPR-f", "GPR-p", "RRCM", "RRCM-loo", "CRR", "CRR-loo")
+"""The six of the paper."""
+ALL_PROCEDURES = (*BAYESIAN, *CONFORMAL)
 
 
-class Strip:
-    """Some consecutive test points: what all targets and procedures share of them is computed once."""
+@dataclass(frozen=True)
+class Levels:
+    """The levels asked for, and the rule at the boundary."""
 
-    def __init__(self, ridge: Ridge, block: Projection, rows: slice, scratch: Scratch) -> None:
-        self.m, self.variance = block.m[rows], block.variance[rows]
-        self.points = slice(block.points.start + rows.start, block.points.start + rows.start + len(self.m))
-        self._W, self._diag_Q, self._scratch = block.W[rows], ridge.diag_Q, scratch
-        self._slopes: dict[Scale, Slopes] = {}
+    alpha: tuple[Fraction, ...]
+    boundary: Boundary
 
-    def slopes(self, scale: Scale) -> Slopes:
-        """D ± W for one kind of residual."""
-        if scale not in self._slopes:
-            D = scale(self._W, self.m, self._diag_Q, self._scratch)
-            self._slopes[scale] = Slopes(self._W, D, self._scratch, scale.__name__)
-        return self._slopes[scale]
+    def needed(self, score: Score, n: int) -> Indices:
+        """How many of n train residuals must count, at each level."""
+        return _needed(self, score.sides, n)
+
+    @property
+    def z(self) -> Array:
+        """z_{1−α/2}, at each level."""
+        return _quantiles(self.alpha)
+
+
+@lru_cache(maxsize=64)
+def _needed(levels: Levels, sides: int, n: int) -> Indices:
+    return thresholds(n + 1, [each / sides for each in levels.alpha], levels.boundary)
+
+
+@lru_cache(maxsize=64)
+def _quantiles(alpha: tuple[Fraction, ...]) -> Array:
+    return -np.asarray(ndtri([float(each) / 2 for each in alpha]))
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Test points, each with one target, in the units of the target: all that a procedure is given of them.
+
+    They may be of one problem or of several with the same n, one after the other: what all rows share has length 1.
+    """
+
+    W: Array
+    """Qk, shape (b, n)."""
+    m: Array
+    """λ + 1 − k′Qk, shape (b,)."""
+    variance: Array
+    """1 − k′Qk, shape (b,)."""
+    mean: Array
+    """ŷ, shape (b,)."""
+    y: Array
+    """The train values, shape (1, n) or (b, n)."""
+    a: Array
+    """Qy, likewise."""
+    diag_Q: Array
+    """Likewise."""
+    sigma2: Array
+    """σ̂², shape (1,) or (b,)."""
+    equal: tuple[Indices, Indices]
+    """The rows and columns of W at which the test point is a train point."""
 
 
 class Case:
-    """A strip of test points and one target: what a procedure is asked about, in the units of the target."""
+    """Some rows, ready to be asked by several procedures: what they share is computed once.
 
-    def __init__(self, strip: Strip, number: int, target: Target, mean: Array) -> None:
-        self.strip, self.number, self.target, self.mean = strip, number, target, mean
+    `slopes` is what cases with the same W, m and diag Q may share.
+    """
+
+    def __init__(self, rows: Rows, scratch: Scratch, slopes: dict[Scale, Slopes]) -> None:
+        self.rows, self._scratch, self._slopes = rows, scratch, slopes
         self._crossings: dict[Scale, Crossings] = {}
 
-    def regions(self, procedure: str, alpha: Sequence[Fraction], boundary: Boundary) -> Regions:
-        """The procedure's regions at each α."""
+    def regions(self, procedure: str, levels: Levels) -> Regions:
+        """The procedure's regions at each level."""
         if procedure in BAYESIAN:
-            return normal_intervals(self.mean, self._deviation(procedure), alpha)
+            return normal_intervals(self.rows.mean, self._deviation(procedure), levels.z)
         score, scale = CONFORMAL[procedure]
-        return score.regions(self.crossings(scale), score.thresholds(len(self.target.a), alpha, boundary))
+        return score.regions(self._crossings_of(scale), levels.needed(score, self.rows.W.shape[1]))
 
     def p_values(self, procedure: str, y: Array) -> Array:
-        """The procedure's p-value at y_i for test point i."""
+        """The procedure's p-value at y_i for row i."""
         if procedure in BAYESIAN:
-            return normal_p_values(self.mean, self._deviation(procedure), y)
+            return normal_p_values(self.rows.mean, self._deviation(procedure), y)
         score, scale = CONFORMAL[procedure]
-        return score.p_values(self.crossings(scale), y)
+        return score.p_values(self._crossings_of(scale), y)
 
-    def crossings(self, scale: Scale) -> Crossings:
-        """The crossings of one kind of residual."""
+    def _crossings_of(self, scale: Scale) -> Crossings:
         if scale not in self._crossings:
-            self._crossings[scale] = Crossings(self.target.a, self.strip.slopes(scale), Frame(self.mean, self.strip.m))
+            rows = self.rows
+            if scale not in self._slopes:
+                D = scale(rows.W, rows.m, rows.diag_Q, self._scratch)
+                self._slopes[scale] = Slopes(rows.W, D, self._scratch, scale.__name__)
+            frame = Frame(rows.mean, rows.m)
+            self._crossings[scale] = Crossings(rows.a, rows.y, self._slopes[scale], frame, rows.equal)
         return self._crossings[scale]
 
     def _deviation(self, procedure: str) -> Array:
-        variance = self.strip.m if procedure == "GPR-f" else self.strip.variance
-        return deviation(variance, self.target.sigma2)
-
-
-def cases(ridge: Ridge, X_new: Array, targets: Sequence[Target], procedures: Sequence[str]) -> Iterator[Case]:
-    """The test points strip by strip, in each a case for each target. Ask a case before you take the next."""
-    rows = max(1, STRIP // ridge.n)
-    scratch = Scratch()
-    for block in ridge.project(X_new, targets, weights=not set(procedures) <= set(BAYESIAN)):
-        for start in range(0, len(block.m), rows):
-            here = slice(start, start + rows)
-            strip = Strip(ridge, block, here, scratch)
-            for number, (target, mean) in enumerate(zip(targets, block.means, strict=True)):
-                yield Case(strip, number, target, mean[here])
+        return deviation(self.rows.m if procedure == "GPR-f" else self.rows.variance, self.rows.sigma2)

@@ -13,7 +13,7 @@ from ckrr.checks import Array, shown, values
 from ckrr.tails import Pieces
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Regions:
     """Prediction regions of m test points at k levels.
 

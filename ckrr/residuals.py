@@ -9,10 +9,12 @@ and the kinds differ in the scale D_i alone, with h_i = m Q_ii + W_i²:
 ==================  ==========  ==================================================
 in-sample           D = 1       y_i minus the ridge fit to all N points
 leave-one-out       D = h       y_i minus the ridge fit to the N − 1 other points
+studentised         D = sqrt h  the geometric mean of the two: an in-sample residual over the root of its variance
 ==================  ==========  ==================================================
 
 because d_i = Q_ii + W_i²/m = h_i/m is the diagonal of the inverse of the augmented ridge matrix, by which an
-in-sample residual is divided to leave its own point out. To add a kind of residual is to add its scale here.
+in-sample residual is divided to leave its own point out. Since sqrt h > |W|, regions from studentised residuals are
+always intervals; the other kinds come in pieces where some |W_i| ≥ D_i. To add a kind of residual is to add its scale.
 """
 
 from __future__ import annotations
@@ -36,5 +38,11 @@ def in_sample(W: Array, m: Array, diag_Q: Array, scratch: Scratch) -> Array:
 def leave_one_out(W: Array, m: Array, diag_Q: Array, scratch: Scratch) -> Array:
     """D = m Q_ii + W_i²."""
     D = np.multiply(W, W, out=scratch("first", W.shape))
-    D += np.multiply.outer(m, diag_Q, out=scratch("second", W.shape))
+    D += np.multiply(m[:, None], diag_Q, out=scratch("second", W.shape))
     return D
+
+
+def studentised(W: Array, m: Array, diag_Q: Array, scratch: Scratch) -> Array:
+    """D = sqrt(m Q_ii + W_i²)."""
+    D = leave_one_out(W, m, diag_Q, scratch)
+    return np.sqrt(D, out=D)

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 from scipy.linalg import blas, lapack
 
 from ckrr.checks import Array
@@ -36,6 +37,9 @@ _PADDING = 32
 _PANEL = 128
 """Columns of the kernel matrix made at once; no bit depends on it."""
 
+_LOST = 16
+"""Pivots and variances are good to about n ε, and at least λ. One below `_LOST` n ε has lost its digits."""
+
 
 class FactorisationError(np.linalg.LinAlgError):
     """K + λI could not be factorised to working precision."""
@@ -49,12 +53,13 @@ class FactorisationError(np.linalg.LinAlgError):
 
 @dataclass(frozen=True)
 class Target:
-    """What the factor makes of one vector y: v = Gy, a = Qy and σ̂² = v′v/n, all in units of 2^exponent.
+    """One vector y and what the factor makes of it: v = Gy, a = Qy, σ̂² = v′v/n, in units of 2^exponent.
 
     The unit is the power of two just above max|y|. Scaling by it is exact, so it changes no bit of ordinary results,
     and y of 1e-300 or 1e300 has its intervals as y of 1 has.
     """
 
+    y: Array
     v: Array
     a: Array
     sigma2: float
@@ -85,6 +90,8 @@ class Projection:
     """λ + 1 − Σ V², shape (b,), above 0."""
     W: Array
     """Qk, shape (b, n), a row for each test point. Overwritten by the next block."""
+    equal: tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
+    """The rows and columns of W at which the test point is a train point, to the kernel: K(x_i, x*) = 1."""
 
 
 class Ridge:
@@ -93,11 +100,15 @@ class Ridge:
     def __init__(self, X: Array, theta: float, lam: float) -> None:
         self.X, self.theta, self.lam = X, theta, lam
         self.n = len(X)
+        self._doubt = _LOST * self.n * np.finfo(float).eps
         K = _lower_triangle(X, theta)
         K[np.diag_indices(self.n)] += lam
         L, failed = lapack.dpotrf(K, lower=1, clean=0, overwrite_a=1)
         if failed:
-            raise FactorisationError(f"factorisation failed at row {failed - 1} of X", theta, lam, self.n)
+            raise FactorisationError(f"factorisation failed at row {failed - 1} of X", *self._named())
+        pivot = int(np.argmin(L.diagonal()))
+        if not L[pivot, pivot] ** 2 > self._doubt:
+            raise FactorisationError(f"factorisation lost its digits at row {pivot} of X", *self._named())
         self.log_det = 2.0 * float(np.log(L.diagonal()).sum())
         self.G: Array = lapack.dtrtri(L, lower=1, overwrite_c=1)[0]
 
@@ -111,9 +122,10 @@ class Ridge:
         """The products of the factor with one vector y."""
         exponent = int(np.frexp(np.abs(y).max())[1])
         with np.errstate(under="ignore"):
-            v = blas.dtrmv(self.G, np.ldexp(y, -exponent), lower=1)
+            scaled = np.ldexp(y, -exponent)
+        v = blas.dtrmv(self.G, scaled, lower=1)
         a = blas.dtrmv(self.G, v, lower=1, trans=1)
-        return Target(v, a, float(np.vecdot(v, v)) / self.n, exponent)
+        return Target(scaled, v, a, float(np.vecdot(v, v)) / self.n, exponent)
 
     def project(self, X_new: Array, targets: Sequence[Target], weights: bool = True) -> Iterator[Projection]:
         """The test points block by block; W is left empty where no `weights` are asked for."""
@@ -123,18 +135,24 @@ class Ridge:
             b = len(block)
             k = buffer[: _padded(b)]
             gaussian(block, self.X, self.theta, out=k[:b])
+            equal = _ones(k[:b]) if weights else _ones(k[:0])
             V = blas.dtrmm(1.0, self.G, k.T, lower=1, overwrite_b=1).T
             variance = 1.0 - np.vecdot(V[:b], V[:b])
             m = self.lam + variance
-            if not m.min() > 0:
+            if not m.min() > self._doubt:
                 i = start + int(np.argmin(m))
                 raise FactorisationError(f"the variance at test point {i} came out as {m.min():g}", *self._named())
             means = [np.vecdot(V[:b], target.v) for target in targets]
             W = blas.dtrmm(1.0, self.G, V.T, lower=1, trans_a=1, overwrite_b=1).T[:b] if weights else V[:0]
-            yield Projection(slice(start, start + b), means, variance, m, W)
+            yield Projection(slice(start, start + b), means, variance, m, W, equal)
 
     def _named(self) -> tuple[float, float, int]:
         return self.theta, self.lam, self.n
+
+
+def _ones(k: Array) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    row, col = np.nonzero(k == 1.0) if k.size and k.max() == 1.0 else np.empty((2, 0), dtype=np.intp)
+    return row, col
 
 
 def _padded(b: int) -> int:

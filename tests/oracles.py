@@ -15,7 +15,7 @@ import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import inf
+from math import inf, isqrt
 
 import numpy as np
 from flint import arb, arb_mat, ctx
@@ -121,7 +121,16 @@ class Coefficients:
                 [a / e for a, e in zip(self.a, d, strict=True)],
                 [w / (self.m * e) for w, e in zip(self.W, d, strict=True)],
             )
-        raise AssertionError(residual)
+        assert residual == "std"
+        return Lines(
+            [a * root(self.m / e) for a, e in zip(self.a, d, strict=True)],
+            [w / root(self.m * e) for w, e in zip(self.W, d, strict=True)],
+        )
+
+
+def root(value: Fraction) -> Fraction:
+    """The square root, to KEPT bits below 1."""
+    return Fraction(isqrt(int(value * 4**KEPT)), 2**KEPT)
 
 
 def to_arb(value: float) -> arb:
@@ -212,9 +221,13 @@ def refitted_p_value(
     N = len(labels)
     r = []
     for i in range(N):
-        others = [j for j in range(N) if residual == "in-sample" or j != i]
+        others = [j for j in range(N) if residual != "loo" or j != i]
         fitted = prediction(augmented[others], [labels[j] for j in others], augmented[i], theta, lam)
         r.append(labels[i] - fitted)
+    if residual == "std":  # over the square root of 1 − H_ii, H the matrix from labels to fitted values
+        K = arb_mat(kernel(augmented, augmented, theta))
+        H = K * ridge_matrix(augmented, theta, lam).inv()
+        r = [each / (1 - H[i, i]).sqrt() for i, each in enumerate(r)]
     own = r[-1]
 
     def at_least(x: arb, y: arb) -> bool:

@@ -71,7 +71,7 @@ def main(turns: int) -> None:
                 worst = max(worst, whole / bare)
                 odd = share_of_odd_points(X, X_new, theta, lam)
                 print(
-                    f"[{low:2g},1]²  {theta:6g}  {lam:5g}   {odd:5.0%}   {bare:7.3f}  {whole:7.3f}   {whole / bare:5.2f}"
+                    f"[{low:2g},1]²  {theta:6g}  {lam:5g}   {odd:5.0%}   {bare:7.3f}  {whole:7.3f}  {whole / bare:6.2f}"
                 )
     print(f"worst ratio {worst:.2f}")
 

@@ -36,10 +36,14 @@ BAD: list[tuple[str, Callable[[], object]]] = [
     ),
     (r"y must be of shape \(5,\), one for each row of X, got shape \(4,\)", lambda: ckrr.fit(X, Y[:4], 1.0, 0.1)),
     (
-        r"y must be of shape \(5,\), one for each row of X, got shape \(5, 1\)",
+        r"y must be of shape \(5,\), one for each row of X, got shape \(5, 1\) \(try y.ravel\(\)\)",
         lambda: ckrr.fit(X, Y[:, None], 1.0, 0.1),
     ),
     (r"y must be finite, got nan at y\[1\] \(2 such\)", lambda: ckrr.fit(X, NAN, 1.0, 0.1)),
+    (
+        r"y must not have masked values, got 1 of them",
+        lambda: ckrr.fit(X, np.ma.masked_greater(Y, 3), 1.0, 0.1),
+    ),
     (r"theta must be a finite number > 0, got 0", lambda: ckrr.fit(X, Y, 0, 0.1)),
     (r"theta must be a finite number > 0, got inf", lambda: ckrr.fit(X, Y, np.inf, 0.1)),
     (r"theta must be a finite number > 0, got 'tiny'", lambda: ckrr.fit(X, Y, "tiny", 0.1)),  # type: ignore[arg-type]

@@ -11,8 +11,8 @@ from hypothesis import example, given, settings, strategies as st
 
 from ckrr.checks import Array
 from ckrr.conformal import Crossings, Slopes
-from ckrr.levels import exact
-from ckrr.procedures import CRR, RRCM, Score
+from ckrr.levels import boundary_of, exact
+from ckrr.procedures import CRR, RRCM, Levels, Score
 from ckrr.regions import Regions
 from ckrr.scratch import Scratch
 from ckrr.tails import Frame
@@ -25,12 +25,12 @@ ALPHAS = [0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.99]
 def crossings_of(a: Array, W: Array, D: Array | None = None, m: float = 1.0, mean: float = 0.0) -> Crossings:
     """One test point."""
     slopes = Slopes(W[None], np.ones((1, 1)) if D is None else D[None], Scratch())
-    return Crossings(a, slopes, Frame(np.array([mean]), np.array([m])))
+    return Crossings(a[None], a[None], slopes, Frame(np.array([mean]), np.array([m])))
 
 
 def regions_of(crossings: Crossings, score: Score, alphas: list[float], boundary: str = ">=") -> Regions:
-    levels = [exact(each) for each in alphas]
-    return score.regions(crossings, score.thresholds(len(crossings.a), levels, boundary))  # type: ignore[arg-type]
+    levels = Levels(tuple(exact(each) for each in alphas), boundary_of(boundary))
+    return score.regions(crossings, levels.needed(score, crossings.n))
 
 
 def lines_of(a: Array, W: Array, D: Array, m: float) -> Lines:
@@ -167,7 +167,7 @@ def test_blocks_are_their_rows() -> None:
     W = rng.standard_normal((b, n)) * np.where(rng.random(b) < 0.5, 0.2, 1.5)[:, None]
     W[:, 3] = W[:, 4]
     W[5, 6], W[6, 6] = 1.0, -1.0
-    block = Crossings(a, Slopes(W, np.ones((1, 1)), Scratch()), Frame(mean, m))
+    block = Crossings(a[None], a[None], Slopes(W, np.ones((1, 1)), Scratch()), Frame(mean, m))
     assert len(set(block.slopes.row.tolist())) in range(5, b), "both kinds of rows are there"
     for score in SCORES.values():
         together = regions_of(block, score, ALPHAS)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
-from scipy.stats import chi2
+from scipy.stats import binom, chi2
 
 import ckrr
 from ckrr.checks import Array
 
-CONFORMAL = ["RRCM", "RRCM-loo", "CRR", "CRR-loo"]
+CONFORMAL = ["RRCM", "RRCM-loo", "RRCM-std", "CRR", "CRR-loo", "CRR-std"]
 FALSE_ALARM = 1e-4
 """How often a correct program would fail one of these tests, had their seeds not been fixed."""
 
@@ -43,6 +45,51 @@ def test_p_values_follow_their_law(procedure: str, n: int, lam: float) -> None:
     assert counts[~possible].sum() == 0
     statistic = ((counts - expected)[possible] ** 2 / expected[possible]).sum()
     assert statistic < chi2.isf(FALSE_ALARM, possible.sum() - 1)
+
+
+def binary(rng: np.random.Generator, n: int) -> tuple[Array, Array]:
+    return rng.integers(0, 2, n).astype(float), rng.integers(0, 2, n).astype(float)
+
+
+def mostly_one(rng: np.random.Generator, n: int) -> tuple[Array, Array]:
+    return rng.integers(0, 3, n).astype(float), 1.0 + (rng.random(n) < 0.05)
+
+
+def constant(rng: np.random.Generator, n: int) -> tuple[Array, Array]:
+    return np.full(n, 0.3), np.full(n, 1.0)
+
+
+def rounded(rng: np.random.Generator, n: int) -> tuple[Array, Array]:
+    X = rng.integers(0, 12, n) / 7
+    return X, np.round(np.sin(4 * X) + 0.2 * rng.standard_normal(n), 1)
+
+
+@pytest.mark.parametrize("procedure", CONFORMAL)
+@pytest.mark.parametrize(
+    ("draw", "n", "lam"), [(binary, 30, 0.1), (mostly_one, 39, 0.1), (constant, 20, 0.1), (rounded, 29, 1e-6)]
+)
+def test_p_values_are_valid_for_data_with_ties(
+    procedure: str, draw: Callable[..., tuple[Array, Array]], n: int, lam: float
+) -> None:
+    """Where points occur again, ties count for the test point: P(p ≤ t/N) ≤ t/N for RRCM, 2⌊t/2⌋/N for CRR."""
+    rng = np.random.default_rng(n)
+    N, samples = n + 1, 600
+    p = np.empty(samples)
+    for i in range(samples):
+        X, y = draw(rng, N)
+        p[i] = ckrr.fit(X[:n], y[:n], theta=1.0, lam=lam).p_values(X[n:], y[n:], procedure)[0]
+    for t in range(1, N):
+        allowed = (t if procedure.startswith("RRCM") else 2 * (t // 2)) / N
+        assert binom.sf((p <= (t + 0.5) / N).sum() - 1, samples, allowed) > FALSE_ALARM / N
+
+
+@pytest.mark.parametrize("procedure", CONFORMAL)
+def test_a_value_that_occurs_again_is_no_surprise(procedure: str) -> None:
+    """n equal points, and the test point is one more: every residual ties, so p = 1."""
+    for n in range(1, 40):
+        fit = ckrr.fit(np.full(n, 0.3), np.full(n, 1.7), theta=10.0, lam=0.1)
+        assert fit.p_values([0.3], [1.7], procedure) == [1.0]
+        assert fit.regions([0.3], procedure, [0.3, 0.99]).contains([1.7]).all()
 
 
 def gaussian_path(rng: np.random.Generator, X: Array, gamma: float) -> Array:
@@ -86,7 +133,7 @@ def ordinary() -> tuple[ckrr.Fit, Array]:
     return ckrr.fit(X, np.sin(4 * X[:, 0]) + 0.2 * rng.standard_normal(60), theta=15.0, lam=1e-2), rng.random((50, 2))
 
 
-@pytest.mark.parametrize("procedure", ["RRCM", "RRCM-loo"])
+@pytest.mark.parametrize("procedure", ["RRCM", "RRCM-loo", "RRCM-std"])
 def test_rrcm_contains_the_prediction(ordinary: tuple[ckrr.Fit, Array], procedure: str) -> None:
     fit, X_new = ordinary
     alpha = [0.01, 0.3, 0.6, 0.99]
