@@ -117,8 +117,8 @@ def _finite(name: str, value: npt.ArrayLike) -> Array:
         array = np.asarray(value)
     except ValueError:
         raise ValueError(f"{name} must be an array of numbers, got rows of unequal length: {shown(value)}") from None
-    if np.ma.is_masked(value):
-        raise ValueError(f"{name} must not have masked values, got {np.ma.getmaskarray(value).sum()} of them")
+    if isinstance(value, np.ma.MaskedArray) and value.mask.any():
+        raise ValueError(f"{name} must not have masked values, got {value.mask.sum()} of them")
     if array.dtype.kind == "O":
         array = _from_objects(name, value, array)
     if array.dtype.kind not in "biuf":

@@ -47,7 +47,7 @@ def plot_bands(
     alpha : float
         The allowed error rate.
     X_new : (m,) array, optional
-        Where to draw, ascending; by default 500 points over the data and a little beyond.
+        Where to draw, ascending; by default 1000 points over the data and a little beyond.
     truth : callable, optional
         The function behind the data, drawn as a line.
     ax : matplotlib Axes, optional
@@ -71,7 +71,7 @@ def plot_bands(
     if fit.X.shape[1] != 1:
         raise ValueError(f"fit must be to one-dimensional inputs to be drawn, got {fit.X.shape[1]} dimensions")
     x = _grid(fit.X[:, 0]) if X_new is None else np.unique(points("X_new", X_new, 1)[:, 0])
-    panels = dict.fromkeys(names, ax) if ax is not None else _panels(names)
+    panels = dict.fromkeys(names, ax) if ax is not None else _panels(names, f"α = {float(alpha):g}")
     limits = _limits(fit, x, names, alpha)
     for name, panel in panels.items():
         _draw_band(panel, fit, name, alpha, x, limits)
@@ -86,10 +86,10 @@ def plot_bands(
 
 def _grid(x: Array) -> Array:
     margin = 0.1 * np.ptp(x) or 1.0
-    return np.linspace(x.min() - margin, x.max() + margin, 500)
+    return np.linspace(x.min() - margin, x.max() + margin, 1000)
 
 
-def _panels(names: Sequence[str]) -> dict[str, Axes]:
+def _panels(names: Sequence[str], level: str) -> dict[str, Axes]:
     from matplotlib import pyplot
 
     columns = min(len(names), 2)
@@ -106,7 +106,7 @@ def _panels(names: Sequence[str]) -> dict[str, Axes]:
     for spare in axes.ravel()[len(names) :]:
         spare.remove()
     for name, panel in zip(names, axes.ravel(), strict=False):
-        panel.set_title(name)
+        panel.set_title(f"{name}, {level}")
     for panel in axes[:, 0]:
         panel.set_ylabel("y")
     for panel in axes.ravel()[max(0, len(names) - columns) : len(names)]:
@@ -117,9 +117,9 @@ def _panels(names: Sequence[str]) -> dict[str, Axes]:
 
 def _limits(fit: Fit, x: Array, names: Sequence[str], alpha: float) -> tuple[float, float]:
     """Room for the data and for nearly all of the bands: a few spikes of infinite length may run out of the picture."""
-    ends = np.concatenate([_bounds(fit, x, name, alpha).ravel() for name in names])
+    ends = np.concatenate([fit.predict(x), *(_bounds(fit, x, name, alpha).ravel() for name in names)])
     inside = ends[np.isfinite(ends)]
-    low, high = np.quantile(inside, [0.02, 0.98]) if inside.size else (fit.y.min(), fit.y.max())
+    low, high = np.quantile(inside, [0.02, 0.98])
     low, high = min(low, fit.y.min()), max(high, fit.y.max())
     margin = 0.08 * (high - low) or 1.0
     return float(low - margin), float(high + margin)

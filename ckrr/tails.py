@@ -144,49 +144,56 @@ def lower_tail(t: Array, frame: Frame, votes: Votes, k: Indices) -> Tail:
 
 def _tail(top: Array, frame: Frame, votes: Votes, k: Indices) -> Tail:
     """The sets S_k from the max(k) largest u of each test point, in any order; sorts them."""
+    count = top.shape[1]
     top.sort(axis=1)
-    ends = frame.placed(_at(top, slice(None), k))
-    if not votes.row.size:
+    ends = np.full((len(top), len(k)), np.inf)
+    some = k > 0
+    ends[:, some] = frame.placed(top[:, count - k[some]])
+    if not votes.row.size or not count:
         return Tail(ends, Pieces.none())
-    row, d, v = _entries(votes)
-    T = _at(top, row, k[:, None] - d)  # T_{k−d} at [level, entry]
-    T *= frame.m[row]
-    T += frame.mean[row]
-    there = (v <= T) & (v < np.inf)  # a vote for y ≥ ∞ is none
-    continues = np.zeros_like(there)
-    continues[:, 1:] = there[:, 1:] & (v[1:] <= T[:, :-1]) & (d[1:] > 0)
-    last = there.copy()
-    last[:, :-1] &= ~continues[:, 1:]
-    level, first = np.nonzero(there & ~continues)  # the n-th start and the n-th end belong together
-    end, later = T[last], d[first] > 0
-    ends[row[first[~later]], level[~later]] = end[~later]
-    return Tail(ends, Pieces(row[first[later]], level[later], v[first[later]], end[later]))
+    rows, v = _padded(votes, count)
+    depth = v.shape[1]
+    T = np.full((len(rows), count + 1 + depth), np.nan)
+    T[:, :count] = top[rows]  # T_count, …, T_2, T_1
+    T[:, count] = np.inf  # T_0
+    levels = np.flatnonzero(some)
+    windows = np.empty((len(levels), len(rows), 1 + depth))
+    for window, start in zip(windows, (count - k[levels]).tolist(), strict=True):
+        window[:] = T[:, start : start + 1 + depth]
+    windows *= frame.m[rows, None]
+    windows += frame.mean[rows, None]
+    first_ends, level, row, lo, hi = _pieces(windows, v)
+    ends[rows[:, None], levels] = first_ends.T
+    return Tail(ends, Pieces(rows[row], levels[level], lo, hi))
 
 
-def _at(T: Array, row: Indices | slice, j: Indices) -> Array:
-    """T_j of the given test points, from rows sorted in ascending order: inf for j = 0, NaN for j < 0."""
-    if not T.shape[1]:
-        T = np.full((len(T), 1), np.inf)
-    found = T[row, np.minimum(T.shape[1] - j, T.shape[1] - 1)]
-    found[..., j == 0] = np.inf
-    found[..., j < 0] = np.nan
-    return found
-
-
-def _entries(votes: Votes) -> tuple[Indices, Indices, Array]:
-    """The pieces that may be: test point, d and v_d, with d = 0, 1, 2, … for each test point that has some v.
-
-    The piece d = 0 is the first one, (−∞, T_k]; v_0 = −∞.
+def _padded(votes: Votes, most: int) -> tuple[Indices, Array]:
+    """The test points that have some v, and their v in ascending order, `most` of them; ∞ after the last, a vote for
+    nothing.
     """
-    order = np.lexsort((votes.value, votes.row))
-    row = votes.row[order]
-    new = np.ones(len(row), dtype=bool)
-    new[1:] = row[1:] != row[:-1]
-    nth = np.cumsum(new) - 1  # the vote belongs to the nth test point that has some
-    at = np.arange(len(row)) + nth + 1  # where the vote goes, with a place left for each v_0 before it
-    d, v = np.zeros(len(row) + nth[-1] + 1, dtype=np.intp), np.full(len(row) + nth[-1] + 1, -np.inf)
-    firsts = at[new] - 1
-    d[at], v[at] = at - firsts[nth], votes.value[order]
-    rows = np.empty_like(d)
-    rows[at], rows[firsts] = row, row[new]
-    return rows, d, v
+    counts = np.bincount(votes.row)
+    rows = np.flatnonzero(counts)
+    starts = np.cumsum(counts) - counts
+    nth = np.cumsum(counts > 0) - 1
+    v = np.full((len(rows), int(counts.max())), np.inf)
+    v[nth[votes.row], np.arange(len(votes.row)) - starts[votes.row]] = votes.value
+    v.sort(axis=1)
+    return rows, v[:, :most]
+
+
+def _pieces(T: Array, v: Array) -> tuple[Array, Indices, Indices, Array, Array]:
+    """The formula above for some test points: T_k, T_{k−1}, …, NaN after T_0, at [level, row], and v_1, v_2, … at [row].
+
+    Returns the ends of the first pieces, shape (levels, rows); and level, row, lower and upper end of every later one.
+    """
+    there = (v <= T[..., 1:]) & (v < np.inf)  # pieces 1, 2, …
+    continues = np.zeros(T.shape, dtype=bool)  # piece d + 1 continues piece d
+    continues[..., :-1] = (v <= T[..., :-1]) & there
+    first = np.argmin(continues, axis=2)
+    first_ends = np.take_along_axis(T, first[..., None], axis=2)[..., 0]
+    starts = np.flatnonzero(there & ~continues[..., :-1])
+    level, row, start = np.unravel_index(starts, there.shape)
+    # The n-th start and the n-th end belong together, once the ends of the first pieces are left out.
+    later = np.arange(1, T.shape[2]) > first[..., None]
+    ends = T[..., 1:][there & ~continues[..., 1:] & later] if starts.size else np.empty(0)
+    return first_ends, level, row, v[row, start], ends

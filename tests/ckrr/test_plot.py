@@ -44,7 +44,7 @@ def test_bands_are_the_regions_piece_by_piece(fit: ckrr.Fit) -> None:
 
 
 def test_panels_and_given_axes(fit: ckrr.Fit) -> None:
-    assert [axes.get_title() for axes in ckrr.plot_bands(fit).axes] == list(ckrr.PROCEDURES)
+    assert [axes.get_title() for axes in ckrr.plot_bands(fit).axes] == [f"{name}, α = 0.1" for name in ckrr.PROCEDURES]
     assert len(ckrr.plot_bands(fit, ["CRR", "RRCM", "GPR-f"]).axes) == 3
     figure, ax = pyplot.subplots()
     assert ckrr.plot_bands(fit, ["GPR-f", "GPR-p"], truth=np.sin, ax=ax) is figure
