@@ -31,5 +31,15 @@ __all__ = [
 
 __version__ = version("ckrr")
 
+
+def __getattr__(name: str) -> object:
+    """`ckrr.ConformalKernelRidge` loads scikit-learn, where it is installed, only when it is asked for."""
+    if name == "ConformalKernelRidge":
+        from ckrr.estimator import ConformalKernelRidge
+
+        return ConformalKernelRidge
+    raise AttributeError(f"module 'ckrr' has no attribute {name!r}")
+
+
 NUMERICS_VERSION = 1
 """Raised by any change of the arithmetic that moves a bit of a result."""

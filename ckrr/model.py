@@ -12,9 +12,13 @@ import numpy.typing as npt
 from ckrr.batches import Problem, Span, cases
 from ckrr.checks import Array, choice, choices, columns, points, positive, values
 from ckrr.levels import Alpha, alphas, boundary_of
+from ckrr.likelihood import Likelihood, Search, published_search, search
 from ckrr.procedures import ALL_PROCEDURES, BAYESIAN, PROCEDURES, Case, Levels
 from ckrr.regions import Regions, stacked
 from ckrr.ridge import Ridge, Target
+
+SEARCHES = {"ml": search, "ml-cobyla": published_search}
+"""The ways to find θ, by name."""
 
 ALPHA = (0.01, 0.05, 0.10, 0.25)
 """The levels of the paper."""
@@ -68,6 +72,11 @@ class Inputs:
         """Factorise K + λI for the kernel exp(−θ‖x − x′‖²)."""
         return Factor(Ridge(self.X, positive("theta", theta), positive("lam", lam)), self.X_test)
 
+    def factor_ml(self, y: npt.ArrayLike, lam: float, theta: str = "ml") -> Factor:
+        """Factorise K + λI for the θ that is most likely given y: "ml", or "ml-cobyla" as the paper's was found."""
+        found = _search(self.X, values("y", y, len(self.X), of="X"), choice("theta", theta, SEARCHES), lam)
+        return self.factor(found.theta, lam)
+
 
 class Factor:
     """One factorisation, to be asked about as many targets as there are."""
@@ -111,11 +120,18 @@ class Fit:
     """Kernel ridge regression on one train sample, ready to be asked.
 
     Made by `ckrr.fit`. All questions are answered from the one factorisation it holds.
+
+    Attributes
+    ----------
+    X, y : array
+        The train sample.
+    search : Search or None
+        How θ was found, where it was searched for: bounds, whether it is on one, likelihood.
     """
 
-    def __init__(self, ridge: Ridge, y: Array) -> None:
+    def __init__(self, ridge: Ridge, y: Array, search: Search | None = None) -> None:
         self._ridge = ridge
-        self.X, self.y = ridge.X, y
+        self.X, self.y, self.search = ridge.X, y, search
         self._target: Target = ridge.target(y)
 
     @property
@@ -220,15 +236,18 @@ class Fit:
         return cases([Problem(self._ridge, [self._target], x)], _weights([procedure]))
 
 
-def fit(X: npt.ArrayLike, y: npt.ArrayLike, theta: float, lam: float) -> Fit:
+def fit(X: npt.ArrayLike, y: npt.ArrayLike, theta: float | str, lam: float) -> Fit:
     """Kernel ridge regression with the kernel exp(−θ‖x − x′‖²) and ridge λ, ready to be asked for regions.
 
     Parameters
     ----------
     X : (n, d) array, or (n,) for points on the line
     y : (n,) array
-    theta, lam : float
-        θ > 0 and λ > 0. Nothing is centred or scaled.
+    theta : float, "ml" or "ml-cobyla"
+        θ > 0, or the search for the most likely one: "ml" is global, over 1e-3 ≤ θ r² ≤ 1e6 with r the largest range of
+        a coordinate, and takes the time of about 130 factorisations; "ml-cobyla" is the local search of the paper.
+    lam : float
+        λ > 0. Nothing is centred or scaled.
 
     Raises
     ------
@@ -247,7 +266,13 @@ def fit(X: npt.ArrayLike, y: npt.ArrayLike, theta: float, lam: float) -> Fit:
     array([[0.33]])
     """
     x = points("X", X)
-    return Fit(Ridge(x, positive("theta", theta), positive("lam", lam)), values("y", y, len(x), of="X"))
+    y_ = values("y", y, len(x), of="X")
+    found = _search(x, y_, theta, lam) if isinstance(theta, str) and theta in SEARCHES else None
+    return Fit(Ridge(x, positive("theta", found.theta if found else theta), positive("lam", lam)), y_, found)
+
+
+def _search(X: Array, y: Array, theta: str, lam: float) -> Search:
+    return SEARCHES[theta](Likelihood(X, y, positive("lam", lam)))
 
 
 def score_together(

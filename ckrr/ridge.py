@@ -101,7 +101,7 @@ class Ridge:
         self.X, self.theta, self.lam = X, theta, lam
         self.n = len(X)
         self._doubt = _LOST * self.n * np.finfo(float).eps
-        K = _lower_triangle(X, theta)
+        K = lower_triangle(X, theta)
         K[np.diag_indices(self.n)] += lam
         L, failed = lapack.dpotrf(K, lower=1, clean=0, overwrite_a=1)
         if failed:
@@ -159,7 +159,7 @@ def _padded(b: int) -> int:
     return -(-b // _PADDING) * _PADDING
 
 
-def _lower_triangle(X: Array, theta: float) -> Array:
+def lower_triangle(X: Array, theta: float) -> Array:
     """K's lower triangle in a Fortran-ordered n×n buffer, zeros above it."""
     n = len(X)
     K = np.zeros((n, n), order="F")

@@ -182,7 +182,7 @@ def _padded(votes: Votes, most: int) -> tuple[Indices, Array]:
 
 
 def _pieces(T: Array, v: Array) -> tuple[Array, Indices, Indices, Array, Array]:
-    """The formula above for some test points: T_k, T_{k−1}, …, NaN after T_0, at [level, row], and v_1, v_2, … at [row].
+    """The formula above for some test points: T_k, T_{k−1}, …, NaN after T_0, at [level, row]; v_1, v_2, … at [row].
 
     Returns the ends of the first pieces, shape (levels, rows); and level, row, lower and upper end of every later one.
     """

@@ -1,0 +1,241 @@
+"""The library in scikit-learn's conventions; scikit-learn itself is optional.
+
+Not imported by `import ckrr`: `ckrr.ConformalKernelRidge` loads it when it is asked for.
+"""
+
+from __future__ import annotations
+
+from inspect import signature
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from ckrr import model
+from ckrr.checks import Array, choice, points, shown, values
+from ckrr.levels import Alpha, Level, alphas, boundary_of
+from ckrr.procedures import ALL_PROCEDURES
+from ckrr.regions import Regions
+
+
+class _NotFitted(ValueError, AttributeError):
+    """What scikit-learn's NotFittedError is."""
+
+
+class _Plain:
+    """As much of scikit-learn's base classes as is needed where it isn't installed."""
+
+    n_features_in_: int
+
+    def predict(self, X: npt.ArrayLike) -> Array:
+        raise NotImplementedError
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters by name."""
+        return {name: getattr(self, name) for name in signature(type(self)).parameters}
+
+    def set_params(self, **params: Any) -> Self:
+        """Change parameters by name."""
+        for name in params:
+            choice("parameter", name, self.get_params())
+        for name, value in params.items():
+            setattr(self, name, value)
+        return self
+
+    def score(self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> float:
+        """R² of `predict`: 1 − Σ(y − ŷ)² / Σ(y − ȳ)²."""
+        predicted, weights = self.predict(X), None if sample_weight is None else np.asarray(sample_weight)
+        true = values("y", y, len(predicted), of="X")
+        error = float(np.average((true - predicted) ** 2, weights=weights))
+        spread = float(np.average((true - np.average(true, weights=weights)) ** 2, weights=weights))
+        return 1 - error / spread if spread > 0 else float(error == 0)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.get_params().items())})"
+
+    def _train(self, X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[Array, Array]:
+        """Arguments of `fit`, checked; what is known of the columns is kept."""
+        x = _table(X)
+        y = values("y", y, len(x), of="X")
+        self.n_features_in_ = x.shape[1]
+        vars(self).pop("feature_names_in_", None)
+        if names := _names(X):
+            self.feature_names_in_ = np.array(names, dtype=object)
+        return x, y
+
+    def _new(self, X: npt.ArrayLike) -> Array:
+        """Points of the kind that was fitted, checked."""
+        name = type(self).__name__
+        if not hasattr(self, "fit_"):
+            raise _NotFitted(f"This {name} instance is not fitted yet: call fit first")
+        x, names, known = _table(X), _names(X), list(getattr(self, "feature_names_in_", []))
+        if x.shape[1] != self.n_features_in_:
+            raise ValueError(f"X has {x.shape[1]} features, but {name} is expecting {self.n_features_in_} features")
+        if names and known and names != known:
+            raise ValueError(f"X must have the columns it had in fit, {shown(known)}, got {shown(names)}")
+        return x
+
+
+if TYPE_CHECKING:
+    _Base = _Plain
+else:
+    try:
+        from sklearn.base import BaseEstimator, RegressorMixin
+        from sklearn.utils.validation import check_is_fitted, validate_data
+    except ImportError:
+        _Base = _Plain
+    else:
+
+        class _Base(RegressorMixin, BaseEstimator):
+            """scikit-learn's base classes, and its checks in the place of ours."""
+
+            def _train(self, X, y):
+                return validate_data(self, X, y, dtype=np.float64)
+
+            def _new(self, X):
+                check_is_fitted(self, "fit_")
+                return validate_data(self, X, dtype=np.float64, reset=False)
+
+
+class ConformalKernelRidge(_Base):
+    """Kernel ridge regression with exact conformal regions, as an estimator of scikit-learn.
+
+    With scikit-learn 1.6 or newer it works in `clone`, `Pipeline` and `GridSearchCV`; without, on its own. A pipeline
+    passes on no more than `predict` and `score`: ask it for `pipe[-1].predict_interval(pipe[:-1].transform(X))`.
+
+    Parameters
+    ----------
+    procedure : {"RRCM-loo", "RRCM", "RRCM-std", "CRR-loo", "CRR", "CRR-std", "GPR-f", "GPR-p"}
+        What regions and p-values are made by, as in `Fit.regions`. `fit` and `predict` don't depend on it: it may be
+        changed by `set_params` after `fit`.
+    theta : float or "ml"
+        θ > 0 of the kernel exp(−θ‖x − x′‖²); "ml" takes the one of largest marginal likelihood. The promise of
+        conformal regions is exact for a number that was not chosen on the train points, and for features that were
+        not scaled by them.
+    lam : float
+        The ridge λ > 0. Nothing is centred or scaled.
+    boundary : {">=", ">"}
+        Keep a candidate whose p-value is ≥ α, or > α, where α is one minus the confidence level.
+
+    Attributes
+    ----------
+    fit_ : Fit
+        The fit, for every question that `ckrr` answers. It holds n² numbers.
+    theta_ : float
+        θ of the fit: the chosen one where `theta` is "ml".
+    n_features_in_ : int
+        Number of columns of X in `fit`.
+    feature_names_in_ : (n_features_in_,) array of str
+        Their names; only where X had names that are all strings.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.random((100, 2))
+    >>> y = np.sin(5 * X[:, 0]) + 0.1 * rng.standard_normal(100)
+    >>> estimator = ConformalKernelRidge(theta=10.0, lam=0.01).fit(X, y)
+    >>> y_pred, intervals = estimator.predict_interval([[0.5, 0.5], [0.9, 0.1]], confidence_level=[0.8, 0.95])
+    >>> y_pred.shape, intervals.shape                        # (points,), (points, 2, levels)
+    ((2,), (2, 2, 2))
+    >>> intervals[0].round(2)                                # a row of lower and one of upper ends
+    array([[0.24, 0.16], [0.62, 0.71]])
+    """
+
+    def __init__(
+        self,
+        procedure: str = "RRCM-loo",
+        theta: float | Literal["ml"] = "ml",
+        lam: float = 0.1,
+        boundary: str = ">=",
+    ) -> None:
+        self.procedure = procedure
+        self.theta = theta
+        self.lam = lam
+        self.boundary = boundary
+
+    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
+        """Fit to the rows of X, shape (n, d), and their values y, shape (n,). Both are copied."""
+        choice("procedure", self.procedure, ALL_PROCEDURES)
+        boundary_of(self.boundary)
+        x, y = self._train(X, y)
+        self.fit_ = model.fit(np.array(x), np.array(y), theta=self.theta, lam=self.lam)
+        self.theta_ = self.fit_.theta
+        return self
+
+    def predict(self, X: npt.ArrayLike) -> Array:
+        """The ridge prediction ŷ, shape (m,)."""
+        x = self._new(X)
+        return self.fit_.predict(x)
+
+    def predict_interval(self, X: npt.ArrayLike, confidence_level: Alpha = 0.9) -> tuple[Array, Array]:
+        """Predictions and, at each of k confidence levels, the hulls of their regions, shaped as MAPIE does.
+
+        Parameters
+        ----------
+        X : (m, d) array
+        confidence_level : number or sequence of k numbers in (0, 1)
+            Used as the decimals that were written: 0.95 is α = 1/20, which `1 - 0.95` is not.
+
+        Returns
+        -------
+        y_pred : (m,) array
+            As `predict` gives it.
+        intervals : (m, 2, k) array
+            Lower ends in `[:, 0]`, upper ends in `[:, 1]`, of the smallest interval that holds the region: ±inf where
+            the region is unbounded, NaN where it is empty. A region of several pieces is smaller than its hull: see
+            `predict_region`.
+        """
+        regions = self.predict_region(X, confidence_level)
+        return self.predict(X), np.stack([regions.lower, regions.upper], axis=1)
+
+    def predict_region(self, X: npt.ArrayLike, confidence_level: Alpha = 0.9) -> Regions:
+        """The exact prediction regions, which may be of several pieces, for m points and k confidence levels.
+
+        Examples
+        --------
+        >>> estimator = ConformalKernelRidge("RRCM", theta=1.0).fit([[0.0], [0.2], [0.4], [0.6]], [0.1, 0.5, 0.9, 1.1])
+        >>> estimator.predict_region([[0.5]], confidence_level=[0.8, 0.6])
+        <Regions of 1 points at 2 levels: 1 intervals, 1 unbounded>
+        """
+        x = self._new(X)
+        return self.fit_.regions(x, self.procedure, _alpha(confidence_level), self.boundary)
+
+    def predict_p(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Array:
+        """The p-value of the value y[i] at the point X[i], shape (m,).
+
+        With boundary ">=", y is in the region of a confidence level just when its p-value is ≥ 1 − that level.
+        """
+        x = self._new(X)
+        return self.fit_.p_values(x, values("y", y, len(x), of="X"), self.procedure)
+
+
+def _alpha(confidence_level: Alpha) -> list[Level]:
+    """One minus each confidence level, exactly.
+
+    Examples
+    --------
+    >>> _alpha([0.95, 0.9])
+    [Fraction(1, 20), Fraction(1, 10)]
+    >>> _alpha(95)
+    Traceback (most recent call last):
+    ...
+    ValueError: confidence_level must be a number strictly between 0 and 1, got 95
+    """
+    try:
+        return [1 - level for level in alphas(confidence_level)]
+    except ValueError as error:
+        raise ValueError(f"confidence_level{str(error).removeprefix('alpha')}") from None
+
+
+def _table(X: npt.ArrayLike) -> Array:
+    """Points as rows; here, as in scikit-learn, a 1-d array is refused."""
+    x = points("X", X)
+    if np.ndim(X) == 1:
+        raise ValueError(f"X must be of shape (points, features), got shape {np.shape(X)} (try X.reshape(-1, 1))")
+    return x
+
+
+def _names(X: object) -> list[str]:
+    """The names of a table's columns, where all are strings."""
+    names = list(getattr(X, "columns", []))
+    return names if all(isinstance(name, str) for name in names) else []

@@ -1,0 +1,16 @@
+"""Tests run with one BLAS thread: on small matrices and busy machines several threads wait for each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from threadpoolctl import threadpool_limits
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_blas_thread() -> Iterator[None]:
+    import scipy.linalg  # noqa: F401 - SciPy brings a BLAS of its own, which must be there to be limited
+
+    with threadpool_limits(1, user_api="blas"):
+        yield
