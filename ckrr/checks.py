@@ -46,7 +46,7 @@ def points(name: str, value: npt.ArrayLike, dimension: int | None = None) -> Arr
     if dimension is not None and x.shape[1] != dimension:
         columns = "1 column" if dimension == 1 else f"{dimension} columns"
         raise ValueError(f"{name} must have {columns} as X has, got shape {np.shape(value)}")
-    return np.ascontiguousarray(x)
+    return np.array(x, order="C")  # a copy: what the caller does to theirs later is no concern of a fit
 
 
 def values(name: str, value: npt.ArrayLike, count: int, of: str) -> Array:
@@ -55,7 +55,7 @@ def values(name: str, value: npt.ArrayLike, count: int, of: str) -> Array:
     if y.shape != (count,):
         hint = f" (try {name}.ravel())" if y.shape == (count, 1) else ""
         raise ValueError(f"{name} must be of shape ({count},), one for each row of {of}, got shape {y.shape}{hint}")
-    return np.ascontiguousarray(y)
+    return np.array(y)
 
 
 def columns(name: str, value: npt.ArrayLike, count: int, of: str) -> Array:

@@ -6,7 +6,7 @@ Not imported by `import ckrr`: `ckrr.ConformalKernelRidge` loads it when it is a
 from __future__ import annotations
 
 from inspect import signature
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -108,8 +108,8 @@ class ConformalKernelRidge(_Base):
     procedure : {"RRCM-loo", "RRCM", "RRCM-std", "CRR-loo", "CRR", "CRR-std", "GPR-f", "GPR-p"}
         What regions and p-values are made by, as in `Fit.regions`. `fit` and `predict` don't depend on it: it may be
         changed by `set_params` after `fit`.
-    theta : float or "ml"
-        θ > 0 of the kernel exp(−θ‖x − x′‖²); "ml" takes the one of largest marginal likelihood. The promise of
+    theta : float, "ml" or "ml-cobyla"
+        θ > 0 of the kernel exp(−θ‖x − x′‖²), or the search for the most likely one, as in `ckrr.fit`. The promise of
         conformal regions is exact for a number that was not chosen on the train points, and for features that were
         not scaled by them.
     lam : float
@@ -122,7 +122,7 @@ class ConformalKernelRidge(_Base):
     fit_ : Fit
         The fit, for every question that `ckrr` answers. It holds n² numbers.
     theta_ : float
-        θ of the fit: the chosen one where `theta` is "ml".
+        θ of the fit: the one that was found, where `theta` names a search.
     n_features_in_ : int
         Number of columns of X in `fit`.
     feature_names_in_ : (n_features_in_,) array of str
@@ -144,7 +144,7 @@ class ConformalKernelRidge(_Base):
     def __init__(
         self,
         procedure: str = "RRCM-loo",
-        theta: float | Literal["ml"] = "ml",
+        theta: float | str = "ml",
         lam: float = 0.1,
         boundary: str = ">=",
     ) -> None:

@@ -1,19 +1,19 @@
 """Against packages that do the same or nearly: `pip install 'ckrr[bench]'`, then `python tests/benchmarks/peers.py`.
 
-On one thread, one 2-d sample, one Gaussian kernel exp(−θ‖x − x′‖²), one ridge λ, everything in float64, four levels:
+On one thread, one 2-d sample, one kernel exp(−θ‖x − x′‖²), one ridge λ, all in float64 and at four levels:
 
-- ours is `ckrr.fit(…).score(…)` for six procedures at 2601 test points, the fit included, over points and procedures;
-- GPyConform and online-cp are timed at few points, because each point costs them O(n³): (time for 4 points − time for
-  1 point) / 3, so that their fit is not included. It is printed: for GPyConform the kernel matrix and its Cholesky
-  factor, which it computes again in every call; for online-cp the kernel matrix and its inverse. All levels come from
-  one call. GPyConform has γ = 1 for in-sample residuals, ∞ for leave-one-out, 2 for studentised;
-- "ratio" is theirs to ours per point and procedure. Ours gains there from many points; so "ratio, few" is for the
-  whole of it, fit and 4 points of this one procedure, theirs to ours;
-- "off by" is the largest difference between an end of their interval and of our hull, in median lengths;
+- ours is `ckrr.fit(…).score(…)` for six procedures at 2601 test points, with the fit, over points and procedures;
+- GPyConform and online-cp are asked for few points, as each costs them O(n³). "s per point" is (time for 4 points −
+  time for 1 point) / 3, so without their fit, which is printed: for GPyConform the kernel matrix and its Cholesky
+  factor, computed again in every call, for online-cp the kernel matrix and its inverse. One call gives all levels;
+- "ratio" is that to ours per point and procedure. Ours gains there from many points, so "at 4" is the ratio of the
+  whole times, theirs to ours, for the fit and 4 points of this one procedure;
+- "off by" is the largest difference between an end of their interval and of our hull, in median lengths. For CRR,
+  where λ is small, theirs may be wider: train residuals with a larger slope than the test point's count on both sides;
 - scikit-learn's GaussianProcessRegressor without optimiser, fit and predict with `return_std` at the 2601 points, is
-  compared with ours for all six procedures. Its deviations, times σ̂, are compared with those of GPR-p.
+  compared with ours for all six procedures, and its deviations, times σ̂, with those of GPR-p.
 
-Every time is the best of several turns taken one after the other, after a first call on a small sample.
+Every time is the best of several turns taken one after the other, after a first call that is not timed.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from time import perf_counter
 
@@ -32,8 +33,8 @@ import ckrr
 from ckrr.checks import Array
 
 N, SIDE, FEW, THETA, TURNS = 1600, 51, 4, 100.0, 3
-GAMMA = {"RRCM": 1.0, "RRCM-loo": 1e9, "RRCM-std": 2.0, "CRR": 1.0, "CRR-loo": 1e9, "CRR-std": 2.0}  # ≥ 1e8 is ∞
-Peer = Callable[[Array, Array, Array, float, float, str], Array]
+GAMMA = {"RRCM": 1.0, "RRCM-loo": 1e9, "RRCM-std": 2.0, "CRR": 1.0, "CRR-loo": 1e9, "CRR-std": 2.0}
+"""GPyConform's γ, where 1e8 and more is ∞: residuals are divided by diag(Q)^(1 − 1/γ)."""
 
 
 def data(n: int) -> tuple[Array, Array, Array, Array]:
@@ -55,18 +56,15 @@ def gpyconform(X: Array, y: Array, x: Array, theta: float, lam: float, procedure
         def forward(self, x: torch.Tensor) -> gpytorch.distributions.MultivariateNormal:
             return gpytorch.distributions.MultivariateNormal(self.mean_module(x), self.covar_module(x))
 
-    def double(value: float) -> torch.Tensor:  # a Python float would be rounded to float32
-        return torch.tensor(value, dtype=torch.float64)
-
     torch.set_num_threads(1)
-    likelihood = gpytorch.likelihoods.GaussianLikelihood(noise_constraint=gpytorch.constraints.GreaterThan(1e-12))
-    mode = "symmetric" if procedure.startswith("RRCM") else "asymmetric"
-    model = Model(torch.from_numpy(X), torch.from_numpy(y), likelihood, cpmode=mode)
+    double = partial(torch.tensor, dtype=torch.float64)  # Python floats would be rounded to float32
+    noise = gpytorch.likelihoods.GaussianLikelihood(noise_constraint=gpytorch.constraints.GreaterThan(1e-12))
+    model = Model(double(X), double(y), noise, cpmode="symmetric" if procedure.startswith("RRCM") else "asymmetric")
     model.mean_module, model.covar_module = gpytorch.means.ZeroMean(), gpytorch.kernels.RBFKernel()
     model.double().eval()
-    likelihood.noise, model.covar_module.lengthscale = double(lam), double((2 * theta) ** -0.5)
+    noise.noise, model.covar_module.lengthscale = double(lam), double((2 * theta) ** -0.5)
     with torch.no_grad():
-        found = model(torch.from_numpy(x), gamma=GAMMA[procedure], confs=[1 - alpha for alpha in ckrr.ALPHA])
+        found = model(double(x), gamma=GAMMA[procedure], confs=[1 - alpha for alpha in ckrr.ALPHA])
     return np.swapaxes(found.all_pis.numpy(), 0, 1)
 
 
@@ -74,8 +72,7 @@ def online_cp(X: Array, y: Array, x: Array, theta: float, lam: float, procedure:
     """Fit and intervals of online-cp, shape (points, levels, 2)."""
     from online_cp import GaussianKernel, KernelConformalRidgeRegressor
 
-    kernel = GaussianKernel((2 * theta) ** -0.5)
-    model = KernelConformalRidgeRegressor(kernel, a=lam, studentised=procedure.endswith("std"), warnings=False)
+    model = KernelConformalRidgeRegressor(GaussianKernel((2 * theta) ** -0.5), lam, studentised="std" in procedure)
     model.learn_initial_training_set(X, y)
     found = [model.predict(each, epsilon=np.array(ckrr.ALPHA)) for each in x]
     return np.array([[(sets[alpha].lower, sets[alpha].upper) for alpha in ckrr.ALPHA] for sets in found])
@@ -89,29 +86,22 @@ def hulls(X: Array, y: Array, x: Array, theta: float, lam: float, procedure: str
 
 def deviations(X: Array, y: Array, x: Array, theta: float, lam: float) -> Array:
     """Fit and standard deviations of scikit-learn."""
-    from sklearn.gaussian_process import GaussianProcessRegressor
-    from sklearn.gaussian_process.kernels import RBF
+    from sklearn.gaussian_process import GaussianProcessRegressor, kernels
 
-    model = GaussianProcessRegressor(RBF((2 * theta) ** -0.5), alpha=lam, optimizer=None).fit(X, y)
+    model = GaussianProcessRegressor(kernels.RBF((2 * theta) ** -0.5), alpha=lam, optimizer=None).fit(X, y)
     return np.asarray(model.predict(x, return_std=True)[1])
-
-
-PEERS: dict[str, tuple[Peer, list[str]]] = {
-    "gpyconform": (gpyconform, list(GAMMA)),
-    "online-cp": (online_cp, ["CRR", "CRR-std"]),
-}
-
-
-def seconds(call: Callable[[], object]) -> float:
-    """Seconds for one call."""
-    start = perf_counter()
-    call()
-    return perf_counter() - start
 
 
 def best(turns: int, *calls: Callable[[], object]) -> list[float]:
     """The best time of each call, in turns."""
-    return np.min([[seconds(call) for call in calls] for _ in range(turns)], axis=0).tolist()
+    marks = np.array([[perf_counter(), *((call(), perf_counter())[1] for call in calls)] for _ in range(turns)])
+    return np.diff(marks).min(axis=0).tolist()
+
+
+def off_by(theirs: Array, ours: Array) -> float:
+    """The largest difference of ends, in median lengths; infinite ends are equal to themselves."""
+    differences = np.subtract(theirs, ours, where=theirs != ours, out=np.zeros_like(ours))
+    return float(np.abs(differences).max() / np.median(np.diff(ours)[np.isfinite(np.diff(ours))]))
 
 
 def installed(package: str) -> str | None:
@@ -122,62 +112,38 @@ def installed(package: str) -> str | None:
         return None
 
 
-def off_by(theirs: Array, ours: Array) -> float:
-    """The largest difference of ends in median lengths, infinite ends being equal to themselves."""
-    differences = np.abs(np.subtract(theirs, ours, where=theirs != ours, out=np.zeros_like(ours)))
-    return float(differences.max() / np.median(ours[..., 1] - ours[..., 0]))
-
-
-def compare(lam: float, theta: float, turns: int, sample: tuple[Array, Array, Array, Array]) -> None:
-    """Print the comparison at one λ."""
-    X, y, X_new, y_new = sample
-    calls: list[Callable[[], object]] = [lambda: ckrr.fit(X, y, theta, lam).score(X_new, y_new)]
-    if installed("scikit-learn"):
-        calls.append(lambda: deviations(X, y, X_new, theta, lam))
-    whole, *sklearn = best(turns, *calls)
-    each = whole / len(X_new) / len(ckrr.PROCEDURES)
-    print(f"\nlam = {lam:g}: ours {whole:.3f} s, that is {each * 1e6:.1f} µs per point and procedure, fit included")
-    if sklearn:
-        fit = ckrr.fit(X, y, theta, lam)
-        ours = fit.regions(X_new, "GPR-p", alpha=0.1).length[:, 0] / 2 / -ndtri(0.05)
-        off = np.abs(deviations(X, y, X_new, theta, lam) * fit.sigma2**0.5 / ours - 1).max()
-        print(
-            f"scikit-learn {sklearn[0]:.3f} s: ratio {sklearn[0] / whole:.2f}, deviations differ by {off:.0e} of ours"
-        )
-    print("peer        procedure   fit s   s per point    ratio   ratio, few    off by")
-    for name, (peer, procedures) in PEERS.items():
-        for procedure in procedures if installed(name) else []:
-            peer(X[:50], y[:50], X_new[:2], theta, lam, procedure)
-            few, one = ((X, y, X_new[:m], theta, lam, procedure) for m in (FEW, 1))
-            found: list[Array] = []
-            of_one, of_few, of_ours = best(
-                turns,
-                lambda: peer(*one),  # noqa: B023
-                lambda: found.append(peer(*few)),  # noqa: B023
-                lambda: hulls(*few),  # noqa: B023
-            )
-            point = (of_few - of_one) / (FEW - 1)
-            print(
-                f"{name:10s}  {procedure:9s}  {of_one - point:6.2f}  {point:12.3f}  {point / each:7.0f}"
-                f"  {of_few / of_ours:11.1f}   {off_by(found[0], hulls(*few)):7.0e}",
-                flush=True,
-            )
-
-
 def main(n: int, theta: float, turns: int) -> None:
+    X, y, X_new, y_new = data(n)
     packages = ("ckrr", "numpy", "scipy", "scikit-learn", "gpyconform", "gpytorch", "torch", "online-cp")
     print(f"Python {sys.version.split()[0]}", *(f"{each} {installed(each)}" for each in packages), sep=", ")
-    print(f"n = {n}, theta = {theta:g}, {SIDE**2} test points, one thread, best of {turns}")
-    for missing in (each for each in (*PEERS, "scikit-learn") if not installed(each)):
+    print(f"n = {n}, theta = {theta:g}, {len(X_new)} test points, one thread, best of {turns}")
+    asked = [("gpyconform", gpyconform, list(GAMMA)), ("online-cp", online_cp, ["CRR", "CRR-std"])]
+    rows = [(name, peer, each) for name, peer, procedures in asked for each in procedures if installed(name)]
+    for missing in (each for each in ("scikit-learn", "gpyconform", "online-cp") if not installed(each)):
         print(f"{missing}: not installed (pip install 'ckrr[bench]')")
     for lam in (1e-1, 1e-6):
-        compare(lam, theta, turns, data(n))
+        fit, ours = ckrr.fit(X, y, theta, lam), lambda lam=lam: ckrr.fit(X, y, theta, lam).score(X_new, y_new)
+        theirs = [partial(deviations, X, y, X_new, theta, lam)] if installed("scikit-learn") else []
+        of_ours = ours().length[ckrr.PROCEDURES.index("GPR-p"), :, 0] / -2 / ndtri(ckrr.ALPHA[0] / 2)
+        off = [np.abs(each() * fit.sigma2**0.5 / of_ours - 1).max() for each in theirs]
+        whole, *sklearn = best(turns, ours, *theirs)
+        each = whole / len(X_new) / len(ckrr.PROCEDURES)
+        print(f"\nlam = {lam:g}: ours {whole:.3f} s, {each * 1e6:.1f} µs per point and procedure")
+        for seconds, difference in zip(sklearn, off, strict=True):
+            print(f"scikit-learn {seconds:.3f} s: ratio {seconds / whole:.2f}, deviations off by {difference:.0e}")
+        print("peer        procedure   fit s   s per point   ratio    at 4   off by")
+        for name, peer, procedure in rows:
+            one, few = ((X, y, X_new[:m], theta, lam, procedure) for m in (1, FEW))
+            off_few = off_by(peer(*few), hulls(*few))
+            a, b, c = best(turns, partial(peer, *one), partial(peer, *few), partial(hulls, *few))
+            point = (b - a) / (FEW - 1)
+            figures = f"{a - point:6.2f}  {point:12.3f}  {point / each:6.0f}  {b / c:6.1f}   {off_few:6.0e}"
+            print(f"{name:10s}  {procedure:9s}  {figures}", flush=True)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--n", type=int, default=N)
-    parser.add_argument("--theta", type=float, default=THETA)
-    parser.add_argument("--turns", type=int, default=TURNS)
+    for name, default in (("--n", N), ("--theta", THETA), ("--turns", TURNS)):
+        parser.add_argument(name, type=type(default), default=default)
     with threadpool_limits(1):
         main(**vars(parser.parse_args()))

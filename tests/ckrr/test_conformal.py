@@ -177,6 +177,17 @@ def test_blocks_are_their_rows() -> None:
                 assert together.components(i, j) == alone.components(0, j)
 
 
+def test_equal_points_keep_the_prediction_inside() -> None:
+    """A crossing put at y_i may fall on the other side of ŷ by rounding; RRCM contains ŷ all the same."""
+    a, y, mean = np.array([[1e-20, 2.0]]), np.array([[-1e-9, 3.0]]), np.array([0.0])
+    slopes = Slopes(np.array([[0.1, 0.2]]), np.ones((1, 1)), Scratch())
+    places = np.array([0]), np.array([0])
+    crossings = Crossings(a, y, slopes, Frame(mean, np.ones(1)), places)
+    assert RRCM.p_values(crossings, mean) == [1.0]
+    assert RRCM.p_values(crossings, y[0, :1]) == [1.0]
+    assert regions_of(crossings, RRCM, [0.5, 0.9]).components(0, 1) == [(-1e-9, 0.0)]
+
+
 def test_every_kind_of_region_occurs() -> None:
     """The random cases above reach what they are for: many pieces, points, half-lines, nothing, everything."""
     rng = np.random.default_rng(3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
 import subprocess
 import sys
@@ -313,7 +314,10 @@ def test_it_works_without_scikit_learn() -> None:
     X, y, X_new, y_new = sample(40)
     weight = np.arange(30.0)
     given = json.dumps([each.tolist() for each in (X, y, X_new, y_new, weight)])
-    done = subprocess.run([sys.executable, "-c", WITHOUT], input=given, capture_output=True, text=True, cwd=ROOT)
+    one_thread = os.environ | {f"{blas}_NUM_THREADS": "1" for blas in ("OPENBLAS", "MKL", "OMP")}
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT], input=given, capture_output=True, text=True, cwd=ROOT, env=one_thread
+    )
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     ours = ConformalKernelRidge("CRR", theta=30.0, lam=1e-3).fit(X, y)

@@ -11,6 +11,7 @@ import pytest
 
 import ckrr
 from ckrr.batches import STRIP
+from ckrr.bayes import deviation
 from ckrr.checks import Array
 from ckrr.procedures import ALL_PROCEDURES
 from ckrr.ridge import TEST_BLOCK
@@ -145,6 +146,20 @@ def test_problems_have_the_bits_they_have_alone() -> None:
         ckrr.score_together(*list(zip(*jobs, strict=True))[:2], [])
 
 
+def test_train_points_as_test_points_have_the_bits_they_have_alone() -> None:
+    """In strips and in blocks, so that the places of equal points are counted from the right start."""
+    X, y, _, _ = sample(700)
+    assert 2 * 700 * TEST_BLOCK > 2 * STRIP, "several strips to a block"
+    fit = ckrr.fit(X, y, theta=30.0, lam=1e-2)
+    together = fit.score(X, y)
+    for part in (slice(0, 1), slice(TEST_BLOCK - 9, TEST_BLOCK + 2), slice(400, 420)):
+        assert same(fit.score(X[part], y[part]), ckrr.Scores(*(each[:, part] for each in vars(together).values())))
+
+
+def test_bayesian_deviations_are_never_of_negative_variances() -> None:
+    assert deviation(np.array([-1e-17, 0.0, 4.0]), np.array([2.0])).tolist() == [0.0, 0.0, np.sqrt(8.0)]
+
+
 def test_a_procedure_has_the_bits_it_has_alone() -> None:
     X, y, X_new, y_new = sample(50)
     fit = ckrr.fit(X, y, theta=30.0, lam=1e-6)
@@ -274,6 +289,16 @@ def test_arguments_are_left_alone() -> None:
     fit.score(X_new, y_new)
     fit.p_values(X_new, y_new)
     assert all(np.array_equal(a, b) for a, b in zip(before, (X, y, X_new, y_new), strict=True))
+
+
+def test_arguments_may_change_afterwards() -> None:
+    X, y, X_new, _ = sample(20)
+    fit = ckrr.fit(X, y, theta=10.0, lam=0.1)
+    before = fit.predict(X_new)
+    X[:], y[:] = 0.0, 0.0
+    assert np.array_equal(fit.predict(X_new), before)
+    assert fit.X.any()
+    assert fit.y.any()
 
 
 def test_a_fit_can_be_asked_again() -> None:
