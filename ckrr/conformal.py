@@ -14,7 +14,9 @@ These crossings, moved by ŷ to the scale of y, are all that a region depends on
 
 **CRR** counts {s : r_i ≥ s} above and {s : r_i ≤ s} below, half-lines that end at same_i: for D_i + W_i > 0 the upper
 one is s ≤ same_i, for D_i + W_i < 0 it is s ≥ same_i, and for D_i + W_i = 0 all or nothing, as a_i ≥ 0 or not. The
-region is where both counts reach the level: the intersection of an upper and a lower set.
+region is where both counts reach the level: the intersection of an upper and a lower set. It is empty only if some
+D_i + W_i is exactly 0: otherwise the counts exchange their values from one end of the line to the other, their sum is
+N + 1 at least, and so both reach ⌈N/2⌉ where they meet.
 
 Either way each side of the region is a set of `ckrr.tails`. Both halves of RRCM share s = 0; the two sets of CRR
 overlap in their main parts almost always. Then the region is a middle interval and what the two tails have beyond it.

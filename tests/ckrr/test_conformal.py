@@ -159,6 +159,15 @@ def test_p_values_are_the_definition(problem: tuple[Array, Array, Array, float, 
         assert p == float(lines.p_value(name, Fraction(y) - Fraction(mean)))
 
 
+@settings(max_examples=200, deadline=None)
+@given(problems())
+def test_crr_is_empty_only_where_a_slope_is_zero(problem: tuple[Array, Array, Array, float, float]) -> None:
+    a, W, D, m, mean = problem
+    crossings = crossings_of(a, W, D, m, mean)
+    if (crossings.slopes.same != 0).all():
+        assert (regions_of(crossings, CRR, [0.5, 0.99, 0.999999]).count > 0).all()
+
+
 def test_blocks_are_their_rows() -> None:
     """Ordinary and odd test points side by side give what each gives alone, in every bit."""
     rng = np.random.default_rng(7)
