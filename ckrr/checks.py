@@ -126,8 +126,9 @@ def _finite(name: str, value: npt.ArrayLike) -> Array:
     if array.ndim == 0:
         raise ValueError(f"{name} must be an array, got the single value {shown(value)}")
     array = array.astype(np.float64, copy=False)
-    bad = np.argwhere(~np.isfinite(array))
-    if bad.size:
+    finite = np.isfinite(array)
+    if not finite.all():
+        bad = np.argwhere(~finite)
         where = ", ".join(str(i) for i in bad[0])
         raise ValueError(f"{name} must be finite, got {array[tuple(bad[0])]} at {name}[{where}] ({len(bad)} such)")
     return array

@@ -19,7 +19,7 @@ from scipy.linalg import lapack
 from scipy.optimize import fmin_cobyla, minimize_scalar
 
 from ckrr.checks import Array
-from ckrr.ridge import lower_triangle
+from ckrr.ridge import ridge_matrix
 
 LOWEST, HIGHEST = 1e-3, 1e6
 """The search is over LOWEST ≤ θ r² ≤ HIGHEST, r the largest range of a coordinate of X."""
@@ -39,9 +39,7 @@ class Likelihood:
     def parts(self, theta: float) -> tuple[float, float]:
         """log σ̂² and log|K + λI|; inf where K + λI can't be factorised."""
         n = len(self.y)
-        K = lower_triangle(self.X, theta)
-        K[np.diag_indices(n)] += self.lam
-        L, failed = lapack.dpotrf(K, lower=1, clean=0, overwrite_a=1)
+        L, failed = lapack.dpotrf(ridge_matrix(self.X, theta, self.lam), lower=1, clean=0, overwrite_a=1)
         if failed:
             return inf, inf
         unit = np.abs(self.y).max() or 1.0

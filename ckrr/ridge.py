@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -67,13 +67,11 @@ class Target:
 
     def scaled(self, y: Array) -> Array:
         """A value of y in the target's own units."""
-        with np.errstate(over="ignore", under="ignore"):
-            return np.ldexp(y, -self.exponent)
+        return _times_power_of_two(y, -self.exponent)
 
     def unscaled(self, y: Array) -> Array:
         """A value in the target's own units as a value of y."""
-        with np.errstate(over="ignore", under="ignore"):
-            return np.ldexp(y, self.exponent)
+        return _times_power_of_two(y, self.exponent)
 
 
 @dataclass(frozen=True)
@@ -101,9 +99,7 @@ class Ridge:
         self.X, self.theta, self.lam = X, theta, lam
         self.n = len(X)
         self._doubt = _LOST * self.n * np.finfo(float).eps
-        K = lower_triangle(X, theta)
-        K[np.diag_indices(self.n)] += lam
-        L, failed = lapack.dpotrf(K, lower=1, clean=0, overwrite_a=1)
+        L, failed = lapack.dpotrf(ridge_matrix(X, theta, lam), lower=1, clean=0, overwrite_a=1)
         if failed:
             raise FactorisationError(f"factorisation failed at row {failed - 1} of X", *self._named())
         pivot = int(np.argmin(L.diagonal()))
@@ -121,8 +117,7 @@ class Ridge:
     def target(self, y: Array) -> Target:
         """The products of the factor with one vector y."""
         exponent = int(np.frexp(np.abs(y).max())[1])
-        with np.errstate(under="ignore"):
-            scaled = np.ldexp(y, -exponent)
+        scaled = _times_power_of_two(y, -exponent)
         v = blas.dtrmv(self.G, scaled, lower=1)
         a = blas.dtrmv(self.G, v, lower=1, trans=1)
         return Target(scaled, v, a, float(np.vecdot(v, v)) / self.n, exponent)
@@ -159,13 +154,25 @@ def _padded(b: int) -> int:
     return -(-b // _PADDING) * _PADDING
 
 
-def lower_triangle(X: Array, theta: float) -> Array:
-    """K's lower triangle in a Fortran-ordered n×n buffer, zeros above it."""
+def ridge_matrix(X: Array, theta: float, lam: float) -> Array:
+    """The lower triangle of K + λI in a Fortran-ordered n×n buffer, zeros above it."""
     n = len(X)
-    K = np.zeros((n, n), order="F")
+    R = np.zeros((n, n), order="F")
     for start in range(0, n, _PANEL):
         end = min(start + _PANEL, n)
         block = gaussian(X[start:end], X[start:], theta)
-        block[:, : end - start] = np.triu(block[:, : end - start])
-        K.T[start:end, start:] = block
-    return K
+        block[:, : end - start] *= _upper(end - start)
+        R.T[start:end, start:] = block
+    R.reshape(-1, order="F")[:: n + 1] += lam  # the diagonal
+    return R
+
+
+@lru_cache(maxsize=_PANEL)
+def _upper(size: int) -> npt.NDArray[np.bool_]:
+    return np.tri(size, dtype=bool).T
+
+
+def _times_power_of_two(y: Array, exponent: int) -> Array:
+    """y·2^exponent; a product where that is as good, which is several times faster."""
+    with np.errstate(over="ignore", under="ignore"):
+        return y * 2.0**exponent if -1000 < exponent < 1000 else np.ldexp(y, exponent)

@@ -4,8 +4,8 @@ On one thread, one 2-d sample, one kernel exp(−θ‖x − x′‖²), one ridg
 
 - ours is `ckrr.fit(…).score(…)` for six procedures at 2601 test points, with the fit, over points and procedures;
 - GPyConform and online-cp are asked for few points, as each costs them O(n³). "s per point" is (time for 4 points −
-  time for 1 point) / 3, so without their fit, which is printed: for GPyConform the kernel matrix and its Cholesky
-  factor, computed again in every call, for online-cp the kernel matrix and its inverse. One call gives all levels;
+  time for 1 point) / 3, so without their fit, which is what remains of the time for 1: for GPyConform the kernel matrix
+  and its Cholesky factor, anew in every call, for online-cp the kernel matrix and its inverse. One call, all levels;
 - "ratio" is that to ours per point and procedure. Ours gains there from many points, so "at 4" is the ratio of the
   whole times, theirs to ours, for the fit and 4 points of this one procedure;
 - "off by" is the largest difference between an end of their interval and of our hull, in median lengths. For CRR,
