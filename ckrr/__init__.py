@@ -41,5 +41,9 @@ def __getattr__(name: str) -> object:
     raise AttributeError(f"module 'ckrr' has no attribute {name!r}")
 
 
+def __dir__() -> list[str]:
+    return sorted([*globals(), "ConformalKernelRidge"])
+
+
 NUMERICS_VERSION = 1
 """Raised by any change of the arithmetic that moves a bit of a result."""

@@ -35,7 +35,10 @@ def main(arguments: list[str]) -> int:
     scores = fit.score(X_new, y_new, alpha=ALPHA)
     print(f"A jump, {N} points with noise, theta={fit.theta:g}, lam={fit.lam:g}; nominal coverage {1 - ALPHA:.0%}.")
     for name, hits, length in zip(ckrr.PROCEDURES, scores.hits, scores.length, strict=True):
-        print(f"  {name:9} covers {hits.mean():6.1%} of {len(X_new)} new points, median length {np.median(length):.3f}")
+        note = " (it is for f, not for y)" if name == "GPR-p" else ""
+        print(
+            f"  {name:9} covers {hits.mean():6.1%} of {len(X_new)} new y, median length {np.median(length):.3f}{note}"
+        )
     ckrr.plot_bands(fit, alpha=ALPHA, truth=heaviside).savefig(file, dpi=150)
     print(f"The bands are in {file}")
     return 0

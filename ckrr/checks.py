@@ -45,7 +45,8 @@ def points(name: str, value: npt.ArrayLike, dimension: int | None = None) -> Arr
         raise ValueError(f"{name} must not be empty, got shape {x.shape}")
     if dimension is not None and x.shape[1] != dimension:
         columns = "1 column" if dimension == 1 else f"{dimension} columns"
-        raise ValueError(f"{name} must have {columns} as X has, got shape {np.shape(value)}")
+        hint = " (one point is [[…]])" if np.ndim(value) == 1 else ""
+        raise ValueError(f"{name} must have {columns} as X has, got shape {np.shape(value)}{hint}")
     return np.array(x, order="C")  # a copy: what the caller does to theirs later is no concern of a fit
 
 

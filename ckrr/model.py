@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ckrr.batches import Problem, Span, cases
-from ckrr.checks import Array, choice, choices, columns, points, positive, values
+from ckrr.checks import Array, choice, choices, columns, points, positive, shown, values
 from ckrr.levels import Alpha, alphas, boundary_of
 from ckrr.likelihood import Likelihood, Search, published_search, search
 from ckrr.procedures import ALL_PROCEDURES, BAYESIAN, PROCEDURES, Case, Levels
@@ -24,7 +24,7 @@ ALPHA = (0.01, 0.05, 0.10, 0.25)
 """The levels of the paper."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Scores:
     """How regions did at known test values: for each procedure, test point and level.
 
@@ -41,6 +41,9 @@ class Scores:
     """Total length of the region."""
     count: npt.NDArray[np.int64]
     """Number of components: 0 where empty."""
+
+    def __repr__(self) -> str:
+        return f"<Scores of shape {self.hits.shape}: {self.hits.mean():.1%} hits>"
 
 
 class Inputs:
@@ -70,6 +73,8 @@ class Inputs:
 
     def factor(self, theta: float, lam: float) -> Factor:
         """Factorise K + λI for the kernel exp(−θ‖x − x′‖²)."""
+        if isinstance(theta, str):
+            raise ValueError(f"theta must be a number > 0, got {shown(theta)} (for a search use factor_ml)")
         return Factor(Ridge(self.X, positive("theta", theta), positive("lam", lam)), self.X_test)
 
     def factor_ml(self, y: npt.ArrayLike, lam: float, theta: str = "ml") -> Factor:
@@ -267,8 +272,10 @@ def fit(X: npt.ArrayLike, y: npt.ArrayLike, theta: float | str, lam: float) -> F
     """
     x = points("X", X)
     y_ = values("y", y, len(x), of="X")
-    found = _search(x, y_, theta, lam) if isinstance(theta, str) and theta in SEARCHES else None
-    return Fit(Ridge(x, positive("theta", found.theta if found else theta), positive("lam", lam)), y_, found)
+    if isinstance(theta, str) and theta not in SEARCHES:
+        raise ValueError(f"theta must be a number > 0 or one of {', '.join(SEARCHES)}, got {shown(theta)}")
+    found = _search(x, y_, theta, lam) if isinstance(theta, str) else None
+    return Fit(Ridge(x, positive("theta", theta if found is None else found.theta), positive("lam", lam)), y_, found)
 
 
 def _search(X: Array, y: Array, theta: str, lam: float) -> Search:

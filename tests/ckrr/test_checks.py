@@ -46,7 +46,15 @@ BAD: list[tuple[str, Callable[[], object]]] = [
     ),
     (r"theta must be a finite number > 0, got 0", lambda: ckrr.fit(X, Y, 0, 0.1)),
     (r"theta must be a finite number > 0, got inf", lambda: ckrr.fit(X, Y, np.inf, 0.1)),
-    (r"theta must be a finite number > 0, got 'tiny'", lambda: ckrr.fit(X, Y, "tiny", 0.1)),  # type: ignore[arg-type]
+    (r"theta must be a number > 0 or one of ml, ml-cobyla, got 'tiny'", lambda: ckrr.fit(X, Y, "tiny", 0.1)),
+    (
+        r"theta must be a number > 0, got 'ml' \(for a search use factor_ml\)",
+        lambda: ckrr.Inputs(X, X).factor("ml", 0.1),  # type: ignore[arg-type]
+    ),
+    (
+        r"X_new must have 2 columns as X has, got shape \(2,\) \(one point is \[\[…\]\]\)",
+        lambda: ckrr.fit(np.eye(2), [0, 1], 1.0, 0.1).predict([0.5, 0.5]),
+    ),  # type: ignore[arg-type]
     (r"theta must be a finite number > 0, got \[1, 2\]", lambda: ckrr.fit(X, Y, [1, 2], 0.1)),  # type: ignore[arg-type]
     (r"lam must be a finite number > 0, got -1", lambda: ckrr.fit(X, Y, 1.0, -1)),
     (r"lam must be a finite number > 0, got nan", lambda: ckrr.fit(X, Y, 1.0, np.nan)),
@@ -92,6 +100,13 @@ def test_bad_input_is_named(message: str, call: Callable[[], object]) -> None:
 def test_components_outside_are_named() -> None:
     with pytest.raises(IndexError, match=r"^i, j must be a point of 1 and a level of 1, got 1, 0$"):
         FIT.regions([0.5]).components(1)
+
+
+def test_what_is_there_is_told() -> None:
+    assert "ConformalKernelRidge" in dir(ckrr)
+    assert repr(FIT.score([0.5], [2.0], "RRCM", 0.3)) == "<Scores of shape (1, 1, 1): 100.0% hits>"
+    with pytest.raises(AttributeError, match=r"^module 'ckrr' has no attribute 'nothing'$"):
+        _ = ckrr.nothing
 
 
 def test_long_values_are_shortened() -> None:
