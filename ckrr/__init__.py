@@ -9,11 +9,12 @@ array([[ True]])
 
 from importlib.metadata import version
 
-from ckrr.model import ALPHA, Factor, Fit, Inputs, Scores, fit, score_together
+from ckrr.model import ALPHA, Factor, Fit, Inputs, fit, score_together
 from ckrr.plot import plot_bands
 from ckrr.procedures import PROCEDURES
 from ckrr.regions import Regions
 from ckrr.ridge import FactorisationError
+from ckrr.scores import Scores
 
 __all__ = [
     "ALPHA",
@@ -31,6 +32,9 @@ __all__ = [
 
 __version__ = version("ckrr")
 
+NUMERICS_VERSION = 1
+"""Raised by any change of the arithmetic that moves a bit of a result."""
+
 
 def __getattr__(name: str) -> object:
     """`ckrr.ConformalKernelRidge` loads scikit-learn, where it is installed, only when it is asked for."""
@@ -43,7 +47,3 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     return sorted([*globals(), "ConformalKernelRidge"])
-
-
-NUMERICS_VERSION = 1
-"""Raised by any change of the arithmetic that moves a bit of a result."""

@@ -3,47 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from math import inf, log, pi
 
 import numpy as np
 import numpy.typing as npt
 
 from ckrr.batches import Problem, Span, cases
-from ckrr.checks import Array, choice, choices, columns, points, positive, shown, values
+from ckrr.checks import Array, choice, columns, points, positive, shown, values
 from ckrr.levels import Alpha, alphas, boundary_of
 from ckrr.likelihood import Likelihood, Search, published_search, search
-from ckrr.procedures import ALL_PROCEDURES, BAYESIAN, PROCEDURES, Case, Levels
+from ckrr.procedures import ALL_PROCEDURES, PROCEDURES, Case, Levels
 from ckrr.regions import Regions, stacked
 from ckrr.ridge import Ridge, Target
+from ckrr.scores import Scores, needs_weights, score_problems
 
 SEARCHES = {"ml": search, "ml-cobyla": published_search}
 """The ways to find θ, by name."""
 
 ALPHA = (0.01, 0.05, 0.10, 0.25)
 """The levels of the paper."""
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Scores:
-    """How regions did at known test values: for each procedure, test point and level.
-
-    Arrays are of shape (procedures, m, k), or (targets, procedures, m, k) for several targets at once.
-    """
-
-    hits: npt.NDArray[np.bool_]
-    """Whether the region contains y*."""
-    lower: Array
-    """Lower end of the hull: −inf where unbounded, NaN where empty."""
-    upper: Array
-    """Upper end of the hull."""
-    length: Array
-    """Total length of the region."""
-    count: npt.NDArray[np.int64]
-    """Number of components: 0 where empty."""
-
-    def __repr__(self) -> str:
-        return f"<Scores of shape {self.hits.shape}: {self.hits.mean():.1%} hits>"
 
 
 class Inputs:
@@ -110,7 +88,7 @@ class Factor:
         Each target has the bits it would have alone.
         """
         problem, test = self._problem(Y, Y_test)
-        return _score([problem], [test], procedures, alpha, boundary)[0]
+        return score_problems([problem], [test], procedures, alpha, boundary)[0]
 
     def _problem(self, Y: npt.ArrayLike, Y_test: npt.ArrayLike) -> tuple[Problem, Array]:
         train = columns("Y", Y, self._ridge.n, of="X")
@@ -228,7 +206,7 @@ class Fit:
         """Hits, hulls and lengths of several procedures at known test values, in one pass."""
         x = self._points(X_new)
         y = values("y_new", y_new, len(x), of="X_new")
-        (scores,) = _score([Problem(self._ridge, [self._target], x)], [y[None]], procedures, alpha, boundary)
+        (scores,) = score_problems([Problem(self._ridge, [self._target], x)], [y[None]], procedures, alpha, boundary)
         return Scores(*(each[0] for each in vars(scores).values()))
 
     def __repr__(self) -> str:
@@ -238,7 +216,7 @@ class Fit:
         return points("X_new", X_new, self.X.shape[1])
 
     def _cases(self, x: Array, procedure: str) -> Iterator[tuple[Case, list[Span]]]:
-        return cases([Problem(self._ridge, [self._target], x)], _weights([procedure]))
+        return cases([Problem(self._ridge, [self._target], x)], needs_weights([procedure]))
 
 
 def fit(X: npt.ArrayLike, y: npt.ArrayLike, theta: float | str, lam: float) -> Fit:
@@ -307,45 +285,4 @@ def score_together(
             f"Y and Y_test must have one entry for each of the {len(factors)} factors, got {len(Y)} and {len(Y_test)}"
         )
     asked = [factor._problem(*targets) for factor, *targets in zip(factors, Y, Y_test, strict=True)]
-    return _score([problem for problem, _ in asked], [test for _, test in asked], procedures, alpha, boundary)
-
-
-def _score(
-    problems: Sequence[Problem],
-    Y_new: Sequence[Array],
-    procedures: str | Sequence[str],
-    alpha: Alpha,
-    boundary: str,
-) -> list[Scores]:
-    """Scores of all targets of all problems; the rows of Y_new are their values at the test points."""
-    names, levels = choices("procedures", procedures, ALL_PROCEDURES), Levels(alphas(alpha), boundary_of(boundary))
-    scores = [_blank(problem, len(names), len(levels.alpha)) for problem in problems]
-    y = [
-        [target.scaled(each) for target, each in zip(problem.targets, values, strict=True)]
-        for problem, values in zip(problems, Y_new, strict=True)
-    ]
-    for case, spans in cases(problems, _weights(names)):
-        y_rows = np.concatenate([y[span.problem][span.target][span.points] for span in spans])
-        for p, name in enumerate(names):
-            regions = case.regions(name, levels)
-            hits = regions.covers(y_rows)
-            for span in spans:
-                one, place = scores[span.problem], (span.target, p, span.points)
-                one.hits[place], one.count[place] = hits[span.rows], regions.count[span.rows]
-                one.lower[place], one.upper[place] = regions.lower[span.rows], regions.upper[span.rows]
-                one.length[place] = regions.length[span.rows]
-    for problem, one in zip(problems, scores, strict=True):
-        for t, target in enumerate(problem.targets):
-            for each in (one.lower, one.upper, one.length):
-                each[t] = target.unscaled(each[t])
-    return scores
-
-
-def _blank(problem: Problem, procedures: int, levels: int) -> Scores:
-    shape = (len(problem.targets), procedures, len(problem.X_new), levels)
-    lower, upper, length = np.empty((3, *shape))
-    return Scores(np.empty(shape, bool), lower, upper, length, np.empty(shape, np.int64))
-
-
-def _weights(procedures: Sequence[str]) -> bool:
-    return not set(procedures) <= set(BAYESIAN)
+    return score_problems([problem for problem, _ in asked], [test for _, test in asked], procedures, alpha, boundary)
