@@ -33,7 +33,7 @@ import numpy.typing as npt
 from ckrr.checks import Array
 from ckrr.regions import Regions, whole_line
 from ckrr.scratch import Scratch
-from ckrr.tails import Frame, Indices, Pieces, Tail, Votes, lower_tail, upper_tail
+from ckrr.tails import NO_VOTES, Frame, Indices, Pieces, Tail, Votes, lower_tail, upper_tail
 
 
 class Slopes:
@@ -118,7 +118,7 @@ def rrcm(crossings: Crossings, k: Indices) -> Regions:
     if k.max() < 1:
         return whole_line(len(crossings.frame.m), len(k))
     lo, hi = crossings.intervals()
-    above, below = _open_gaps(crossings, lo, hi)
+    above, below = _open_gaps(crossings, lo, hi) if crossings.slopes.row.size else (NO_VOTES, NO_VOTES)
     right, left = upper_tail(hi, crossings.frame, above, k), lower_tail(lo, crossings.frame, below, k)
     return Regions(left.end, right.end, left.beyond.joined(right.beyond))
 

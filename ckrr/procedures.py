@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 from scipy.special import ndtri
@@ -48,31 +48,29 @@ PROCEDURES = ("GPR-f", "GPR-p", "RRCM", "RRCM-loo", "CRR", "CRR-loo")
 ALL_PROCEDURES = (*BAYESIAN, *CONFORMAL)
 
 
-@dataclass(frozen=True)
 class Levels:
     """The levels asked for, and the rule at the boundary."""
 
-    alpha: tuple[Fraction, ...]
-    boundary: Boundary
+    def __init__(self, alpha: tuple[Fraction, ...], boundary: Boundary) -> None:
+        self.alpha, self.boundary = alpha, boundary
+        self._needed: dict[tuple[int, int], Indices] = {}
 
     def needed(self, score: Score, n: int) -> Indices:
         """How many of n train residuals must count, at each level."""
-        return _needed(self, score.sides, n)
+        key = score.sides, n
+        if key not in self._needed:
+            self._needed[key] = _thresholds(n + 1, self.alpha, self.boundary, score.sides)
+        return self._needed[key]
 
-    @property
+    @cached_property
     def z(self) -> Array:
         """z_{1−α/2}, at each level."""
-        return _quantiles(self.alpha)
+        return -np.asarray(ndtri([float(each) / 2 for each in self.alpha]))
 
 
 @lru_cache(maxsize=64)
-def _needed(levels: Levels, sides: int, n: int) -> Indices:
-    return thresholds(n + 1, [each / sides for each in levels.alpha], levels.boundary)
-
-
-@lru_cache(maxsize=64)
-def _quantiles(alpha: tuple[Fraction, ...]) -> Array:
-    return -np.asarray(ndtri([float(each) / 2 for each in alpha]))
+def _thresholds(N: int, alpha: tuple[Fraction, ...], boundary: Boundary, sides: int) -> Indices:
+    return thresholds(N, [each / sides for each in alpha], boundary)
 
 
 @dataclass(frozen=True)

@@ -55,14 +55,16 @@ class Regions:
         """Total length, shape (m, k): that of the region itself, not of its hull; 0 where it is empty or a point."""
         length = self.middle_upper - self.middle_lower
         length[np.isnan(length)] = 0.0
-        np.add.at(length, self._where, self.beyond.hi - self.beyond.lo)
+        if self.beyond.row.size:
+            np.add.at(length, self._where, self.beyond.hi - self.beyond.lo)
         return length
 
     @cached_property
     def count(self) -> npt.NDArray[np.int64]:
         """Number of components, shape (m, k)."""
         count = (~np.isnan(self.middle_lower)).astype(np.int64)
-        np.add.at(count, self._where, 1)
+        if self.beyond.row.size:
+            np.add.at(count, self._where, 1)
         return count
 
     def contains(self, y: npt.ArrayLike) -> npt.NDArray[np.bool_]:
@@ -72,8 +74,9 @@ class Regions:
     def covers(self, y: Array) -> npt.NDArray[np.bool_]:
         """`contains` for an array that was checked before."""
         inside = (self.middle_lower <= y[:, None]) & (y[:, None] <= self.middle_upper)
-        at = y[self.beyond.row]
-        np.logical_or.at(inside, self._where, (self.beyond.lo <= at) & (at <= self.beyond.hi))
+        if self.beyond.row.size:
+            at = y[self.beyond.row]
+            np.logical_or.at(inside, self._where, (self.beyond.lo <= at) & (at <= self.beyond.hi))
         return inside
 
     def components(self, i: int, j: int = 0) -> list[tuple[float, float]]:

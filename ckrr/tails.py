@@ -70,6 +70,9 @@ class Votes:
     value: Array
 
 
+NO_VOTES = Votes(np.empty(0, dtype=np.intp), np.empty(0))
+
+
 @dataclass(frozen=True)
 class Tail:
     """The sets S_k of a block of test points: (−∞, end] and the pieces beyond it."""
