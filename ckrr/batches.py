@@ -57,7 +57,7 @@ def cases(problems: Sequence[Problem], weights: bool = True) -> Iterator[tuple[C
             for t, target in enumerate(problem.targets):
                 if not stack.fits(block):
                     yield stack.case()
-                stack.add(Span(number, t, block.points, slice(0)), _rows(problem, block, target, t, slice(None)))
+                stack.add(number, t, block.points, _rows(problem, block, target, t, slice(None)))
     if stack.spans:
         yield stack.case()
 
@@ -112,17 +112,16 @@ class Stack:
         n = self._rows[0].W.shape[1]
         return bool(block.W.shape[1] == n and (self._size + len(block.m)) * n <= STRIP)
 
-    def add(self, span: Span, rows: Rows) -> None:
+    def add(self, problem: int, target: int, points: slice, rows: Rows) -> None:
         """Put rows on top. W is copied: its buffer will be used again."""
-        size = len(rows.m)
-        here = slice(self._size, self._size + size)
+        here = slice(self._size, self._size + len(rows.m))
         W = self._scratch("stacked W", (STRIP,))
         if rows.W.size:
             n = rows.W.shape[1]
             W[: STRIP // n * n].reshape(-1, n)[here] = rows.W
-        self.spans.append(Span(span.problem, span.target, span.points, here))
+        self.spans.append(Span(problem, target, points, here))
         self._rows.append(rows)
-        self._size += size
+        self._size = here.stop
 
     def case(self) -> tuple[Case, list[Span]]:
         """All that was put on the stack, which is empty afterwards."""
