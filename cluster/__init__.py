@@ -1,1 +1,5 @@
-"""A cluster file → a connected Dask client, and nothing else. (Being built: see the changelog.)"""
+"""A cluster file → a connected Dask client, and nothing else."""
+
+from cluster.local import local
+
+__all__ = ["local"]

@@ -1,0 +1,210 @@
+"""The command line. What a command needs is loaded when it runs, so that `ckrr status` starts at once."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Any, NoReturn
+
+import click
+
+EXIT_FAILED, EXIT_MISTAKE, EXIT_CLUSTER, EXIT_INTERRUPTED = 1, 2, 3, 130
+
+
+def _told(command: Callable[..., int | None]) -> Callable[..., NoReturn]:
+    """A user's mistake is told in a line, never with a traceback; what a command returns is its exit code."""
+
+    @wraps(command)
+    def outer(*args: Any, **kwargs: Any) -> NoReturn:
+        from harness.nouns import Mistake
+
+        try:
+            sys.exit(command(*args, **kwargs) or 0)
+        except Mistake as mistake:
+            for line in str(mistake).splitlines():
+                click.echo(f"error: {line}", err=True)
+            sys.exit(EXIT_MISTAKE)
+        except OSError as error:
+            if error.filename is None and error.errno is None:
+                raise
+            click.echo(f"error: {error.filename or 'the store'}: {error.strerror}", err=True)
+            sys.exit(EXIT_MISTAKE)
+
+    return outer
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="ckrr")
+def main() -> None:
+    """Simulation studies of prediction intervals: scenario files in, an xarray cube of coverage and widths out."""
+
+
+_scenarios = click.argument("scenarios", nargs=-1, required=True, metavar="SCENARIO...")
+_store = click.option("--store", metavar="URL", help="Where results go. [default: results/NAME.zarr]")
+_settings = click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Override, as grid.n=[25,50].")
+_workers = click.option("--workers", type=click.IntRange(min=1), help="Processes. [default: one a core]")
+_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+@main.command()
+@_scenarios
+@_store
+@_settings
+@_workers
+@click.option("--smoke", is_flag=True, help="Two replications of the smallest n, in a store of its own.")
+@_json
+@_told
+def run(
+    scenarios: tuple[str, ...],
+    store: str | None,
+    settings: tuple[str, ...],
+    workers: int | None,
+    smoke: bool,
+    as_json: bool,
+) -> int:
+    """Run SCENARIO: the path of a .toml file, or the name of a packaged one (see `ckrr list`).
+
+    The same command goes on where an earlier run stopped.
+    """
+    from harness.loading import load
+    from harness.nouns import Mistake
+
+    if store is not None and len(scenarios) > 1:
+        raise Mistake("--store takes one scenario; give each its own run, or leave --store out")
+    loaded = [load(each, settings) for each in scenarios]  # all are checked before the first one starts
+    return max(_run(each, store, workers, smoke, as_json) for each in loaded)
+
+
+def _run(loaded: Any, store: str | None, workers: int | None, smoke: bool, as_json: bool) -> int:
+    from harness import driver
+    from harness.execute import Broken
+    from harness.progress import suitable
+
+    if smoke:
+        loaded = driver.smoked(loaded)
+        driver.forget(store or driver.default_store(loaded))
+    prepared = driver.prepare(loaded, store, workers)
+    if not as_json:
+        _announce(prepared)
+    try:
+        outcome = driver.run(prepared, suitable())
+    except KeyboardInterrupt:
+        click.echo("stopped: what is done is kept, the same command goes on", err=True)
+        return EXIT_INTERRUPTED
+    except Broken as broken:
+        click.echo(f"error: {broken}; what is done is kept, the same command goes on", err=True)
+        return EXIT_CLUSTER
+    _report(outcome, as_json)
+    return EXIT_FAILED if outcome.failed else 0
+
+
+def _announce(prepared: Any) -> None:
+    from harness.progress import duration
+
+    plan, name = prepared.plan, prepared.loaded.scenario.name
+    count, units = sum(len(unit) for unit in plan.units), len(plan.units)
+    if units:
+        workers = prepared.machine.workers
+        click.echo(
+            f"{name}: {count} replications in {units} units, about {duration(plan.duration)} on {workers} workers"
+        )
+    else:
+        click.echo(f"{name}: complete, nothing to do")
+
+
+def _report(outcome: Any, as_json: bool) -> None:
+    from dataclasses import asdict
+
+    from harness.cube import open_cube
+    from harness.show import coverage_text
+
+    if as_json:
+        click.echo(json.dumps(asdict(outcome)))
+        return
+    click.echo(coverage_text(open_cube(outcome.url)))
+    if outcome.failed:
+        click.echo(f"{outcome.failed} replications of cells failed: see the variable `failed` of the cube")
+    click.echo(f"the cube: {outcome.url}   (xarray.open_zarr reads it)")
+    click.echo(f"next: ckrr status {_shown(outcome.url)}")
+
+
+def _shown(url: str) -> str:
+    """As short as it can be typed here."""
+    path = Path(url)
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else url
+
+
+@main.command()
+@_scenarios
+@_store
+@_settings
+@_workers
+@_json
+@_told
+def plan(
+    scenarios: tuple[str, ...], store: str | None, settings: tuple[str, ...], workers: int | None, as_json: bool
+) -> None:
+    """Say what a run of SCENARIO would do and cost, and do nothing."""
+    from harness import driver
+    from harness.loading import load
+    from harness.plan import check_fits
+    from harness.show import plan_facts, plan_text
+
+    for each in [load(one, settings) for one in scenarios]:
+        prepared = driver.prepare(each, store, workers)
+        facts = plan_facts(prepared)
+        click.echo(json.dumps(facts) if as_json else plan_text(facts))
+        check_fits(prepared.plan, prepared.machine, each.where)
+
+
+@main.command()
+@click.argument("store")
+@_json
+@_told
+def status(store: str, as_json: bool) -> None:
+    """Say how far the study in STORE is."""
+    from harness.show import status_text
+    from harness.status import status as state
+
+    facts = state(store)
+    click.echo(json.dumps(facts) if as_json else status_text(facts))
+
+
+@main.command(name="list")
+@_json
+@_told
+def list_(as_json: bool) -> None:
+    """List the scenarios that come along."""
+    import tomllib
+
+    from harness.places import packaged
+    from harness.show import table
+
+    found = [(path.stem, tomllib.loads(path.read_text())) for path in sorted(packaged().glob("*.toml"))]
+    if as_json:
+        click.echo(json.dumps([{"name": name, "description": one.get("description", "")} for name, one in found]))
+        return
+    click.echo(table([[name, one.get("description", "")] for name, one in found]))
+
+
+@main.command()
+@click.argument("name")
+@_told
+def new(name: str) -> None:
+    """Write a scenario file NAME.toml to start from, with every key explained."""
+    from harness.nouns import Mistake
+    from harness.places import packaged
+
+    path = Path(name if name.endswith(".toml") else f"{name}.toml")
+    if path.exists():
+        raise Mistake(f"{path} is there already: choose another name")
+    text = (packaged() / "new.txt").read_text().replace('name = "new"', f'name = "{path.stem}"')
+    path.write_text(text)
+    click.echo(f"wrote {path}; try it with: ckrr run {path} --smoke")
+
+
+if __name__ == "__main__":
+    main()

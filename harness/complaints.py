@@ -1,0 +1,127 @@
+"""Complaints: every mistake in a file in one report, each with its key, the value, and what would be right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+
+from harness.nouns import Mistake
+
+_LONGEST_SHOWN = 60
+
+_WORDS = {
+    "missing": "is missing",
+    "int_type": "must be a whole number",
+    "int_parsing": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "float_type": "must be a number",
+    "float_parsing": "must be a number",
+    "finite_number": "must be a finite number",
+    "string_type": "must be a text",
+    "bool_type": "must be true or false",
+    "bool_parsing": "must be true or false",
+    "tuple_type": "must be a list",
+    "list_type": "must be a list",
+    "dict_type": "must be a table",
+    "model_type": "must be a table",
+    "greater_than": "must be > {gt}",
+    "greater_than_equal": "must be >= {ge}",
+    "less_than": "must be < {lt}",
+    "less_than_equal": "must be <= {le}",
+    "literal_error": "must be {expected}",
+    "too_short": "must have at least {min_length} value",
+    "too_long": "must have at most {max_length} values",
+    "string_pattern_mismatch": "must start with a letter or digit and have only letters, digits, '.', '_' and '-'",
+    "string_too_long": "must have at most {max_length} characters",
+    "unexpected_keyword_argument": "is unknown",
+    "missing_argument": "is missing",
+    "missing_keyword_only_argument": "is missing",
+}
+
+
+@dataclass(frozen=True)
+class Complaint:
+    """One mistake."""
+
+    key: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.key} {self.text}" if self.key else self.text
+
+
+def shown(value: object) -> str:
+    """How a value is quoted in a message: its repr, on one line, shortened."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "…"
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The question "did you mean …?" in brackets, if a name is near; otherwise nothing.
+
+    Examples
+    --------
+    >>> nearest("RRCM-lo", ["RRCM", "RRCM-loo", "CRR"])
+    " (did you mean 'RRCM-loo'?)"
+    """
+    folded = {each.casefold(): each for each in known}
+    near = get_close_matches(name.casefold(), folded, n=1)
+    return f" (did you mean {folded[near[0]]!r}?)" if near else ""
+
+
+def report(where: str, complaints: Iterable[Complaint]) -> Mistake:
+    """All of a file's mistakes as one error."""
+    return Mistake("\n".join(f"{where}: {complaint}" for complaint in complaints))
+
+
+def from_pydantic(error: ValidationError, names: Callable[[tuple[Any, ...]], Iterable[str]]) -> list[Complaint]:
+    """Each of pydantic's errors in our words; `names` gives the keys that are allowed in the table at a place."""
+    found: dict[str, Complaint] = {}
+    for one in error.errors(include_url=False):
+        where = tuple(part for part in one["loc"] if not _is_noise(part))
+        key = _key(where)
+        found.setdefault(key, Complaint(key, _text(one, where, names)) if key else Complaint("", str(one["msg"])))
+    return [complaint for key, complaint in found.items() if not any(other.startswith(f"{key}[") for other in found)]
+
+
+def _key(where: tuple[Any, ...]) -> str:
+    """A place as people write it: grid.theta[3]."""
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in where).removeprefix(".")
+
+
+def _is_noise(part: object) -> bool:
+    """Pydantic names the branches of unions in its places."""
+    return isinstance(part, str) and ("[" in part or part in ("str", "float", "int", "constrained-str"))
+
+
+def _text(one: Mapping[str, Any], where: tuple[Any, ...], names: Callable[[tuple[Any, ...]], Iterable[str]]) -> str:
+    kind = one["type"]
+    if kind in ("extra_forbidden", "unexpected_keyword_argument"):
+        known = list(names(where[:-1]))
+        return f"is unknown{nearest(str(where[-1]), known)}; known here: {', '.join(known)}"
+    words = _WORDS.get(kind)
+    text = words.format(**one.get("ctx", {})) if words else str(one["msg"])
+    return text if kind.startswith("missing") else f"{text}, got {shown(one['input'])}"
+
+
+def keys_of(model: type[BaseModel]) -> Callable[[tuple[Any, ...]], Iterable[str]]:
+    """The keys that a model allows at a place in it."""
+
+    def names(where: tuple[Any, ...]) -> Iterable[str]:
+        here: type[BaseModel] = model
+        for part in where:
+            if isinstance(part, str):
+                here = _model_in(here.model_fields[part].annotation) or here
+        return here.model_fields
+
+    return names
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((found for each in get_args(annotation) if (found := _model_in(each))), None)

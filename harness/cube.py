@@ -1,0 +1,38 @@
+"""Opening the cube with xarray: sorted along its axes, whatever the order in which they grew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import xarray as xr
+
+from harness import store
+from harness.place import place
+from harness.record import Record, load
+from harness.summary import cube_at
+
+
+def open_cube(url: str) -> xr.Dataset:
+    """The cube of a store: coverage, widths and the rest over procedure, gamma, theta, lam, n and alpha.
+
+    `xarray.open_zarr(store)` gives the same; here numeric axes are sorted, and θ has its searches last.
+    """
+    cube = xr.open_zarr(str(url), chunks=None)
+    by_value = np.argsort(cube["theta_value"].to_numpy(), kind="stable")  # NaN, a search, goes last
+    in_order: xr.Dataset = cube.isel(theta=by_value).sortby(["gamma", "lam", "n", "alpha"])
+    return in_order
+
+
+def refresh(url: str, record: Record, sizes: Iterable[int]) -> None:
+    """Computes the cube anew at these n, from the replications, and writes it."""
+    for n in sizes:
+        values = cube_at(record, lambda name, where, n=n: store.read(url, n, name, record.generation, where))  # type: ignore[misc]
+        store.write_cube(url, record.generation, record.extent.grid.n.index(n), values)
+
+
+def refresh_all(url: str) -> None:
+    """Computes all of the cube anew."""
+    record = load(place(url))
+    if record is not None:
+        refresh(url, record, record.extent.grid.n)

@@ -1,0 +1,227 @@
+"""The driver: from a scenario to a finished store. It plans, makes or grows the store, sends units out, keeps the cube.
+
+All it knows of progress it reads from receipts, so it may die at any moment: the next run goes on.
+"""
+
+from __future__ import annotations
+
+import platform
+import shutil
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from harness import execute, receipts, store
+from harness.cube import refresh
+from harness.loading import Loaded
+from harness.nouns import Mistake, Unit
+from harness.place import Place, place
+from harness.plan import Machine, Plan, Shape, check_fits, cut, make_plan
+from harness.probe import check_source, cores, flops, free_disk, memory
+from harness.progress import Progress
+from harness.record import Record, digest, load, save
+from harness.worker import FILES, work
+
+_REFRESH = 20.0
+"""Seconds between two refreshes of the cube, and at least twenty times what one takes."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A study that could start now: nothing is written yet."""
+
+    loaded: Loaded
+    there: Place
+    record: Record
+    is_new: bool
+    plan: Plan
+    machine: Machine
+    failed: int
+    """Replications of cells that failed in earlier runs."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run ended."""
+
+    url: str
+    units: int
+    failed: int
+    seconds: float
+    busy: float
+    """Seconds of pure computing, over all workers."""
+
+
+def default_store(loaded: Loaded) -> str:
+    """Where results go unless told otherwise."""
+    return str(Path("results") / f"{loaded.scenario.name}.zarr")
+
+
+def smoked(loaded: Loaded) -> Loaded:
+    """Two replications of the smallest n, in a store of its own."""
+    scenario = loaded.scenario
+    n = min(scenario.grid.n)
+    rules = tuple(rule for rule in scenario.exclude if n in (rule.n or (n,)))
+    small = scenario.model_copy(
+        update={
+            "name": f"{scenario.name}-smoke",
+            "grid": scenario.grid.model_copy(update={"n": (n,)}),
+            "replications": scenario.replications.model_copy(update={"paths": 2, "draws": 1}),
+            "exclude": rules,
+        }
+    )
+    return replace(loaded, scenario=small)
+
+
+def prepare(loaded: Loaded, url: str | None = None, workers: int | None = None, speed: float | None = None) -> Prepared:
+    """Reads the store, checks that it is this study's, and plans what is left. Writes nothing."""
+    there = place(str(url or default_store(loaded)))
+    found = load(there)
+    machine = _machine(there.url, workers or cores(), speed)
+    shape = Shape(loaded.built.source.test_points, loaded.scenario.keep)
+    check_source(loaded.built.source, loaded.seeds, loaded.extent, loaded.where)
+    if found is not None:
+        check_fingerprint(there.url, found.fingerprint, loaded.fingerprint)
+    record = _record(loaded, found, shape, machine)
+    done = receipts.listed(there, record.extent.grid.n) if found else {}
+    plan = make_plan(record, loaded.extent, done, shape, loaded.family, machine)
+    failed = sum(receipt.failed for receipt in done.values())
+    return Prepared(loaded, there, record, found is None, plan, machine, failed)
+
+
+def _machine(url: str, workers: int, speed: float | None) -> Machine:
+    return Machine(speed or flops(), workers, 0.9 * memory() / workers, free_disk(url))
+
+
+def _record(loaded: Loaded, found: Record | None, shape: Shape, machine: Machine) -> Record:
+    """The store's record as it will be."""
+    scenario = loaded.scenario.model_dump(mode="json", exclude_defaults=False)
+    if found is None:
+        groups = cut(loaded.extent, shape, loaded.family, machine)
+        return Record(scenario, loaded.fingerprint, (loaded.extent,), groups, loaded.scenario.keep, shape.test_points)
+    grown = found.grown(loaded.extent)
+    fresh = {n: group for n, group in cut(grown.extent, shape, loaded.family, machine).items() if n not in found.groups}
+    return replace(grown, scenario=scenario, groups={**found.groups, **fresh})
+
+
+def check_fingerprint(url: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
+    """Refuses to mix two studies in one store, and says how they differ."""
+    if dict(old) == dict(new):
+        return
+    differences = [
+        f"{key} was {old.get(key)!r} and is {new.get(key)!r}"
+        for key in sorted({*old, *new})
+        if old.get(key) != new.get(key)
+    ]
+    text = "; ".join(differences)
+    raise Mistake(f"{url} belongs to another study: {text}. Choose another place with --store")
+
+
+def run(prepared: Prepared, progress: Progress, client: Any = None, window: int | None = None) -> Outcome:
+    """Computes what is left, with the client that is given, or on workers of its own on this machine."""
+    check_fits(prepared.plan, prepared.machine, prepared.loaded.where)
+    record, there = _started(prepared), prepared.there
+    units, start = prepared.plan.units, monotonic()
+    arguments = (there.url, digest(record.fingerprint), record.generation)
+    failed, busy, count = prepared.failed, 0.0, 0
+    keeper = _Keeper(there.url, record)
+    progress.start(prepared.plan)
+    try:
+        for result in _results(prepared, client, arguments, units, window):
+            failed, busy, count = failed + result["failed"], busy + result["compute"], count + 1
+            progress.advance(result["unit"], result["failed"])
+            keeper.done(result["unit"].n)
+    finally:
+        progress.finish()
+        keeper.refresh(force=not count)
+    _ended(there, start)
+    return Outcome(there.url, count, failed, monotonic() - start, busy)
+
+
+def _results(
+    prepared: Prepared, client: Any, arguments: tuple[Any, ...], units: list[Unit], window: int | None
+) -> Iterator[execute.Result]:
+    if not units:
+        return
+    if client is None and prepared.machine.workers == 1 and len(units) == 1:
+        yield from execute.serial(work, arguments, units)
+        return
+    with _cluster(prepared.machine) if client is None else nullcontext(client) as connected:
+        yield from execute.on_dask(connected, work, arguments, units, window)
+
+
+@contextmanager
+def _cluster(machine: Machine) -> Iterator[Any]:
+    from cluster import local
+
+    with local(machine.workers, machine.memory) as client:
+        yield client
+
+
+@dataclass
+class _Keeper:
+    """Keeps the root cube fresh, without spending more than a twentieth of the time on it."""
+
+    url: str
+    record: Record
+    stale: set[int] | None = None
+    next: float = 0.0
+
+    def done(self, n: int) -> None:
+        """A unit at this n was written."""
+        self.stale = (self.stale or set()) | {n}
+        if self.next == 0.0:
+            self.next = monotonic() + _REFRESH
+        if monotonic() >= self.next:
+            self.refresh()
+
+    def refresh(self, force: bool = False) -> None:
+        """Writes the cube where it is stale, or everywhere."""
+        start = monotonic()
+        refresh(self.url, self.record, self.record.extent.grid.n if force else sorted(self.stale or ()))
+        self.stale = None
+        self.next = monotonic() + max(_REFRESH, 20 * (monotonic() - start))
+
+
+def _started(prepared: Prepared) -> Record:
+    """Makes or grows the store, with this run in its history."""
+    there, record = prepared.there, prepared.record
+    entry = {
+        "start": _now(),
+        "host": platform.node(),
+        "command": " ".join(sys.argv),
+        **{key: receipts.machine()[key] for key in ("python", "versions")},
+    }
+    record = replace(record, history=(*record.history, entry))
+    for name, data in prepared.loaded.built.files.items():
+        there.put(f"{FILES}/{name}", data)
+    old = load(there)
+    if old is None or old.extents != record.extents or old.groups != record.groups:
+        store.publish(there, record)
+    else:
+        save(there, record)
+    return record
+
+
+def _ended(there: Place, start: float) -> None:
+    record = load(there)
+    if record is not None and record.history:
+        *before, last = record.history
+        entry = {**last, "end": _now(), "seconds": round(monotonic() - start, 1)}
+        save(there, replace(record, history=(*before, entry)))
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def forget(url: str) -> None:
+    """Removes a store of ours, and nothing else."""
+    there = place(url)
+    if load(there) is not None:
+        shutil.rmtree(there.url)

@@ -1,0 +1,58 @@
+"""The family of procedures that `ckrr` computes: the one place where the harness names it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+import ckrr
+from ckrr.model import SEARCHES
+from ckrr.procedures import ALL_PROCEDURES
+from harness.nouns import Array, Factor, Inputs, Scores, Target
+
+
+class KernelRidge:
+    """Conformal and Bayesian regions on kernel ridge regression."""
+
+    procedures: Sequence[str] = tuple(ALL_PROCEDURES)
+    searches: Sequence[str] = tuple(SEARCHES)
+    reference: str | None = "GPR-f"
+    version: int = ckrr.NUMERICS_VERSION
+
+    def inputs(self, X: Array, X_test: Array) -> Inputs:
+        """Train and test inputs."""
+        return ckrr.Inputs(X, X_test)
+
+    def score(
+        self,
+        factors: Sequence[Factor],
+        targets: Sequence[Target],
+        procedures: Sequence[str],
+        alpha: Sequence[float],
+        rngs: Sequence[np.random.Generator],
+    ) -> Sequence[Scores]:
+        """All of them stacked: twice as fast where n is small, the same bits."""
+        mine = [factor for factor in factors if isinstance(factor, ckrr.Factor)]
+        latent = [target.f_test for target in targets if target.f_test is not None]
+        return ckrr.score_together(
+            mine,
+            [target.Y for target in targets],
+            [target.Y_test for target in targets],
+            procedures,
+            alpha,
+            f_test=latent or None,
+        )
+
+    def flops(self, n: int, points: int, targets: int, searched: bool) -> float:
+        """Factorisation and inverse 2n³/3, products 2n²·points, then passes over n × points numbers, and calls."""
+        elements, calls = 900.0 * n * points * targets, 1e7 * (1 + targets)
+        search = 10 * (2 * n**3 / 3) + 4e7 + 4e5 * n if searched else 0.0
+        return 2 * n**3 / 3 + 2.0 * n * n * points + elements + calls + search
+
+    def memory(self, n: int, points: int) -> float:
+        """The factor, its inverse in place, and blocks of test points."""
+        return 8.0 * (2 * n * n + 12 * n * min(points, 512))
+
+
+FAMILY = KernelRidge()

@@ -1,0 +1,166 @@
+"""From a scenario's file to everything that a run needs, or to one report of every mistake in it."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from harness import measures
+from harness.complaints import Complaint, from_pydantic, keys_of, nearest, report
+from harness.nouns import Extent, Family, Mistake
+from harness.places import packaged
+from harness.seeds import Seeds
+from harness.spec import Scenario
+from harness.wiring import Built, Wrong, build, family
+
+BLAS_THREADS = 1
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A scenario, checked, with the objects that it names."""
+
+    where: str
+    scenario: Scenario
+    built: Built
+    family: Family
+    fingerprint: Mapping[str, Any]
+
+    @property
+    def extent(self) -> Extent:
+        """What it asks for."""
+        return self.scenario.extent()
+
+    @property
+    def seeds(self) -> Seeds:
+        """Its random streams."""
+        return Seeds.of(self.scenario.seed, self.built.told)
+
+
+def load(reference: str, settings: Iterable[str] = ()) -> Loaded:
+    """A scenario by the path of its file or by the name of a packaged one, with `key=value` settings applied."""
+    path = find(reference)
+    plain = _read(path)
+    for setting in settings:
+        _set(plain, setting)
+    return check(plain, str(path), path.parent)
+
+
+def find(reference: str) -> Path:
+    """The file of a scenario."""
+    path = Path(reference)
+    if path.is_file():
+        return path
+    known = {each.stem: each for each in sorted(packaged().glob("*.toml"))}
+    if reference in known:
+        return known[reference]
+    if path.is_dir():
+        raise Mistake(f"{reference} is a directory; a scenario is a .toml file")
+    names = ", ".join(known)
+    raise Mistake(
+        f"{reference}: no such file, and no packaged scenario of that name ({names}){nearest(reference, known)}"
+    )
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise Mistake(f"{path}: can't be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise Mistake(f"{path}: is not text in UTF-8 (byte {error.start})") from None
+    except tomllib.TOMLDecodeError as error:
+        raise Mistake(f"{path}: is not TOML: {error}") from None
+
+
+def _set(plain: dict[str, Any], setting: str) -> None:
+    """`grid.n=[25,50]` in place of what the file says; the value is TOML, or else a text."""
+    key, equals, text = setting.partition("=")
+    if not equals or not key.strip():
+        raise Mistake(f"--set {setting}: must be key=value, as in grid.n=[25,50]")
+    try:
+        value = tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        value = text.strip()
+    *folders, last = key.strip().split(".")
+    for folder in folders:
+        plain = plain.setdefault(folder, {})
+        if not isinstance(plain, dict):
+            raise Mistake(f"--set {setting}: {folder} is no table")
+    plain[last] = value
+
+
+def check(plain: Mapping[str, Any], where: str, folder: Path) -> Loaded:
+    """Everything that can be wrong with a scenario, in one report."""
+    complaints: list[Complaint] = []
+    known = _family(plain, complaints)
+    built = _source(plain, folder, complaints)
+    scenario = _scenario(plain, known, complaints)
+    if scenario is not None and built is not None:
+        complaints += _sizes(scenario, built)
+    if complaints or scenario is None or built is None or known is None:
+        raise report(where, complaints)
+    return Loaded(where, scenario, built, known, _fingerprint(scenario, built, known))
+
+
+def _family(plain: Mapping[str, Any], complaints: list[Complaint]) -> Family | None:
+    name = plain.get("family", "krr")
+    try:
+        return family(name) if isinstance(name, str) else family("krr")
+    except Wrong as wrong:
+        complaints += wrong.complaints
+        return None
+
+
+def _source(plain: Mapping[str, Any], folder: Path, complaints: list[Complaint]) -> Built | None:
+    table = plain.get("source")
+    try:
+        return build(table, folder) if isinstance(table, dict) else None
+    except Wrong as wrong:
+        complaints += wrong.complaints
+        return None
+
+
+def _scenario(plain: Mapping[str, Any], known: Family | None, complaints: list[Complaint]) -> Scenario | None:
+    context: dict[str, Sequence[str]] = {}
+    if known is not None:
+        context = {"procedures": known.procedures, "searches": known.searches}
+    try:
+        return Scenario.model_validate(plain, context=context)
+    except ValidationError as error:
+        complaints += from_pydantic(error, keys_of(Scenario))
+        return None
+
+
+def _sizes(scenario: Scenario, built: Built) -> Iterable[Complaint]:
+    largest = built.source.largest_n
+    for i, n in enumerate(scenario.grid.n):
+        if largest is not None and n > largest:
+            yield Complaint(
+                f"grid.n[{i}]", f"must be at most {largest}, as many train points as the source has, got {n}"
+            )
+
+
+def _fingerprint(scenario: Scenario, built: Built, known: Family) -> dict[str, Any]:
+    """All that numbers depend on besides their place in the grid."""
+    return {
+        "seed": scenario.seed,
+        "source": dict(built.told),
+        "files": {name: sha256(data).hexdigest() for name, data in sorted(built.files.items())},
+        "family": scenario.family,
+        "keep": sorted(scenario.keep),
+        "numerics": {"procedures": known.version, "measures": measures.VERSION, "sources": _sources_version()},
+        "blas_threads": BLAS_THREADS,
+    }
+
+
+def _sources_version() -> int:
+    import scenarios
+
+    return int(scenarios.VERSION)

@@ -1,0 +1,259 @@
+"""The nouns: every type that crosses a border between modules of the harness.
+
+A **scenario** says what to study. Its grid has **cells**. A **path** is one draw of the world, a **draw** one train
+sample on it; together they are a **replication**. A **unit** is what one task computes: a block of paths × draws at one
+n, all other axes inside. It is the only writer of its chunks, for ever. A **receipt** proves that it is on disk. The
+**cube** is the labelled result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+Values = npt.NDArray[Any]
+Theta = float | str
+"""A number, or the name of a search for one."""
+Streams = Callable[[str], np.random.Generator]
+"""Named, independent streams of random numbers."""
+
+
+class Mistake(Exception):
+    """What the user has to put right: one line for each, told without a traceback, exit code 2."""
+
+
+class Status(IntEnum):
+    """How one replication of one cell ended."""
+
+    OK = 0
+    EXCLUDED = 1
+    """The scenario's `exclude` leaves it out."""
+    SINGULAR = 2
+    """A matrix could not be factorised."""
+    ERROR = 3
+    """An exception, of a source or of a procedure."""
+    NOT_A_NUMBER = 4
+    """A result is NaN."""
+    MEMORY = 5
+    """Out of memory."""
+    SLOW = 6
+    """It took longer than it may."""
+    NOT_RUN = 255
+    """Nothing is there yet: the fill of the store."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The values of each axis."""
+
+    procedure: tuple[str, ...]
+    gamma: tuple[float, ...]
+    """Variance of the noise."""
+    theta: tuple[Theta, ...]
+    lam: tuple[float, ...]
+    n: tuple[int, ...]
+    alpha: tuple[float, ...]
+
+
+INNER = ("procedure", "gamma", "theta", "lam", "alpha")
+"""The axes inside a unit, in the store's order."""
+
+
+@dataclass(frozen=True)
+class Extent:
+    """What a store holds, or a scenario asks for: a grid, so many paths and draws, without some cells."""
+
+    grid: Grid
+    paths: int
+    draws: int
+    exclude: tuple[Mapping[str, tuple[object, ...]], ...] = ()
+    """Rules: a cell is left out if one of them has its value on every axis that the rule names."""
+
+
+@dataclass(frozen=True, order=True)
+class Unit:
+    """A block of replications at one n: the place of its chunks, and what of it is asked for."""
+
+    n: int
+    path_block: int
+    draw_block: int
+    paths: range
+    draws: range
+
+    @property
+    def name(self) -> str:
+        """What it is called in the store."""
+        return f"n={self.n}/p{self.path_block}_d{self.draw_block}"
+
+    def __len__(self) -> int:
+        return len(self.paths) * len(self.draws)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A replication of a cell that failed: what happened, and what is needed to see it again."""
+
+    path: int
+    draw: int
+    gamma: float
+    theta: Theta
+    lam: float
+    kind: str
+    message: str
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """What a unit returns: for every variable of the store an array over paths, draws and the inner axes."""
+
+    unit: Unit
+    values: Mapping[str, Values]
+    failures: Sequence[Failure]
+    seconds: Mapping[str, float]
+    """Where the time went."""
+
+
+class Sample(Protocol):
+    """One train sample, and the test points that go with it."""
+
+    @property
+    def X(self) -> Array: ...  # noqa: D102 - shape (n, dimension)
+    @property
+    def y(self) -> Array: ...  # noqa: D102 - shape (n,), without the noise that γ scales
+    @property
+    def noise(self) -> Array | None: ...  # noqa: D102 - standard normal; None adds nothing
+    @property
+    def X_test(self) -> Array: ...  # noqa: D102
+    @property
+    def y_test(self) -> Array: ...  # noqa: D102
+    @property
+    def noise_test(self) -> Array | None: ...  # noqa: D102
+
+
+class Path(Protocol):
+    """One draw of the world."""
+
+    def draw(self, streams: Streams, n: int, at: Mapping[str, object]) -> Sample:
+        """A train sample of size n; `at` has the values of the axes that the source redraws at."""
+        ...
+
+
+class Source(Protocol):
+    """Where data come from."""
+
+    @property
+    def dimension(self) -> int: ...  # noqa: D102
+    @property
+    def test(self) -> str:
+        """How test points are laid out: "iid" from the law of the train inputs, or "grid"."""
+        ...
+
+    @property
+    def test_points(self) -> int: ...  # noqa: D102
+    @property
+    def knows_f(self) -> bool:
+        """Whether y and y_test of a sample are the latent function's values."""
+        ...
+
+    @property
+    def redraws(self) -> tuple[str, ...]:
+        """The axes (of gamma, theta, lam) at whose values data are drawn anew; () shares them."""
+        ...
+
+    @property
+    def largest_n(self) -> int | None: ...  # noqa: D102
+
+    def path(self, streams: Streams) -> Path:
+        """One draw of the world."""
+        ...
+
+
+class Scores(Protocol):
+    """How regions did at known values: arrays of shape (targets, procedures, points, levels)."""
+
+    @property
+    def hits(self) -> Bools: ...  # noqa: D102 - the region contains y*
+    @property
+    def hits_f(self) -> Bools | None: ...  # noqa: D102 - the region contains f(x*), where f was given
+    @property
+    def lower(self) -> Array: ...  # noqa: D102 - of the hull; NaN where empty
+    @property
+    def upper(self) -> Array: ...  # noqa: D102
+    @property
+    def length(self) -> Array: ...  # noqa: D102 - of the region
+    @property
+    def count(self) -> npt.NDArray[np.int64]: ...  # noqa: D102 - of components
+
+
+class Factor(Protocol):
+    """A fit that is ready to be asked about targets."""
+
+    @property
+    def theta(self) -> float: ...  # noqa: D102
+
+
+class Inputs(Protocol):
+    """Train and test inputs."""
+
+    def factor(self, theta: float, lam: float) -> Factor:
+        """For a given θ: shared by all targets."""
+        ...
+
+    def factor_ml(self, y: Array, lam: float, search: str) -> Factor:
+        """For the θ that a search finds for this target."""
+        ...
+
+
+class Family(Protocol):
+    """Procedures that share work: the only thing the harness knows of them."""
+
+    @property
+    def procedures(self) -> Sequence[str]: ...  # noqa: D102
+    @property
+    def searches(self) -> Sequence[str]: ...  # noqa: D102
+    @property
+    def reference(self) -> str | None:
+        """The procedure that the ends of all others are measured from."""
+        ...
+
+    @property
+    def version(self) -> int:
+        """Raised by any change that moves a bit of a result."""
+        ...
+
+    def inputs(self, X: Array, X_test: Array) -> Inputs: ...  # noqa: D102
+
+    def score(
+        self,
+        factors: Sequence[Factor],
+        targets: Sequence[Target],
+        procedures: Sequence[str],
+        alpha: Sequence[float],
+        rngs: Sequence[np.random.Generator],
+    ) -> Sequence[Scores]:
+        """All procedures and levels for each factor with its target. Bits don't depend on how many come at once."""
+        ...
+
+    def flops(self, n: int, points: int, targets: int, searched: bool) -> float:
+        """The work of one factor and its scores, in operations of a matrix product: n³/3 is a Cholesky factor."""
+        ...
+
+    def memory(self, n: int, points: int) -> float:
+        """Bytes that one replication needs at its peak."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """Train and test values, a column for each γ; and the latent function at the test points, if it is known."""
+
+    Y: Array
+    Y_test: Array
+    f_test: Array | None

@@ -1,0 +1,147 @@
+"""A place: keys and bytes, in a directory or a bucket. All that isn't Zarr goes through it, and it loads no Zarr.
+
+Writing is all or nothing: a reader sees the old bytes or the new ones.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Protocol
+
+from harness.nouns import Mistake
+
+PARTIAL = ".partial"
+"""The ending of files that are being written: left behind by killed writers, never read."""
+
+
+class Place(Protocol):
+    """Keys are paths with slashes, relative to the place."""
+
+    url: str
+
+    def get(self, key: str) -> bytes | None:
+        """The bytes at a key, or None."""
+        ...
+
+    def put(self, key: str, data: bytes) -> None:
+        """Writes, at once or not at all."""
+        ...
+
+    def delete(self, key: str) -> None:
+        """Removes a key if it is there."""
+        ...
+
+    def names(self, prefix: str) -> list[str]:
+        """The names directly under a prefix."""
+        ...
+
+    def exists(self) -> bool:
+        """Whether there is anything at all."""
+        ...
+
+
+def place(url: str) -> Place:
+    """A directory, or whatever fsspec reaches by its URL (s3://…)."""
+    if "://" in url and not url.startswith("file://"):
+        return RemotePlace(url)
+    return LocalPlace(url.removeprefix("file://"))
+
+
+class LocalPlace:
+    """A directory.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> here = LocalPlace(tempfile.mkdtemp())
+    >>> here.put("receipts/a.json", b"{}")
+    >>> here.names("receipts"), here.get("receipts/a.json"), here.get("receipts/b.json")
+    (['a.json'], b'{}', None)
+    """
+
+    def __init__(self, path: str) -> None:
+        self._root = Path(path).absolute()
+        self.url = str(self._root)
+
+    def get(self, key: str) -> bytes | None:
+        """The bytes at a key, or None."""
+        try:
+            return (self._root / key).read_bytes()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+    def put(self, key: str, data: bytes) -> None:
+        """Writes to a file beside it, then renames that."""
+        target = self._root / key
+        target.parent.mkdir(parents=True, exist_ok=True)
+        draft = target.with_name(f"{target.name}.{uuid.uuid4().hex}{PARTIAL}")
+        try:
+            draft.write_bytes(data)
+            os.replace(draft, target)
+        except BaseException:
+            draft.unlink(missing_ok=True)
+            raise
+
+    def delete(self, key: str) -> None:
+        """Removes a file if it is there."""
+        (self._root / key).unlink(missing_ok=True)
+
+    def names(self, prefix: str) -> list[str]:
+        """The names directly under a prefix, without leftovers of killed writers."""
+        try:
+            with os.scandir(self._root / prefix) as entries:
+                return sorted(entry.name for entry in entries if not entry.name.endswith(PARTIAL))
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+
+    def exists(self) -> bool:
+        """Whether there is anything at all."""
+        if self._root.is_file():
+            raise Mistake(f"{self.url} is a file; a store is a directory: choose another with --store")
+        return self._root.is_dir() and any(self._root.iterdir())
+
+
+class RemotePlace:
+    """A bucket, through fsspec; credentials come from the environment."""
+
+    def __init__(self, url: str) -> None:
+        import fsspec
+
+        self.url = url.rstrip("/")
+        self._files: Any
+        self._files, self._root = fsspec.url_to_fs(self.url, use_listings_cache=False)
+
+    def get(self, key: str) -> bytes | None:
+        """The bytes at a key, or None."""
+        try:
+            data: bytes = self._files.cat_file(f"{self._root}/{key}")
+        except FileNotFoundError:
+            return None
+        return data
+
+    def put(self, key: str, data: bytes) -> None:
+        """Writes an object: object stores do that at once or not at all."""
+        self._files.pipe_file(f"{self._root}/{key}", data)
+
+    def delete(self, key: str) -> None:
+        """Removes an object if it is there."""
+        if self._files.exists(f"{self._root}/{key}"):
+            self._files.rm_file(f"{self._root}/{key}")
+
+    def names(self, prefix: str) -> list[str]:
+        """The names directly under a prefix."""
+        return sorted(self._names(f"{self._root}/{prefix}"))
+
+    def exists(self) -> bool:
+        """Whether there is anything at all."""
+        return any(True for _ in self._names(self._root))
+
+    def _names(self, folder: str) -> Iterator[str]:
+        try:
+            for path in self._files.ls(folder, detail=False):
+                yield str(path).rstrip("/").rsplit("/", 1)[-1]
+        except FileNotFoundError:
+            return

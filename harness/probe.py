@@ -1,0 +1,81 @@
+"""The probe: one constant of this machine, and one small sample of the source, before any work starts."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+from scipy.linalg import lapack
+from threadpoolctl import threadpool_limits
+
+from harness.nouns import Extent, Mistake, Sample, Source
+from harness.seeds import Seeds
+
+_N, _TURNS = 500, 5
+
+
+def flops() -> float:
+    """Operations a second of one thread in a factorisation: the best of a few turns, in a twentieth of a second."""
+    rng = np.random.default_rng(0)
+    A = rng.random((_N, _N))
+    R = np.asfortranarray(A @ A.T + _N * np.eye(_N))
+    best = float("inf")
+    with threadpool_limits(1):
+        for _ in range(_TURNS):
+            start = perf_counter()
+            lapack.dpotrf(R, lower=1)
+            best = min(best, perf_counter() - start)
+    return float(_N**3 / 3 / best)
+
+
+def cores() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def memory() -> float:
+    """Bytes that this machine, or the container around us, has."""
+    from distributed.system import MEMORY_LIMIT
+
+    return float(MEMORY_LIMIT)
+
+
+def free_disk(url: str) -> float:
+    """Bytes free where a store is or will be; inf for a bucket."""
+    if "://" in url:
+        return float("inf")
+    there = Path(url).absolute()
+    while not there.exists():
+        there = there.parent
+    return float(shutil.disk_usage(there).free)
+
+
+def check_source(source: Source, seeds: Seeds, extent: Extent, where: str) -> None:
+    """Draws one small sample, so that a broken source is told before work starts."""
+    at, n = {axis: getattr(extent.grid, axis)[0] for axis in source.redraws}, min(extent.grid.n)
+    try:
+        sample = source.path(seeds.path(0)).draw(seeds.draw(0, 0), n, at)
+    except Exception as error:
+        message = " ".join(f"{type(error).__name__}: {error}".split())
+        raise Mistake(f"{where}: source can't draw a sample of n = {n}: {message}") from error
+    for wrong in _wrong(sample, source, n):
+        raise Mistake(f"{where}: source drew {wrong}")
+
+
+def _wrong(sample: Sample, source: Source, n: int) -> list[str]:
+    """What is wrong with a sample, in words."""
+    m, d = source.test_points, source.dimension
+    expected = {"X": (n, d), "y": (n,), "noise": (n,), "X_test": (m, d), "y_test": (m,), "noise_test": (m,)}
+    found = []
+    for name, shape in expected.items():
+        values = getattr(sample, name)
+        if values is None and name.startswith("noise"):
+            continue
+        if np.shape(values) != shape:
+            found.append(f"{name} of shape {np.shape(values)}, it must be {shape}")
+        elif not np.isfinite(values).all():
+            found.append(f"{name} with values that aren't finite")
+    return found

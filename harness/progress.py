@@ -1,0 +1,157 @@
+"""Progress: a bar on a terminal, plain lines elsewhere, nothing where nobody looks."""
+
+from __future__ import annotations
+
+import sys
+from time import monotonic
+from typing import Protocol
+
+from harness.nouns import Unit
+from harness.plan import Plan
+
+
+class Progress(Protocol):
+    """What a run tells while it goes on."""
+
+    def start(self, plan: Plan) -> None:
+        """Work is about to start."""
+        ...
+
+    def advance(self, unit: Unit, failed: int) -> None:
+        """A unit is on disk."""
+        ...
+
+    def finish(self) -> None:
+        """Nothing more will come."""
+        ...
+
+
+class Silent:
+    """Says nothing."""
+
+    def start(self, plan: Plan) -> None:
+        """Work is about to start."""
+
+    def advance(self, unit: Unit, failed: int) -> None:
+        """A unit is on disk."""
+
+    def finish(self) -> None:
+        """Nothing more will come."""
+
+
+class Tally:
+    """How far a run is, weighed by what units cost."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._cost = {size.n: size.seconds / (size.block[0] * size.block[1]) for size in plan.sizes}
+        self.total = sum(self.cost(unit) for unit in plan.units) or 1.0
+        self.replications = sum(len(unit) for unit in plan.units)
+        self.done = 0.0
+        self.count = 0
+        self.failed = 0
+        self._start = monotonic()
+
+    def cost(self, unit: Unit) -> float:
+        """Planned seconds."""
+        return self._cost[unit.n] * len(unit)
+
+    def add(self, unit: Unit, failed: int) -> None:
+        """A unit is done."""
+        self.done += self.cost(unit)
+        self.count += len(unit)
+        self.failed += failed
+
+    @property
+    def rate(self) -> float:
+        """Replications a second."""
+        return self.count / max(monotonic() - self._start, 1e-9)
+
+    @property
+    def left(self) -> float:
+        """Seconds until the end, from how fast it went so far."""
+        spent = monotonic() - self._start
+        return spent * (self.total - self.done) / self.done if self.done else float("nan")
+
+    def line(self) -> str:
+        """All of it in one line."""
+        failed = f", {self.failed} failed" if self.failed else ""
+        return (
+            f"{self.done / self.total:4.0%}  {self.count} of {self.replications} replications, "
+            f"{self.rate:.0f}/s, {duration(self.left)} left{failed}"
+        )
+
+
+def duration(seconds: float) -> str:
+    """A time as people say it.
+
+    Examples
+    --------
+    >>> duration(4.2), duration(95), duration(7300), duration(200000)
+    ('4 s', '1 min 35 s', '2 h 2 min', '2 d 8 h')
+    """
+    if seconds != seconds:
+        return "?"
+    whole = round(seconds)
+    for large, small, size, part in (("d", "h", 86400, 3600), ("h", "min", 3600, 60), ("min", "s", 60, 1)):
+        if whole >= size:
+            return f"{whole // size} {large} {whole % size // part} {small}"
+    return f"{whole} s"
+
+
+class Lines:
+    """A plain line now and then, where output goes to a file or a pipe."""
+
+    def __init__(self, every: float = 5.0) -> None:
+        self._every, self._next = every, 0.0
+        self._tally: Tally | None = None
+
+    def start(self, plan: Plan) -> None:
+        """Work is about to start."""
+        self._tally, self._next = Tally(plan), monotonic() + self._every
+
+    def advance(self, unit: Unit, failed: int) -> None:
+        """A unit is on disk."""
+        assert self._tally is not None
+        self._tally.add(unit, failed)
+        if monotonic() >= self._next:
+            print(self._tally.line(), file=sys.stderr, flush=True)
+            self._next = monotonic() + self._every
+
+    def finish(self) -> None:
+        """Nothing more will come."""
+        if self._tally is not None and self._tally.count:
+            print(self._tally.line(), file=sys.stderr, flush=True)
+
+
+class Bar:
+    """A bar that fills, on a terminal."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress as Rich, TextColumn
+
+        columns = (BarColumn(40), TextColumn("{task.description}"))
+        self._rich = Rich(*columns, console=Console(stderr=True), transient=False)
+        self._tally: Tally | None = None
+
+    def start(self, plan: Plan) -> None:
+        """Work is about to start."""
+        self._tally = Tally(plan)
+        self._task = self._rich.add_task("starting workers …", total=self._tally.total)
+        if plan.units:
+            self._rich.start()
+
+    def advance(self, unit: Unit, failed: int) -> None:
+        """A unit is on disk."""
+        assert self._tally is not None
+        self._tally.add(unit, failed)
+        self._rich.update(self._task, completed=self._tally.done, description=self._tally.line())
+
+    def finish(self) -> None:
+        """Nothing more will come."""
+        self._rich.stop()
+
+
+def suitable() -> Progress:
+    """A bar on a terminal, lines elsewhere."""
+    return Bar() if sys.stderr.isatty() else Lines()

@@ -1,0 +1,109 @@
+"""Receipts: the proof that a unit is on disk. Listing them is the only way to learn what is done.
+
+The name says what a listing needs to tell: `receipts/n=25/p3_d0.g1.a0.f2.json` is the unit of path block 3 and draw
+block 0 at n = 25, written at the store's extent number 1, at the first attempt, with 2 failed replications of cells.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any
+
+from harness.nouns import Block
+from harness.place import Place
+
+FOLDER = "receipts"
+_NAME = re.compile(r"^(p(\d+)_d(\d+))\.g(\d+)\.a(\d+)\.f(\d+)\.json$")
+
+
+@dataclass(frozen=True, order=True)
+class Receipt:
+    """What a receipt's name says."""
+
+    generation: int
+    """The number of the store's extent at which the unit was written."""
+    attempt: int
+    failed: int
+    unit: str
+
+    @property
+    def key(self) -> str:
+        """Its place in the store."""
+        return f"{FOLDER}/{self.unit}.g{self.generation}.a{self.attempt}.f{self.failed}.json"
+
+
+def parse(n: str, name: str) -> Receipt | None:
+    """From a name in the folder of an n; None for what is no receipt.
+
+    Examples
+    --------
+    >>> parse("n=25", "p3_d0.g1.a0.f2.json")
+    Receipt(generation=1, attempt=0, failed=2, unit='n=25/p3_d0')
+    """
+    match = _NAME.match(name)
+    if match is None:
+        return None
+    unit, _, _, generation, attempt, failed = match.groups()
+    return Receipt(int(generation), int(attempt), int(failed), f"{n}/{unit}")
+
+
+def listed(place: Place, sizes: Iterable[int]) -> dict[str, Receipt]:
+    """For each unit that has one its newest receipt."""
+    found: dict[str, Receipt] = {}
+    for n in sizes:
+        for name in place.names(f"{FOLDER}/n={n}"):
+            receipt = parse(f"n={n}", name)
+            if receipt is not None:
+                found[receipt.unit] = max(receipt, found.get(receipt.unit, receipt))
+    return found
+
+
+def write(place: Place, block: Block, generation: int, attempt: int, fingerprint: str) -> Receipt:
+    """Signs for a unit whose chunks are written, then drops its older receipts."""
+    receipt = Receipt(generation, attempt, len(block.failures), block.unit.name)
+    place.put(receipt.key, json.dumps(_content(block, fingerprint), indent=1).encode())
+    folder, unit = block.unit.name.split("/")
+    for name in place.names(f"{FOLDER}/{folder}"):
+        if name.startswith(f"{unit}.") and f"{FOLDER}/{folder}/{name}" != receipt.key:
+            place.delete(f"{FOLDER}/{folder}/{name}")
+    return receipt
+
+
+def read(place: Place, receipt: Receipt) -> Mapping[str, Any]:
+    """What stands in it."""
+    found: Mapping[str, Any] = json.loads(place.get(receipt.key) or b"{}")
+    return found
+
+
+def _content(block: Block, fingerprint: str) -> dict[str, Any]:
+    return {
+        "unit": block.unit.name,
+        "paths": [block.unit.paths.start, block.unit.paths.stop],
+        "draws": [block.unit.draws.start, block.unit.draws.stop],
+        "fingerprint": fingerprint,
+        "written": datetime.now(UTC).isoformat(timespec="seconds"),
+        "seconds": {key: round(value, 6) for key, value in block.seconds.items()},
+        "failures": [asdict(failure) for failure in block.failures],
+        **machine(),
+    }
+
+
+@cache
+def machine() -> Mapping[str, Any]:
+    """Where a unit was computed: host, versions, and the BLAS core type that bits depend on."""
+    from importlib.metadata import version
+
+    from threadpoolctl import threadpool_info
+
+    return {
+        "host": platform.node(),
+        "python": platform.python_version(),
+        "versions": {name: version(name) for name in ("ckrr", "numpy", "scipy", "zarr", "dask")},
+        "blas": sorted({f"{one['internal_api']} {one.get('architecture')}" for one in threadpool_info()}),
+    }

@@ -1,0 +1,164 @@
+"""The record: what a store says about itself, in the attributes of its root.
+
+It is read and written as plain JSON, without Zarr, so that `ckrr status` starts at once.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from math import prod
+from typing import Any
+
+from harness.extents import from_json, sizes, to_json, union
+from harness.nouns import INNER, Extent, Mistake, Unit
+from harness.place import Place
+
+SCHEMA = 1
+ROOT = "zarr.json"
+_SHARD_ABOVE = 1 << 20
+"""Bytes of a variable in one unit above which it is sharded, so that a slice reads little."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """How the replications of one n are cut: decided once, read ever after."""
+
+    block: tuple[int, int]
+    """Paths × draws of a unit."""
+    chunks: Mapping[str, int]
+    """The size of a chunk (or shard) along each inner axis: as long as the axis was when the group was made."""
+    sharded: bool
+
+
+@dataclass(frozen=True)
+class Record:
+    """A store's account of itself."""
+
+    scenario: Mapping[str, Any]
+    """The scenario of the latest run, with `--set` applied."""
+    fingerprint: Mapping[str, Any]
+    extents: tuple[Extent, ...]
+    """What it holds, after each growth."""
+    groups: Mapping[int, Group]
+    keep: tuple[str, ...]
+    test_points: int
+    history: Sequence[Mapping[str, Any]] = field(default=())
+    """Each run's start, end, host, command, versions."""
+
+    @property
+    def extent(self) -> Extent:
+        """What it holds now, or is meant to."""
+        return self.extents[-1]
+
+    @property
+    def generation(self) -> int:
+        """The number of its present extent."""
+        return len(self.extents) - 1
+
+    def grown(self, asked: Extent) -> Record:
+        """With everything that is asked for; itself if it has that already."""
+        whole = union(self.extent, asked)
+        return self if whole == self.extent else replace(self, extents=(*self.extents, whole))
+
+    def units(self, n: int, asked: Extent) -> list[Unit]:
+        """The units at an n that hold what is asked for."""
+        rows, columns = self.groups[n].block
+        whole = self.extent
+        return [
+            Unit(n, p, d, range(p * rows, min((p + 1) * rows, whole.paths)), _range(d, columns, whole.draws))
+            for p in range(-(-asked.paths // rows))
+            for d in range(-(-asked.draws // columns))
+        ]
+
+
+def _range(block: int, size: int, end: int) -> range:
+    return range(block * size, min((block + 1) * size, end))
+
+
+def initial_chunks(extent: Extent) -> dict[str, int]:
+    """The chunk sizes along the inner axes of a group that is made now."""
+    lengths = sizes(extent.grid)
+    return {axis: lengths[axis] for axis in INNER}
+
+
+def is_large(block: tuple[int, int], chunks: Mapping[str, int]) -> bool:
+    """Whether a unit's part of a variable is so large that reading all of it for a slice would hurt."""
+    return 8 * block[0] * block[1] * prod(chunks.values()) > _SHARD_ABOVE
+
+
+def digest(fingerprint: Mapping[str, Any]) -> str:
+    """A fingerprint in sixteen letters.
+
+    Examples
+    --------
+    >>> digest({"seed": 1}) == digest({"seed": 1}) != digest({"seed": 2})
+    True
+    """
+    return sha256(json.dumps(fingerprint, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def attributes(record: Record) -> dict[str, Any]:
+    """As the attributes of the root."""
+    return {
+        "ckrr_schema": SCHEMA,
+        "coordinates": "theta_value",
+        "title": record.scenario.get("name", ""),
+        "scenario": dict(record.scenario),
+        "fingerprint": dict(record.fingerprint),
+        "extents": [to_json(extent) for extent in record.extents],
+        "groups": {
+            str(n): {"block": list(group.block), "chunks": dict(group.chunks), "sharded": group.sharded}
+            for n, group in record.groups.items()
+        },
+        "keep": list(record.keep),
+        "test_points": record.test_points,
+        "history": list(record.history),
+    }
+
+
+def parsed(plain: Mapping[str, Any]) -> Record:
+    """Back from the attributes."""
+    groups = {
+        int(n): Group((one["block"][0], one["block"][1]), one["chunks"], one["sharded"])
+        for n, one in plain["groups"].items()
+    }
+    extents = tuple(from_json(one) for one in plain["extents"])
+    shared = (plain["scenario"], plain["fingerprint"], extents, groups)
+    return Record(*shared, tuple(plain["keep"]), plain["test_points"], plain["history"])
+
+
+def load(place: Place) -> Record | None:
+    """The record of a store; None where there is none yet. What is not ours is refused."""
+    raw = place.get(ROOT)
+    if raw is None:
+        if place.exists() and place.get(CREATING) is None:
+            raise Mistake(f"{place.url} holds something that is no ckrr store: choose another place with --store")
+        return None
+    return _checked(place.url, raw)
+
+
+def _checked(url: str, raw: bytes) -> Record:
+    try:
+        plain = json.loads(raw)["attributes"]
+        schema = plain["ckrr_schema"]
+    except (ValueError, KeyError, TypeError):
+        raise Mistake(f"{url} is no ckrr store: choose another place with --store") from None
+    if schema != SCHEMA:
+        raise Mistake(
+            f"{url} has the format {schema}, this version of ckrr knows {SCHEMA}: install the ckrr that made it"
+        )
+    return parsed(plain)
+
+
+def save(place: Place, record: Record) -> None:
+    """Replaces the attributes in one write; everything else at the root stays."""
+    root = json.loads(place.get(ROOT) or b"{}")
+    root["attributes"] = attributes(record)
+    place.put(ROOT, json.dumps(root).encode())
+
+
+CREATING = "creating.json"
+"""There while a store is being made for the first time: what is there may be made anew."""

@@ -1,0 +1,167 @@
+"""The scenario file: what it may say, checked whole before anything runs."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    ValidationInfo,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
+
+from harness.complaints import nearest
+from harness.nouns import Extent, Grid, Theta
+
+LARGEST_SEED = 2**63 - 1
+
+
+def _not_bool(value: object) -> object:
+    """Python takes true for the number 1; a reader doesn't."""
+    if isinstance(value, bool):
+        raise PydanticCustomError("boolean", "must be a number")
+    return value
+
+
+def _distinct(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    twice = sorted({repr(value) for value in values if values.count(value) > 1})
+    if twice:
+        raise PydanticCustomError("twice", "must not have a value twice: {values}", {"values": ", ".join(twice)})
+    return values
+
+
+def _named(name: str, what: str, info: ValidationInfo, before: str = "") -> str:
+    """A name that the family knows: the context of the validation has the lists."""
+    known = list((info.context or {}).get(what, [name]))
+    if name not in known:
+        text = f"must be {before}one of {', '.join(known)}{nearest(name, known)}"
+        raise PydanticCustomError("unknown", "{text}", {"text": text})
+    return name
+
+
+def _procedure(name: str, info: ValidationInfo) -> str:
+    return _named(name, "procedures", info)
+
+
+def _theta(value: object, info: ValidationInfo) -> Theta:
+    """A number or a name, checked in one go so that a mistake is told once."""
+    if isinstance(value, str):
+        return _named(value, "searches", info, before="a number > 0 or ")
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < inf:
+        return float(value)
+    raise PydanticCustomError("theta", "must be a finite number > 0 or the name of a search")
+
+
+Number = Annotated[float, BeforeValidator(_not_bool), Field(allow_inf_nan=False)]
+Positive = Annotated[Number, Field(gt=0)]
+NotNegative = Annotated[Number, Field(ge=0)]
+Level = Annotated[Number, Field(gt=0, lt=1)]
+Whole = Annotated[int, BeforeValidator(_not_bool), Field(strict=True)]
+Procedure = Annotated[str, AfterValidator(_procedure)]
+ThetaValue = Annotated[float | str, PlainValidator(_theta)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
+
+
+class GridPart(_Part):
+    """[grid]: the values to study, all combinations of them."""
+
+    gamma: Annotated[tuple[NotNegative, ...], Field(min_length=1, max_length=256), AfterValidator(_distinct)]
+    n: Annotated[
+        tuple[Annotated[Whole, Field(ge=2, le=1_000_000)], ...],
+        Field(min_length=1, max_length=256),
+        AfterValidator(_distinct),
+    ]
+    theta: Annotated[tuple[ThetaValue, ...], Field(min_length=1, max_length=256), AfterValidator(_distinct)]
+    lam: Annotated[tuple[Positive, ...], Field(min_length=1, max_length=256), AfterValidator(_distinct)]
+    alpha: Annotated[tuple[Level, ...], Field(min_length=1, max_length=256), AfterValidator(_distinct)] = (
+        0.01,
+        0.05,
+        0.1,
+        0.25,
+    )
+    procedure: Annotated[tuple[Procedure, ...], Field(min_length=1, max_length=256), AfterValidator(_distinct)]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_is_a_list(cls, plain: Any) -> Any:
+        """A single value may stand without brackets."""
+        if isinstance(plain, dict):
+            return {key: value if isinstance(value, list | tuple) else [value] for key, value in plain.items()}
+        return plain
+
+
+class Replications(_Part):
+    """[replications]: how many."""
+
+    paths: Annotated[Whole, Field(ge=1, le=2**31)]
+    """Independent draws of the world."""
+    draws: Annotated[Whole, Field(ge=1, le=2**31)] = 1
+    """Train samples from each."""
+
+
+def _listed(value: object) -> object:
+    return value if isinstance(value, list | tuple) else [value]
+
+
+class Rule(_Part):
+    """[[exclude]]: cells with these values on all of the axes named are left out."""
+
+    n: Annotated[tuple[Whole, ...] | None, BeforeValidator(_listed)] = None
+    gamma: Annotated[tuple[Number, ...] | None, BeforeValidator(_listed)] = None
+    theta: Annotated[tuple[ThetaValue, ...] | None, BeforeValidator(_listed)] = None
+    lam: Annotated[tuple[Number, ...] | None, BeforeValidator(_listed)] = None
+    procedure: Annotated[tuple[Procedure, ...] | None, BeforeValidator(_listed)] = None
+
+    def named(self) -> dict[str, tuple[object, ...]]:
+        """The axes it names, with their values."""
+        return {axis: values for axis, values in self if values is not None}
+
+
+class Scenario(_Part):
+    """What to study."""
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100)]
+    description: str = ""
+    seed: Annotated[Whole, Field(ge=0, le=LARGEST_SEED)]
+    family: str = "krr"
+    """The procedures: "krr", or "package.module:name" of one's own."""
+    keep: Annotated[tuple[Literal["pointwise"], ...], AfterValidator(_distinct)] = ()
+    source: dict[str, Any]
+    grid: GridPart
+    replications: Replications
+    exclude: tuple[Rule, ...] = ()
+
+    @model_validator(mode="after")
+    def _rules_match_something(self) -> Scenario:
+        for i, rule in enumerate(self.exclude):
+            if not rule.named():
+                raise PydanticCustomError(
+                    "rule", "exclude[{i}] names no axis, so it would leave out everything", {"i": i}
+                )
+            for axis, values in rule.named().items():
+                strange = [value for value in values if value not in getattr(self.grid, axis)]
+                if strange:
+                    text = "exclude[{i}].{axis} has {value}, which isn't in grid.{axis}"
+                    raise PydanticCustomError("rule", text, {"i": i, "axis": axis, "value": repr(strange[0])})
+        return self
+
+    def extent(self) -> Extent:
+        """What it asks for."""
+        grid = self.grid
+        theta: tuple[Theta, ...] = grid.theta
+        return Extent(
+            Grid(grid.procedure, grid.gamma, theta, grid.lam, grid.n, grid.alpha),
+            self.replications.paths,
+            self.replications.draws,
+            tuple(rule.named() for rule in self.exclude),
+        )

@@ -1,0 +1,73 @@
+"""The store: making it, growing it, and writing a unit's block to it.
+
+Workers write whole chunks of their own with zarr itself: all variables, status last, then the receipt.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import zarr
+
+from harness import receipts
+from harness.nouns import Block, Unit, Values
+from harness.place import Place, place
+from harness.record import CREATING, ROOT, Record, digest
+from harness.template import group_name, template
+from harness.variables import replication_variables
+
+zarr.config.set({"array.write_empty_chunks": True})  # otherwise a chunk equal to the fill is deleted
+
+
+def publish(there: Place, record: Record) -> None:
+    """Makes a store, or grows it: every key that changes, the root's last."""
+    first = there.get(ROOT) is None
+    if first:
+        there.put(CREATING, b"{}")
+    for key, data in template(record).items():
+        if there.get(key) != data:
+            there.put(key, data)
+    if first:
+        there.delete(CREATING)
+
+
+def write(url: str, record: Record, block: Block, attempt: int = 0) -> receipts.Receipt:
+    """A unit's block and its receipt."""
+    unit = block.unit
+    _check_alignment(record, unit)
+    rows, columns = (slice(each.start, each.stop) for each in (unit.paths, unit.draws))
+    for variable in replication_variables(record.keep):
+        values = block.values[variable.name]
+        array(url, f"{group_name(unit.n)}/{variable.name}", record.generation)[rows, columns] = values
+    return receipts.write(place(url), block, record.generation, attempt, digest(record.fingerprint))
+
+
+def _check_alignment(record: Record, unit: Unit) -> None:
+    """A unit writes its own block, whole, up to the end of the axes: two writers in one chunk would lose data."""
+    rows, columns = record.groups[unit.n].block
+    ends = (
+        min((unit.path_block + 1) * rows, record.extent.paths),
+        min((unit.draw_block + 1) * columns, record.extent.draws),
+    )
+    starts = unit.path_block * rows, unit.draw_block * columns
+    if (unit.paths.start, unit.draws.start) != starts or (unit.paths.stop, unit.draws.stop) != ends:
+        raise AssertionError(f"unit {unit.name} isn't aligned with the chunks of its group")
+
+
+@lru_cache(maxsize=4096)
+def array(url: str, path: str, generation: int) -> zarr.Array[Any]:
+    """A handle, kept: opening one costs as much as writing a chunk. `generation` makes it anew after a growth."""
+    return zarr.open_array(url, path=path, mode="r+")
+
+
+def read(url: str, n: int, variable: str, generation: int, where: tuple[Any, ...] = (...,)) -> Values:
+    """A part of a variable of the replications at an n."""
+    return np.asarray(array(url, f"{group_name(n)}/{variable}", generation)[where])
+
+
+def write_cube(url: str, generation: int, place_of_n: int, values: dict[str, Values]) -> None:
+    """The root's arrays at one n."""
+    for name, new in values.items():
+        array(url, name, generation)[:, :, :, :, place_of_n] = new

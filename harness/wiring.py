@@ -1,0 +1,209 @@
+"""Wiring: names become objects. Only here and in `krr.py` does the harness see the other packages.
+
+A source is a name from `scenarios`, "package.module:name", or "file.py:name" with a file beside the scenario. The text
+of such a file, and a table that a source reads, are copied into the store, so that workers need nothing else.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import sys
+import tempfile
+import types
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, get_type_hints
+
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+
+from harness.complaints import Complaint, from_pydantic, keys_of, nearest, shown
+from harness.nouns import Family, Source
+
+FAMILIES = {"krr": "harness.krr:FAMILY"}
+FILE = "file"
+"""The parameter by which a source takes a file to read."""
+_PROTOCOL = ("dimension", "test", "test_points", "knows_f", "redraws", "largest_n", "path")
+
+
+class Wrong(Exception):
+    """What is wrong with a part of a scenario."""
+
+    def __init__(self, *complaints: Complaint) -> None:
+        super().__init__("; ".join(map(str, complaints)))
+        self.complaints = complaints
+
+
+@dataclass(frozen=True)
+class Built:
+    """A source, what of its parameters isn't the default, and the files it needs."""
+
+    source: Source
+    told: Mapping[str, Any]
+    files: Mapping[str, bytes]
+
+
+def family(name: str) -> Family:
+    """By its name, or as "package.module:name"."""
+    if name not in FAMILIES and ":" not in name:
+        known = ", ".join(FAMILIES)
+        raise Wrong(
+            Complaint("family", f"must be {known} or 'package.module:name', got {name!r}{nearest(name, FAMILIES)}")
+        )
+    found: Family = _imported(FAMILIES.get(name, name), "family")
+    return found
+
+
+def build(table: Mapping[str, Any], folder: Path) -> Built:
+    """A source from its table in a scenario file; every mistake at once."""
+    name = table.get("function")
+    if not isinstance(name, str):
+        text = "is missing" if name is None else f"must be a text, got {shown(name)}"
+        raise Wrong(Complaint("source.function", f"{text}: the name of a source"))
+    files: dict[str, bytes] = {}
+    maker = _maker(name, folder, files)
+    given = {key: value for key, value in table.items() if key != "function"}
+    _read_file(given, folder, files)
+    source = _made(maker, given, name)
+    return Built(source, {"function": _plain_name(name), **_told(maker, table)}, files)
+
+
+def _plain_name(name: str) -> str:
+    """A file is known by its name, wherever it lies."""
+    path, _, attribute = name.partition(":")
+    return f"{Path(path).name}:{attribute or 'source'}" if path.endswith(".py") else name
+
+
+def _maker(name: str, folder: Path, files: dict[str, bytes]) -> Callable[..., Source]:
+    path, _, attribute = name.partition(":")
+    if path.endswith(".py"):
+        text = _bytes(folder / path, "source.function")
+        files[Path(path).name] = text
+        return _from_text(text, Path(path).name, attribute or "source")
+    if ":" in name:
+        found: Callable[..., Source] = _imported(name, "source.function")
+        return found
+    known: Mapping[str, Callable[..., Source]] = importlib.import_module("scenarios").SOURCES
+    if name not in known:
+        names = ", ".join(known)
+        hint = nearest(name, known)
+        text_ = f"must be one of {names}, 'package.module:name' or 'file.py:name', got {name!r}{hint}"
+        raise Wrong(Complaint("source.function", text_))
+    return known[name]
+
+
+def _imported(name: str, key: str) -> Any:
+    module, _, attribute = name.partition(":")
+    try:
+        return getattr(importlib.import_module(module), attribute)
+    except ImportError as error:
+        raise Wrong(Complaint(key, f"names {module!r}, which can't be imported: {error}")) from error
+    except AttributeError:
+        raise Wrong(Complaint(key, f"names {attribute!r}, which {module!r} doesn't have")) from None
+
+
+def _from_text(text: bytes, file: str, attribute: str) -> Callable[..., Source]:
+    """Runs a user's file as a module of its own."""
+    name = f"ckrr_source_{sha256(text).hexdigest()[:16]}"
+    module = sys.modules.get(name)
+    if module is None:
+        module = types.ModuleType(name)
+        sys.modules[name] = module  # dataclasses look their module up
+        try:
+            exec(compile(text, file, "exec"), module.__dict__)
+        except Exception as error:
+            del sys.modules[name]
+            message = " ".join(f"{type(error).__name__}: {error}".split())
+            raise Wrong(Complaint("source.function", f"names {file!r}, which doesn't run: {message}")) from error
+    if not callable(getattr(module, attribute, None)):
+        known = [each for each, value in vars(module).items() if callable(value) and not each.startswith("_")]
+        hint = nearest(attribute, known)
+        raise Wrong(Complaint("source.function", f"names {attribute!r}, which {file!r} doesn't define{hint}"))
+    found: Callable[..., Source] = getattr(module, attribute)
+    return found
+
+
+def _bytes(path: Path, key: str) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise Wrong(Complaint(key, f"names the file {path}, which can't be read: {error.strerror}")) from None
+
+
+def _read_file(given: dict[str, Any], folder: Path, files: dict[str, bytes]) -> None:
+    """A table's path is relative to the scenario's file."""
+    if isinstance(given.get(FILE), str):
+        path = folder / given[FILE]
+        files[path.name] = _bytes(path, f"source.{FILE}")
+        given[FILE] = str(path)
+
+
+def _made(maker: Callable[..., Source], given: Mapping[str, Any], name: str) -> Source:
+    """Calls the maker, with types and names checked by its own annotations."""
+    model = _model(maker)
+    try:
+        checked = model.model_validate(given)
+        source = maker(**{key: getattr(checked, key) for key in given})
+    except ValidationError as error:
+        raise Wrong(*_prefixed(from_pydantic(error, keys_of(model)))) from None
+    except ValueError as error:
+        raise Wrong(Complaint("", f"source.{error}")) from None
+    except Exception as error:
+        message = " ".join(f"{type(error).__name__}: {error}".split())
+        raise Wrong(Complaint("source.function", f"{name!r} can't be made: {message}")) from error
+    missing = [each for each in _PROTOCOL if not hasattr(source, each)]
+    if missing:
+        raise Wrong(Complaint("source.function", f"{name!r} made something without {', '.join(missing)}"))
+    return source
+
+
+def _model(maker: Callable[..., Source]) -> type[BaseModel]:
+    """What a maker's annotations say, as a table that can be checked."""
+    try:
+        hints = get_type_hints(vars(maker)["__init__"] if isinstance(maker, type) else maker)
+    except Exception:  # annotations that can't be resolved check nothing
+        hints = {}
+    fields: dict[str, Any] = {}
+    for name, parameter in inspect.signature(maker).parameters.items():
+        default = ... if parameter.default is inspect.Parameter.empty else parameter.default
+        fields[name] = (hints.get(name, Any), default)
+    return create_model("source", __config__=ConfigDict(extra="forbid", arbitrary_types_allowed=True), **fields)
+
+
+def _prefixed(complaints: list[Complaint]) -> list[Complaint]:
+    return [Complaint(f"source.{one.key}" if one.key else "source", one.text) for one in complaints]
+
+
+def _told(maker: Callable[..., Source], table: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters that aren't what they are without being told; a file by its name."""
+    parameters = inspect.signature(maker).parameters
+    told = {}
+    for key, value in table.items():
+        if key != "function" and (key not in parameters or parameters[key].default != _comparable(value)):
+            told[key] = Path(value).name if key == FILE else _canonical(value)
+    return told
+
+
+def _comparable(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _canonical(value: Any) -> Any:
+    """50 and 50.0 are the same parameter."""
+    if isinstance(value, list):
+        return [_canonical(each) for each in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def unpacked(table: Mapping[str, Any], files: Mapping[str, bytes]) -> Source:
+    """A source on a worker: its files come from the store."""
+    with tempfile.TemporaryDirectory(prefix="ckrr-") as folder:
+        for name, data in files.items():
+            (Path(folder) / name).write_bytes(data)
+        plain = dict(table)
+        plain["function"] = _plain_name(table["function"])
+        if FILE in plain:
+            plain[FILE] = Path(plain[FILE]).name
+        return build(plain, Path(folder)).source

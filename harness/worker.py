@@ -1,0 +1,69 @@
+"""What runs on a worker: plain strings and numbers in, a receipt's name out. Everything else it finds in the store."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from hashlib import sha256
+from time import perf_counter
+from typing import Any
+
+from threadpoolctl import threadpool_limits
+
+from harness import store
+from harness.compute import Study, compute
+from harness.loading import BLAS_THREADS
+from harness.nouns import Block, Mistake, Unit
+from harness.place import place
+from harness.receipts import Receipt
+from harness.record import Record, load
+from harness.seeds import Seeds
+from harness.wiring import family, unpacked
+
+FILES = "files"
+"""Where the store keeps what a source needs."""
+
+
+def work(url: str, fingerprint: str, generation: int, unit: Unit, attempt: int = 0) -> dict[str, Any]:
+    """Computes a unit, writes it, signs for it."""
+    start = perf_counter()
+    record, study = _study(url, fingerprint, generation)
+    with threadpool_limits(BLAS_THREADS):
+        block = compute(study, unit)
+    pure = perf_counter() - start
+    receipt = write(url, record, block, pure, attempt)
+    return {"unit": unit, "failed": receipt.failed, "compute": pure, "seconds": perf_counter() - start}
+
+
+def write(url: str, record: Record, block: Block, pure: float, attempt: int) -> Receipt:
+    """With the time that it took."""
+    timed = Block(block.unit, block.values, block.failures, {**block.seconds, "compute": pure})
+    return store.write(url, record, timed, attempt)
+
+
+@lru_cache(maxsize=8)
+def _study(url: str, fingerprint: str, generation: int) -> tuple[Record, Study]:
+    """What a store says is to be computed; read once for each of its extents."""
+    record = load(place(url))
+    if record is None or record.generation < generation:
+        raise Mistake(f"{url} isn't the store that the driver sees: workers must reach it by the same name")
+    return record, study_of(url, record)
+
+
+def study_of(url: str, record: Record) -> Study:
+    """From a store alone, its files checked against the fingerprint."""
+    scenario, fingerprint = record.scenario, record.fingerprint
+    files = {name: _file(url, name, hashed) for name, hashed in fingerprint["files"].items()}
+    return Study(
+        record.extent,
+        unpacked(scenario["source"], files),
+        family(scenario["family"]),
+        Seeds.of(fingerprint["seed"], fingerprint["source"]),
+        record.keep,
+    )
+
+
+def _file(url: str, name: str, hashed: str) -> bytes:
+    data = place(url).get(f"{FILES}/{name}")
+    if data is None or sha256(data).hexdigest() != hashed:
+        raise Mistake(f"{url}: {FILES}/{name} isn't what the study was made with")
+    return data
