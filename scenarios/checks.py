@@ -9,12 +9,11 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from math import isfinite
 from numbers import Integral, Real
-from typing import get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from scenarios.sample import Array, Layout
+from scenarios.sample import LAYOUTS, Array, Layout
 
 _LONGEST_SHOWN = 60
 
@@ -35,9 +34,10 @@ def integer(name: str, value: object, least: int, most: int | None = None) -> in
     ...
     ValueError: test_points must be an integer >= 1, got 0
     """
-    within = isinstance(value, Integral) and not isinstance(value, bool)
-    if within and least <= int(value) and (most is None or int(value) <= most):  # type: ignore[call-overload]
-        return int(value)  # type: ignore[call-overload, no-any-return]
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        number = int(value)
+        if least <= number and (most is None or number <= most):
+            return number
     limits = f">= {least}" if most is None else f"from {least} to {most}"
     raise ValueError(f"{name} must be an integer {limits}, got {shown(value)}")
 
@@ -79,11 +79,10 @@ def interval(name: str, value: object) -> tuple[float, float]:
 
 def layout(name: str, value: object) -> Layout:
     """One of "grid" and "iid"."""
-    for each in get_args(Layout):
-        if value == each:
-            return each  # type: ignore[no-any-return]
-    names = ", ".join(get_args(Layout))
-    raise ValueError(f"{name} must be one of {names}, got {shown(value)}{hint(value, get_args(Layout))}")
+    for each in LAYOUTS:
+        if isinstance(value, str) and value == each:
+            return each
+    raise ValueError(f"{name} must be one of {', '.join(LAYOUTS)}, got {shown(value)}{hint(value, LAYOUTS)}")
 
 
 def inputs_and_targets(X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[Array, Array]:

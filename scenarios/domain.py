@@ -42,11 +42,13 @@ def side(points: int, dimension: int) -> int:
     ...
     ValueError: test_points must be k**2 with k >= 2 for a grid in 2 dimensions (2500 or 2601), got 2600
     """
+    if dimension == 1 and points >= 2:
+        return points
+    if dimension == 1:
+        raise ValueError(f"test_points must be an integer >= 2 for a grid, got {points}")
     below = _root(points, dimension)
     if below >= 2 and below**dimension == points:
         return below
-    if dimension == 1:
-        raise ValueError(f"test_points must be an integer >= 2 for a grid, got {points}")
     near = " or ".join(str(k**dimension) for k in (below, below + 1) if k >= 2)
     raise ValueError(
         f"test_points must be k**{dimension} with k >= 2 for a grid in {dimension} dimensions ({near}), got {points}"
@@ -55,5 +57,5 @@ def side(points: int, dimension: int) -> int:
 
 def _root(number: int, degree: int) -> int:
     """The largest k with k**degree <= number."""
-    k = round(float(number) ** (1 / degree))  # at most 1 off
+    k: int = round(number ** (1 / degree))  # at most 1 off
     return k if k**degree <= number else k - 1

@@ -131,7 +131,8 @@ def _read_npz(path: Path, target: str | None) -> tuple[Array, Array]:
 
 def _arrays(path: Path) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     try:
-        with np.load(path, allow_pickle=False) as arrays:
+        # np.load would leave a file that it opens itself open where it is damaged
+        with path.open("rb") as binary, np.load(binary, allow_pickle=False) as arrays:
             missing = sorted({"X", "y"} - set(arrays.files))
             if not missing:
                 return arrays["X"], arrays["y"]

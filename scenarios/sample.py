@@ -17,6 +17,8 @@ Streams = Callable[[str], np.random.Generator]
 Layout = Literal["grid", "iid"]
 """How test points lie: on a regular grid, or drawn from the law of the train inputs."""
 
+LAYOUTS: tuple[Layout, ...] = ("grid", "iid")
+
 
 @dataclass(frozen=True, eq=False)
 class Sample:
