@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from math import isfinite
 from pathlib import Path
@@ -72,10 +73,10 @@ def _lines(path: Path) -> Iterator[Line]:
 def _header(path: Path, first: Line | None) -> list[str]:
     if first is None:
         raise ValueError(f"file must have a line of column names and rows of numbers, got the empty file {path}")
-    names = [name.strip() for name in first[1]]
+    names = [" ".join(name.split()) for name in first[1]]
     if all(_number(name) is not None for name in names):
         raise ValueError(f"file must begin with a line of column names, got numbers in line {first[0]} of {path}")
-    repeated = [name for name in names if names.count(name) > 1]
+    repeated = [name for name, times in Counter(names).items() if times > 1]
     if repeated:
         raise ValueError(f"file must have different column names, got {repeated[0]!r} more than once in {path}")
     if len(names) < 2:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -50,6 +50,7 @@ class Synthetic:
 
     function: Function | None = None
     """The same f on all paths."""
+    _: KW_ONLY
     random_function: RandomFunction | None = None
     """Makes the f of a path from a random generator."""
     dimension: int = 1

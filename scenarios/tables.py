@@ -113,8 +113,9 @@ def scaled(X: Array, y: Array) -> tuple[Array, Array]:
            [0.5, 0. ]])
     """
     low, high = X.min(axis=0), X.max(axis=0)
-    spread = y.std()
-    return (X - low) / np.where(high > low, high - low, 1.0), (y - y.mean()) / (spread if spread > 0 else 1.0)
+    # Constant targets are seen by comparing them: the standard deviation of 0.1, 0.1, 0.1 isn't 0 in floats.
+    standard = (y - y.mean()) / y.std() if y.min() < y.max() else np.zeros_like(y)
+    return (X - low) / np.where(high > low, high - low, 1.0), standard
 
 
 def _check_test_points(test_points: int, rows: int, of: str) -> None:

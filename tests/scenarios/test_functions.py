@@ -24,7 +24,7 @@ def f6(x: float) -> float:
 
 def pressure2(x: float) -> float:
     u = x * ((3 - x) / 2 + 0.01 * sin(pi * x))
-    hill = u**0.55 * (1 - 0.99 * u) ** 0.48
+    hill: float = u**0.55 * (1 - 0.99 * u) ** 0.48
     return hill - 0.11 / (1 + 100 * (u - 0.3) ** 2) - 0.02 * exp(-200 * (u - 0.5) ** 2)
 
 

@@ -39,14 +39,17 @@ def test_or_the_one_that_is_named(tmp_path: Path) -> None:
     "text",
     [
         b"\xef\xbb\xbfa,b\r\n1,2\r\n\r\n3,4e0\r\n",  # as spreadsheets write it
+        b'"a","b\n"\n1,2\n3,4',
         b'"a", b\n 1 , 2\n"3",4',
         b"\n\na,b\n1,2\n , \n3,4\n\n",
     ],
 )
 def test_forms_of_csv(tmp_path: Path, text: bytes) -> None:
-    X, y = read_table(csv(tmp_path, text), target="b")
-    assert X.tolist() == [[1], [3]]
-    assert y.tolist() == [2, 4]
+    file = csv(tmp_path, text)
+    for target, values, others in [("a", [1, 3], [[2], [4]]), ("b", [2, 4], [[1], [3]])]:
+        X, y = read_table(file, target)
+        assert X.tolist() == others
+        assert y.tolist() == values
 
 
 @given(rows=arrays(np.float64, st.tuples(st.integers(1, 9), st.integers(2, 4)), elements=st.floats(-1e300, 1e300)))

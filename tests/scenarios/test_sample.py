@@ -35,4 +35,4 @@ def test_noise_may_be_none() -> None:
 )
 def test_parts_that_do_not_fit(name: str, value: Array, message: str) -> None:
     with pytest.raises(ValueError, match=f"^{message}$"):
-        replace(sample(), **{name: value})  # type: ignore[arg-type]
+        replace(sample(), **{name: value})

@@ -80,9 +80,9 @@ def test_a_smaller_n_begins_a_larger_one(source: Source) -> None:
 
 def test_draws_differ(source: Source) -> None:
     path = source.path(Recorded(1))
-    one, other = path.draw(Recorded(1, 0), 25, {}), path.draw(Recorded(1, 1), 25, {})
-    assert not (one.X == other.X).all()
-    assert not (one.noise == other.noise).all()  # type: ignore[union-attr, attr-defined]
+    one, other = (parts(path.draw(Recorded(1, draw), 25, {})) for draw in range(2))
+    assert not (one["X"] == other["X"]).all()
+    assert not (one["noise"] == other["noise"]).all()
 
 
 def test_noise_is_independent_of_the_test_noise_and_standard(source: Source) -> None:
@@ -179,7 +179,7 @@ def test_mistakes(name: str, keywords: dict[str, Any], message: str) -> None:
 
 
 def test_a_users_file(tmp_path: Path) -> None:
-    """The file of the README, as short as it is."""
+    """As short as the one in the docstring of the package."""
     file = tmp_path / "mine.py"
     file.write_text(
         "import numpy as np\n"
