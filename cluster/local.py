@@ -27,7 +27,7 @@ def local(workers: int, memory: float) -> Iterator[Client]:
             threads_per_worker=1,
             processes=True,
             host=LOOPBACK,
-            dashboard_address=None,
+            dashboard_address=f"{LOOPBACK}:0",
             memory_limit=int(memory),
             silence_logs=logging.CRITICAL,
         ) as cluster,

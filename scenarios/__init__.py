@@ -1,3 +1,49 @@
-"""Scenario files, and the sources of data that they name. (Being built: see the changelog.)"""
+"""Scenario files, and the sources of data that they name.
+
+A source is made from the keys of a scenario's [source] table, `function` naming it:
+
+>>> source = SOURCES["gp"](theta=100.0, pool=1000)
+>>> source.test, source.test_points, source.largest_n
+('iid', 201, 1000)
+
+A source of your own is a function of its keys that returns a `Synthetic` or a `Table`:
+
+>>> import numpy as np
+>>> def noisy_sine(frequency: float = 5.0, test_points: int = 201) -> Synthetic:
+...     return Synthetic(lambda X: np.sin(frequency * X[:, 0]), test_points=test_points)
+"""
+
+from collections.abc import Callable
+
+from scenarios.gaussian_process import GaussianProcess
+from scenarios.published import f2, f5, f6, gp, heaviside, pressure2
+from scenarios.sample import Array, Layout, Path, Sample, Source, Streams
+from scenarios.synthetic import Synthetic
+from scenarios.tables import Table, table
+
+__all__ = [
+    "SOURCES",
+    "Array",
+    "GaussianProcess",
+    "Layout",
+    "Path",
+    "Sample",
+    "Source",
+    "Streams",
+    "Synthetic",
+    "Table",
+]
+
+SOURCES: dict[str, Callable[..., Source]] = {
+    "gp": gp,
+    "heaviside": heaviside,
+    "f6": f6,
+    "pressure2": pressure2,
+    "f2": f2,
+    "f5": f5,
+    "table": table,
+}
+"""The sources that a scenario file may name; their keywords are the other keys of its [source] table."""
+
 VERSION = 1
-SOURCES = {}
+"""Raised by any change that moves a bit of what a source draws."""

@@ -1,0 +1,94 @@
+"""Small studies with the toy, and ways to run and compare them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import zarr
+
+from harness import driver
+from harness.loading import Loaded, check
+from harness.nouns import Unit
+from harness.progress import Silent
+from harness.record import Record, digest
+from harness.template import group_name
+from harness.worker import work
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+def toy(**changes: Any) -> dict[str, Any]:
+    """A scenario of the toy as a plain table; keys with two underscores are those of tables."""
+    plain: dict[str, Any] = {
+        "name": "toy",
+        "seed": 5,
+        "family": "tests.harness.toy:FAMILY",
+        "source": {"function": "tests.harness.toy:Toy", "test_points": 10},
+        "grid": {
+            "gamma": [1.0, 0.25],
+            "n": [10, 20],
+            "theta": [1, 2.5, "best"],
+            "lam": [0.1, 1],
+            "alpha": [0.05, 0.10],
+            "procedure": ["exact", "wide", "random", "split"],
+        },
+        "replications": {"paths": 7, "draws": 3},
+    }
+    for key, value in changes.items():
+        *folders, last = key.split("__")
+        here = plain
+        for folder in folders:
+            here = here[folder]
+        here[last] = value
+    return plain
+
+
+def loaded(**changes: Any) -> Loaded:
+    return check(toy(**changes), "toy.toml", ROOT)
+
+
+def prepared(where: Path, **changes: Any) -> driver.Prepared:
+    """With a speed that makes several units of it."""
+    return driver.prepare(loaded(**changes), str(where), workers=2, speed=4e7)
+
+
+def run_serially(where: Path, order: Iterable[int] | None = None, **changes: Any) -> Record:
+    """The definition: a plain loop over the units."""
+    study = prepared(where, **changes)
+    record = driver._started(study)
+    units = study.plan.units
+    for i in order or range(len(units)):
+        work(str(where), digest(record.fingerprint), record.generation, units[i])
+    driver.refresh(str(where), record, record.extent.grid.n)
+    return record
+
+
+def run(where: Path, client: Any = None, window: int | None = None, **changes: Any) -> driver.Outcome:
+    return driver.run(prepared(where, **changes), Silent(), client, window)
+
+
+def contents(where: Path) -> dict[str, np.ndarray[Any, Any]]:
+    """Every array of a store, by its path."""
+    root = zarr.open_group(str(where), mode="r")
+    return {name: np.asarray(each[...]) for name, each in root.members(max_depth=None) if isinstance(each, zarr.Array)}
+
+
+def assert_identical(one: Path, other: Path) -> None:
+    """Every result in every bit."""
+    a, b = contents(one), contents(other)
+    assert a.keys() == b.keys()
+    assert any(name.startswith("replications/") for name in a)
+    for name in a:
+        same = a[name].tobytes() == b[name].tobytes() if a[name].dtype.kind in "fiu" else (a[name] == b[name]).all()
+        assert same, f"{name} differs"
+
+
+def replications(where: Path, n: int, name: str) -> np.ndarray[Any, Any]:
+    return np.asarray(zarr.open_array(str(where), path=f"{group_name(n)}/{name}", mode="r")[...])
+
+
+def unit(n: int, paths: range, draws: range, path_block: int = 0, draw_block: int = 0) -> Unit:
+    return Unit(n, path_block, draw_block, paths, draws)
