@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -10,19 +12,28 @@ import dask
 from distributed import Client, LocalCluster
 
 LOOPBACK = "127.0.0.1"
+_DEAF = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
+_CONFIG = {
+    "distributed.worker.daemon": True,
+    "distributed.worker.preload": [_DEAF],
+    "distributed.comm.timeouts.connect": "30s",
+    "distributed.admin.system-monitor.gil.enabled": False,
+}
 
 
 @contextmanager
 def local(workers: int, memory: float) -> Iterator[Client]:
     """A client of so many workers, each with so many bytes of memory; all gone at the end."""
-    quiet = {
-        "distributed.worker.daemon": True,
-        "distributed.comm.timeouts.connect": "30s",
-        "distributed.admin.system-monitor.gil.enabled": False,
-    }
-    with (
-        dask.config.set(quiet),
-        LocalCluster(
+    with dask.config.set(_CONFIG), _started(workers, memory) as cluster, Client(cluster) as client:
+        yield client
+
+
+def _started(workers: int, memory: float) -> LocalCluster:
+    """Ctrl-C reaches the whole process group, but only the driver is to hear it: it then stops the workers."""
+    main = threading.current_thread() is threading.main_thread()
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN) if main else None
+    try:
+        return LocalCluster(
             n_workers=workers,
             threads_per_worker=1,
             processes=True,
@@ -30,7 +41,7 @@ def local(workers: int, memory: float) -> Iterator[Client]:
             dashboard_address=f"{LOOPBACK}:0",
             memory_limit=int(memory),
             silence_logs=logging.CRITICAL,
-        ) as cluster,
-        Client(cluster) as client,
-    ):
-        yield client
+        )
+    finally:
+        if before is not None:
+            signal.signal(signal.SIGINT, before)

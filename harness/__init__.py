@@ -1,1 +1,29 @@
-"""Scenario → plan → Dask tasks → Zarr cube → tables, figures, report. (Being built: see the changelog.)"""
+"""Scenario → plan → Dask tasks → Zarr cube.
+
+`run`, `plan`, `status` and `open_cube` are the command line's commands from Python; what they need is loaded when they
+are first asked for.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from harness.api import plan, run
+    from harness.cube import open_cube
+    from harness.status import status
+
+__all__ = ["open_cube", "plan", "run", "status"]
+
+_HOMES = {"run": "harness.api", "plan": "harness.api", "status": "harness.status", "open_cube": "harness.cube"}
+
+
+def __getattr__(name: str) -> Any:
+    """Loads a call when it is first asked for."""
+    from importlib import import_module
+
+    if name not in _HOMES:
+        raise AttributeError(f"module 'harness' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -90,7 +90,13 @@ def from_pydantic(error: ValidationError, names: Callable[[tuple[Any, ...]], Ite
 
 def _key(where: tuple[Any, ...]) -> str:
     """A place as people write it: grid.theta[3]."""
-    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in where).removeprefix(".")
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{_plain(part)}" for part in where).removeprefix(".")
+
+
+def _plain(part: object) -> str:
+    """A key as it stands in the file, in quotes if it has anything strange."""
+    text = str(part)
+    return text if text.replace("_", "").replace("-", "").isalnum() else repr(text)
 
 
 def _is_noise(part: object) -> bool:

@@ -25,7 +25,7 @@ from harness.plan import Machine, Plan, Shape, check_fits, cut, make_plan
 from harness.probe import check_source, cores, flops, free_disk, memory
 from harness.progress import Progress
 from harness.record import Record, digest, load, save
-from harness.worker import FILES, work
+from harness.worker import work
 
 _REFRESH = 20.0
 """Seconds between two refreshes of the cube, and at least twenty times what one takes."""
@@ -198,11 +198,9 @@ def _started(prepared: Prepared) -> Record:
         **{key: receipts.machine()[key] for key in ("python", "versions")},
     }
     record = replace(record, history=(*record.history, entry))
-    for name, data in prepared.loaded.built.files.items():
-        there.put(f"{FILES}/{name}", data)
     old = load(there)
     if old is None or old.extents != record.extents or old.groups != record.groups:
-        store.publish(there, record)
+        store.publish(there, record, prepared.loaded.built.files)
     else:
         save(there, record)
     return record

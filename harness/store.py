@@ -5,6 +5,7 @@ Workers write whole chunks of their own with zarr itself: all variables, status 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -21,12 +22,17 @@ from harness.variables import replication_variables
 zarr.config.set({"array.write_empty_chunks": True})  # otherwise a chunk equal to the fill is deleted
 
 
-def publish(there: Place, record: Record) -> None:
+FILES = "files"
+"""Where the store keeps what a source needs."""
+
+
+def publish(there: Place, record: Record, files: Mapping[str, bytes]) -> None:
     """Makes a store, or grows it: every key that changes, the root's last."""
     first = there.get(ROOT) is None
     if first:
         there.put(CREATING, b"{}")
-    for key, data in template(record).items():
+    needed = {f"{FILES}/{name}": data for name, data in files.items()}
+    for key, data in {**needed, **template(record)}.items():
         if there.get(key) != data:
             there.put(key, data)
     if first:

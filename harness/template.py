@@ -25,6 +25,8 @@ from harness.variables import CUBE, QUANTILES, Variable, replication_variables
 CUBE_DIMS = ("procedure", "gamma", "theta", "lam", "n", "alpha")
 _ROOM = 256
 """The chunk of a coordinate: longer than any axis, so that it is always the first."""
+_KEYS: Any = {"name": "default", "separator": "."}
+"""Chunks are files side by side: with slashes every one would lie in eight folders of its own."""
 
 
 def group_name(n: int) -> str:
@@ -92,6 +94,7 @@ def _cube(root: zarr.Group, record: Record) -> None:
             dtype=summary.dtype,
             fill_value=0 if integer else np.nan,
             compressors=_compressors(),
+            chunk_key_encoding=_KEYS,
             dimension_names=dims,
             attributes={"description": summary.what},
         )
@@ -117,6 +120,7 @@ def _replications(group: zarr.Group, record: Record, cut: Group) -> None:
             dtype=variable.dtype,
             fill_value=variable.fill,
             compressors=_compressors(),
+            chunk_key_encoding=_KEYS,
             dimension_names=dims,
             attributes={"description": variable.what},
         )

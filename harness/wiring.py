@@ -25,7 +25,8 @@ from harness.nouns import Family, Source
 FAMILIES = {"krr": "harness.krr:FAMILY"}
 FILE = "file"
 """The parameter by which a source takes a file to read."""
-_PROTOCOL = ("dimension", "test", "test_points", "knows_f", "redraws", "largest_n", "path")
+_SOURCE = ("dimension", "test", "test_points", "knows_f", "redraws", "largest_n", "path")
+_FAMILY = ("procedures", "searches", "reference", "version", "inputs", "score", "flops", "memory")
 
 
 class Wrong(Exception):
@@ -53,7 +54,14 @@ def family(name: str) -> Family:
             Complaint("family", f"must be {known} or 'package.module:name', got {name!r}{nearest(name, FAMILIES)}")
         )
     found: Family = _imported(FAMILIES.get(name, name), "family")
+    _check_members(found, _FAMILY, "family", name)
     return found
+
+
+def _check_members(made: object, members: tuple[str, ...], key: str, name: str) -> None:
+    missing = [each for each in members if not hasattr(made, each)]
+    if missing:
+        raise Wrong(Complaint(key, f"names {name!r}, which has no {', '.join(missing)}"))
 
 
 def build(table: Mapping[str, Any], folder: Path) -> Built:
@@ -153,9 +161,7 @@ def _made(maker: Callable[..., Source], given: Mapping[str, Any], name: str) -> 
     except Exception as error:
         message = " ".join(f"{type(error).__name__}: {error}".split())
         raise Wrong(Complaint("source.function", f"{name!r} can't be made: {message}")) from error
-    missing = [each for each in _PROTOCOL if not hasattr(source, each)]
-    if missing:
-        raise Wrong(Complaint("source.function", f"{name!r} made something without {', '.join(missing)}"))
+    _check_members(source, _SOURCE, "source.function", name)
     return source
 
 

@@ -19,9 +19,6 @@ from harness.record import Record, load
 from harness.seeds import Seeds
 from harness.wiring import family, unpacked
 
-FILES = "files"
-"""Where the store keeps what a source needs."""
-
 
 def work(url: str, fingerprint: str, generation: int, unit: Unit, attempt: int = 0) -> dict[str, Any]:
     """Computes a unit, writes it, signs for it."""
@@ -63,7 +60,7 @@ def study_of(url: str, record: Record) -> Study:
 
 
 def _file(url: str, name: str, hashed: str) -> bytes:
-    data = place(url).get(f"{FILES}/{name}")
+    data = place(url).get(f"{store.FILES}/{name}")
     if data is None or sha256(data).hexdigest() != hashed:
-        raise Mistake(f"{url}: {FILES}/{name} isn't what the study was made with")
+        raise Mistake(f"{url}: {store.FILES}/{name} isn't what the study was made with")
     return data

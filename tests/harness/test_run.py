@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from distributed import Client, LocalCluster
 
+from cluster import local
 from harness import receipts
 from harness.nouns import Status
 from harness.place import place
@@ -24,18 +25,30 @@ def serial(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return where
 
 
-@pytest.fixture(scope="module", params=[1, 2, 4])
-def client(request: pytest.FixtureRequest) -> Iterator[Any]:
-    options = {"threads_per_worker": 1, "processes": True, "host": "127.0.0.1", "dashboard_address": None}
-    with LocalCluster(n_workers=request.param, **options) as cluster, Client(cluster) as connected:
+@contextmanager
+def workers(count: int) -> Iterator[Any]:
+    with local(count, 4e9) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Any]:
+    with workers(2) as connected:
         yield connected
 
 
-@pytest.mark.parametrize("window", [1, 3, None])
-def test_dask_gives_the_serial_cube(serial: Path, client: Any, window: int | None, tmp_path: Path) -> None:
-    outcome = run(tmp_path / "toy.zarr", client, window)
+@pytest.mark.parametrize("count", [1, 4])
+def test_dask_gives_the_serial_cube(serial: Path, count: int, tmp_path: Path) -> None:
+    with workers(count) as client:
+        outcome = run(tmp_path / "toy.zarr", client)
     assert outcome.units > 4
     assert outcome.failed == 0
+    assert_identical(tmp_path / "toy.zarr", serial)
+
+
+@pytest.mark.parametrize("window", [1, 3, None])
+def test_the_window_does_not_matter(serial: Path, client: Any, window: int | None, tmp_path: Path) -> None:
+    run(tmp_path / "toy.zarr", client, window)
     assert_identical(tmp_path / "toy.zarr", serial)
 
 
@@ -45,14 +58,14 @@ def test_the_order_of_units_does_not_matter(serial: Path, tmp_path: Path) -> Non
     assert_identical(tmp_path / "toy.zarr", serial)
 
 
-def test_other_blocks_give_the_same_numbers(serial: Path, tmp_path: Path) -> None:
+def test_other_blocks_give_the_same_numbers(serial: Path, tmp_path: Path, client: Any) -> None:
     """How a study is cut into units changes no replication."""
     from harness import driver
     from harness.progress import Silent
 
     slow = driver.prepare(loaded(), str(tmp_path / "toy.zarr"), workers=1, speed=1e7)
     assert slow.plan.sizes[0].block != prepared(tmp_path / "none.zarr").plan.sizes[0].block
-    driver.run(slow, Silent())
+    driver.run(slow, Silent(), client)
     assert_identical(tmp_path / "toy.zarr", serial)
 
 
@@ -74,8 +87,8 @@ def test_the_same_command_goes_on(serial: Path, tmp_path: Path, client: Any) -> 
     assert_identical(where, serial)
 
 
-def test_a_run_leaves_its_history(tmp_path: Path) -> None:
-    run(tmp_path / "toy.zarr")
+def test_a_run_leaves_its_history(tmp_path: Path, client: Any) -> None:
+    run(tmp_path / "toy.zarr", client)
     record = load(place(str(tmp_path / "toy.zarr")))
     assert record is not None
     (entry,) = record.history
@@ -165,7 +178,7 @@ def known_middle(alpha: float) -> float:
 def test_errors_know_that_draws_share_a_path(tmp_path: Path) -> None:
     """Where paths differ, more draws of each don't make the error smaller."""
     run_serially(tmp_path / "a.zarr", replications__paths=60, replications__draws=2, source__spread=1.0, grid__n=[10])
-    run_serially(tmp_path / "b.zarr", replications__paths=60, replications__draws=20, source__spread=1.0, grid__n=[10])
+    run_serially(tmp_path / "b.zarr", replications__paths=60, replications__draws=10, source__spread=1.0, grid__n=[10])
     a, b = (contents(tmp_path / name)["coverage_se"][0, 0, 0, 0, 0, 1] for name in ("a.zarr", "b.zarr"))
     assert b > 0.6 * a
     run_serially(tmp_path / "c.zarr", replications__paths=1, replications__draws=20, grid__n=[10])

@@ -106,11 +106,12 @@ def toy_scores(
             lower[here], upper[here] = middle - half, middle + half
             length[here] = 2 * half - (2 * gap if gap > 0 else 0.0)
             count[here] = 2 if gap > 0 else 1
-            for found, y in ((hits, target.Y_test.T), (hits_f, np.broadcast_to(target.f_test, (targets, m)))):
+            latent = target.Y_test.T if target.f_test is None else np.broadcast_to(target.f_test, (targets, m))
+            for found, y in ((hits, target.Y_test.T), (hits_f, latent)):
                 found[here] = (np.abs(y - middle) <= half) & (np.abs(y - middle) >= gap)
     if factor.theta == 666:
         lower[:] = np.nan
-    return ToyScores(hits, hits_f, lower, upper, length, count)
+    return ToyScores(hits, None if target.f_test is None else hits_f, lower, upper, length, count)
 
 
 class ToyFamily:

@@ -1,0 +1,59 @@
+"""The calls from Python: exceptions in place of exit codes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness import driver
+from harness.cube import open_cube
+from harness.loading import load
+from harness.progress import Progress, suitable
+from harness.show import plan_facts
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+def run(
+    scenario: str | Path,
+    store: str | Path | None = None,
+    client: Any = None,
+    workers: int | None = None,
+    settings: Iterable[str] = (),
+    progress: Progress | None = None,
+) -> xr.Dataset:
+    """Runs what is left of a scenario, and returns the cube.
+
+    Parameters
+    ----------
+    scenario : path of a .toml file, or name of a packaged one
+    store : where results go; results/<name>.zarr if not told
+    client : a connected `distributed.Client`; without one, workers are started on this machine for the while
+    workers : how many of them; one a core if not told
+    settings : overrides, as "grid.n=[25,50]"
+    progress : what to tell progress to; a bar on a terminal, lines elsewhere, if not told
+
+    Raises
+    ------
+    harness.nouns.Mistake
+        If the scenario or the store can't be right: every mistake, one a line.
+    """
+    prepared = driver.prepare(load(str(scenario), settings), _url(store), workers or _threads(client))
+    return open_cube(driver.run(prepared, progress or suitable(), client).url)
+
+
+def plan(
+    scenario: str | Path, store: str | Path | None = None, workers: int | None = None, settings: Iterable[str] = ()
+) -> dict[str, Any]:
+    """What a run would do and cost, as plain values; nothing is written."""
+    return plan_facts(driver.prepare(load(str(scenario), settings), _url(store), workers))
+
+
+def _url(store: str | Path | None) -> str | None:
+    return None if store is None else str(store)
+
+
+def _threads(client: Any) -> int | None:
+    return None if client is None else sum(client.nthreads().values())

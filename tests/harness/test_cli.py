@@ -1,0 +1,218 @@
+"""The commands as a user types them, in processes of their own."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from time import monotonic, sleep
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+TOY = """
+name = "toy"
+seed = 5
+family = "tests.harness.toy:FAMILY"
+[source]
+function = "tests.harness.toy:Toy"
+test_points = 10
+fails_at = 0.0
+[grid]
+gamma = [1.0]
+n = [10, 20]
+theta = [1]
+lam = [0.1]
+procedure = ["exact", "wide"]
+[replications]
+paths = 6
+draws = 2
+"""
+
+
+def start(*arguments: str, cwd: Path) -> subprocess.Popen[str]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
+    return subprocess.Popen(
+        [sys.executable, "-m", "harness.cli", *arguments],
+        cwd=cwd,
+        env=environment,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+
+
+def ckrr(*arguments: str, cwd: Path) -> tuple[int, str, str]:
+    process = start(*arguments, cwd=cwd)
+    out, err = process.communicate(timeout=120)
+    return process.returncode, out, err
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "toy.toml").write_text(TOY)
+    return tmp_path
+
+
+def test_a_study_from_the_first_command_to_the_last(folder: Path) -> None:
+    """plan, run, status, and run again, which has nothing to do."""
+    code, out, err = ckrr("plan", "toy.toml", cwd=folder)
+    assert (code, err) == (0, "")
+    assert "24 of 24 replications left" in out
+    assert not (folder / "results").exists(), "a plan writes nothing"
+
+    code, out, err = ckrr("run", "toy.toml", cwd=folder)
+    assert code == 0, err
+    assert "toy: 24 replications in" in out
+    assert "100%  24 of 24 replications" in err
+    assert "coverage of y* at α = 0.1, θ = 1, λ = 0.1" in out
+    assert "next: ckrr status results/toy.zarr" in out
+
+    code, out, _ = ckrr("status", "results/toy.zarr", cwd=folder)
+    assert code == 0
+    assert "complete" in out
+    code, out, _ = ckrr("status", "results/toy.zarr", "--json", cwd=folder)
+    assert json.loads(out)["complete"] is True
+
+    code, out, _ = ckrr("run", "toy.toml", cwd=folder)
+    assert code == 0
+    assert "complete, nothing to do" in out
+    code, out, _ = ckrr("run", "toy.toml", "--json", cwd=folder)
+    assert json.loads(out)["units"] == 0
+
+    code, _, err = ckrr("run", "toy.toml", "--set", "seed=6", cwd=folder)
+    assert code == 2
+    assert "belongs to another study: seed was 5 and is 6. Choose another place with --store" in err
+
+
+def test_failures_show_in_the_exit_code(folder: Path) -> None:
+    code, out, _ = ckrr("run", "toy.toml", "--set", "source.fails_at=0.3", cwd=folder)
+    assert code == 1
+    assert "replications of cells failed" in out
+
+
+def test_smoke_has_a_store_of_its_own(folder: Path) -> None:
+    for _ in range(2):  # it starts anew each time
+        code, out, _ = ckrr("run", "toy.toml", "--smoke", "--workers", "1", cwd=folder)
+        assert code == 0
+        assert "2 replications in" in out
+    assert [each.name for each in (folder / "results").iterdir()] == ["toy-smoke.zarr"]
+
+
+def test_a_source_in_a_file_beside_the_scenario(folder: Path) -> None:
+    """Its text goes into the store, and workers need nothing else."""
+    (folder / "mine.py").write_text(
+        "import numpy as np\nfrom scenarios import Synthetic\n"
+        "def sine(frequency: float = 5.0, test_points: int = 21):\n"
+        "    return Synthetic(lambda X: np.sin(frequency * X[:, 0]), test_points=test_points)\n"
+    )
+    text = TOY.replace("tests.harness.toy:Toy", "mine.py:sine").replace("fails_at = 0.0", "frequency = 3")
+    (folder / "mine.toml").write_text(text)
+    code, _, err = ckrr("run", "mine.toml", cwd=folder)
+    assert code == 0, err
+    assert (folder / "results/toy.zarr/files/mine.py").read_text() == (folder / "mine.py").read_text()
+    (folder / "mine.py").write_text((folder / "mine.py").read_text() + "# changed\n")
+    code, _, err = ckrr("run", "mine.toml", cwd=folder)
+    assert code == 2
+    assert "belongs to another study: files was" in err
+
+
+def test_a_table_beside_the_scenario(folder: Path) -> None:
+    rows = "\n".join(f"{i / 60},{i % 7}" for i in range(60))
+    (folder / "data.csv").write_text(f"x,y\n{rows}\n")
+    text = TOY.replace("tests.harness.toy:Toy", "table").replace("fails_at = 0.0", 'file = "data.csv"')
+    (folder / "table.toml").write_text(text.replace("gamma = [1.0]", "gamma = [0]"))
+    code, out, err = ckrr("run", "table.toml", cwd=folder)
+    assert code == 0, err
+    assert "γ = 0" in out
+
+
+def test_interrupted_by_the_keyboard_it_says_how_to_go_on(folder: Path) -> None:
+    """Ctrl-C reaches the whole process group, as from a terminal. What is done stays done."""
+    slow = ("run", "toy.toml", "--set", "replications.paths=6000", "--set", "source.test_points=3000")
+    process = start(*slow, cwd=folder)
+    deadline = monotonic() + 60
+    while not list((folder / "results").glob("toy.zarr/receipts/*/*.json")):
+        assert monotonic() < deadline
+        assert process.poll() is None, process.communicate()
+        sleep(0.05)
+    os.killpg(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "stopped: what is done is kept, the same command goes on" in err
+    assert "Traceback" not in err
+    assert_no_process_is_left(process.pid)
+    _, out, _ = ckrr("status", "results/toy.zarr", "--json", cwd=folder)
+    state = json.loads(out)
+    assert 0 < state["share"] < 1
+
+
+def assert_no_process_is_left(group: int) -> None:
+    deadline = monotonic() + 10
+    while monotonic() < deadline:
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return
+        sleep(0.1)
+    pytest.fail("a process of the run is left")
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["status", "results/toy.zarr"], ["list"], ["run", "--help"]])
+def test_light_commands_start_light(arguments: list[str], folder: Path) -> None:
+    """Neither Dask nor xarray nor Zarr is loaded."""
+    ckrr("run", "toy.toml", "--smoke", "--workers", "1", "--store", "results/toy.zarr", cwd=folder)
+    code = (
+        "import sys\nfrom harness.cli import main\n"
+        f"try:\n    main({arguments!r})\nexcept SystemExit as end:\n    assert end.code == 0, end.code\n"
+        "heavy = {'dask', 'distributed', 'xarray', 'zarr', 'pandas', 'scipy', 'matplotlib'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", code], cwd=folder, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_new_writes_a_scenario_that_runs(folder: Path) -> None:
+    code, out, _ = ckrr("new", "fresh", cwd=folder)
+    assert code == 0
+    assert "ckrr run fresh.toml --smoke" in out
+    code, _, err = ckrr("plan", "fresh.toml", cwd=folder)
+    assert code == 0, err
+    code, _, err = ckrr("new", "fresh", cwd=folder)
+    assert code == 2
+    assert err == "error: fresh.toml is there already: choose another name\n"
+
+
+def test_list_names_what_comes_along(folder: Path) -> None:
+    code, out, _ = ckrr("list", cwd=folder)
+    assert code == 0
+    assert out.startswith("quickstart")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (
+            ["status", "nothing.zarr"],
+            "error: nothing.zarr: there is no store here; `ckrr run SCENARIO --store nothing.zarr`",
+        ),
+        (["status", "toy.toml"], "is a file; a store is a directory"),
+        (["status", "."], "holds something that is no ckrr store"),
+        (["run", "toy.toml", "--store", "toy.toml"], "is a file; a store is a directory"),
+        (["run", "toy.toml", "--store", "."], "holds something that is no ckrr store"),
+        (["run", "toy.toml", "toy.toml", "--store", "x"], "--store takes one scenario"),
+        (["plan", "toy.toml", "--set", "grid.n=[400]", "--workers", "1000"], "GB a worker"),
+    ],
+)
+def test_a_mistake_is_one_line(arguments: list[str], expected: str, folder: Path) -> None:
+    code, _, err = ckrr(*arguments, cwd=folder)
+    assert code == 2
+    assert len(err.splitlines()) == 1
+    assert err.startswith("error: ")
+    assert expected in err
+    assert sorted(each.name for each in folder.iterdir()) == ["toy.toml"], "nothing is made"

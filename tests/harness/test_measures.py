@@ -1,0 +1,106 @@
+"""Measures against loops over every test point."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, inf, isinf, nan
+
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+
+from harness.measures import Stacked, measures, quantiles
+from harness.nouns import Array, Bools
+from harness.variables import QUANTILES
+
+ALPHA = (0.1, 0.3)
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    hits: Bools
+    hits_f: Bools | None
+    lower: Array
+    upper: Array
+    length: Array
+    count: np.ndarray[tuple[int, ...], np.dtype[np.int64]]
+
+
+def made(seed: int, targets: int = 2, procedures: int = 3, m: int = 7) -> tuple[Made, Array]:
+    """Hulls of every kind: bounded, half-lines, lines, points, empty, in pieces."""
+    rng = np.random.default_rng(seed)
+    shape = (targets, procedures, m, len(ALPHA))
+    lower = rng.normal(size=shape)
+    upper = lower + rng.exponential(size=shape) * (rng.random(shape) > 0.1)
+    lower[rng.random(shape) < 0.15], upper[rng.random(shape) < 0.15] = -inf, inf
+    count = rng.integers(0, 3, shape)
+    lower[count == 0] = upper[count == 0] = nan
+    length = np.where(count == 0, 0.0, (upper - lower) * np.where(count > 1, 0.5, 1.0))
+    hits, hits_f = rng.random(shape) < 0.8, rng.random(shape) < 0.9
+    return Made(hits, hits_f, lower, upper, length, count), rng.normal(size=(targets, m))
+
+
+def winkler(lower: float, upper: float, y: float, alpha: float) -> float:
+    if lower != lower:
+        return inf
+    return (upper - lower) + 2 / alpha * (max(lower - y, 0.0) + max(y - upper, 0.0))
+
+
+def apart(a: float, b: float) -> float:
+    if a == b:
+        return 0.0
+    return abs(a - b) if abs(a) != inf and abs(b) != inf and a == a and b == b else inf
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_every_measure_is_its_definition(seed: int) -> None:
+    scores, y = made(seed)
+    found = measures(scores, y, ALPHA, reference=1)
+    for t, p, k in np.ndindex(2, 3, len(ALPHA)):
+        at = (t, p, slice(None), k)
+        lower, upper, count = scores.lower[at], scores.upper[at], scores.count[at]
+        width = [0.0 if c == 0 else u - lo for lo, u, c in zip(lower, upper, count, strict=True)]
+        expected = {
+            "coverage": np.mean(scores.hits[at]),
+            "coverage_f": np.mean(scores.hits_f[at]),  # type: ignore[index]
+            "width_mean": np.mean(width),
+            "length_mean": np.mean(scores.length[at]),
+            "interval_score": np.mean([winkler(lower[i], upper[i], y[t, i], ALPHA[k]) for i in range(7)]),
+            "distance_lower": np.mean([apart(lower[i], scores.lower[t, 1, i, k]) for i in range(7)]),
+            "distance_upper": np.mean([apart(upper[i], scores.upper[t, 1, i, k]) for i in range(7)]),
+            "unbounded": np.mean([isinf(w) for w in width]),
+            "empty": np.mean(count == 0),
+            "disconnected": np.mean(count > 1),
+        }
+        for name, value in expected.items():
+            assert found[name][t, p, k] == pytest.approx(value), name
+        for i, q in enumerate(QUANTILES):
+            assert found["width"][t, p, k, i] == np.quantile(width, q, method="inverted_cdf")
+
+
+@given(st.lists(st.floats(0, 10) | st.just(inf), min_size=1, max_size=60))
+def test_quantiles_are_inverted_cdf(values: list[float]) -> None:
+    expected = np.quantile(np.array(values), QUANTILES, method="inverted_cdf")
+    np.testing.assert_array_equal(quantiles(np.array(values)), expected)
+
+
+def test_quantiles_at_exact_fractions() -> None:
+    """0.95·20 is 19, whatever floats say."""
+    for m in (1, 2, 20, 40, 100, 200, 201, 1001):
+        places = [max(ceil(round(q * m, 9)), 1) for q in QUANTILES]
+        np.testing.assert_array_equal(quantiles(np.arange(1.0, m + 1)), places)
+
+
+def test_without_a_reference_or_f_there_is_nan() -> None:
+    scores, y = made(0)
+    blind = Made(scores.hits, None, scores.lower, scores.upper, scores.length, scores.count)
+    found = measures(blind, y, ALPHA, reference=None)
+    assert np.isnan(found["distance_lower"]).all()
+    assert np.isnan(found["coverage_f"]).all()
+
+
+def test_stacking_changes_no_bit() -> None:
+    (a, ya), (b, yb) = made(1), made(2)
+    both = measures(Stacked([a, b]), np.concatenate([ya, yb]), ALPHA, reference=0, pointwise=True)
+    for name, values in measures(b, yb, ALPHA, reference=0, pointwise=True).items():
+        assert both[name][2:].tobytes() == np.ascontiguousarray(values).tobytes(), name

@@ -1,0 +1,222 @@
+"""The store: opened by others in silence, grown in one step, and never by two writers in one chunk."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from importlib.metadata import distribution
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import harness
+from harness import driver, store
+from harness.compute import Study, compute
+from harness.nouns import Mistake, Unit
+from harness.place import LocalPlace, place
+from harness.record import CREATING, attributes, load, parsed
+from harness.template import template
+from tests.harness.studies import contents, prepared, replications, run_serially
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    where = tmp_path_factory.mktemp("store") / "toy.zarr"
+    run_serially(where)
+    return where
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder to import from that has xarray and zarr and what they need, and nothing else."""
+    folder = tmp_path_factory.mktemp("site")
+    waiting, seen = ["xarray", "zarr"], set[str]()
+    while waiting:
+        name = re.split(r"[^A-Za-z0-9_.-]", waiting.pop())[0].lower().replace("_", "-")
+        if name in seen:
+            continue
+        seen.add(name)
+        one = distribution(name)
+        waiting += [each for each in one.requires or [] if "extra ==" not in each and "python_version <" not in each]
+        for top in {file.parts[0] for file in one.files or [] if file.parts[0] not in ("..", "__pycache__")}:
+            if not (folder / top).exists():
+                (folder / top).symlink_to(Path(str(one.locate_file(top))))
+    assert not {"dask", "ckrr", "scipy"} & seen
+    return folder
+
+
+def alone(site: Path, code: str) -> str:
+    """Runs code with nothing but those, warnings being errors."""
+    code = f"import sys\nsys.path.insert(0, {str(site)!r})\nimport xarray\n{code}"
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-W", "error", "-c", code], capture_output=True, text=True, cwd="/"
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    return done.stdout
+
+
+def test_xarray_alone_opens_it_in_silence(made: Path, site: Path) -> None:
+    out = alone(
+        site,
+        f"cube = xarray.open_zarr({str(made)!r})\n"
+        "print(dict(cube.sizes))\n"
+        "print(cube.coverage.sel(procedure='wide', theta='best', gamma=0.25, lam=0.1, n=20, alpha=0.1).item())\n"
+        "print(cube.coverage.sel(theta=cube.theta_value == 2.5).sizes['theta'])\n",
+    )
+    sizes, coverage, selected = out.splitlines()
+    assert eval(sizes) == {"procedure": 4, "gamma": 2, "theta": 3, "lam": 2, "n": 2, "alpha": 2, "quantile": 3}
+    assert float(coverage) == contents(made)["coverage"][1, 1, 2, 0, 1, 1]
+    assert selected == "1"
+
+
+def test_xarray_alone_opens_the_tree(made: Path, site: Path) -> None:
+    out = alone(
+        site,
+        f"tree = xarray.open_datatree({str(made)!r})\n"
+        "group = tree['replications/n=10']\n"
+        "print(sorted(tree['replications'].children), dict(group.sizes)['path'])\n"
+        "print(group['coverage'].sel(procedure='exact', theta='1', gamma=1.0, lam=0.1, alpha=0.05).mean().item())\n"
+        f"one = xarray.open_zarr({str(made)!r}, group='replications/n=20')\n"
+        "print(one.width.sel(quantile=0.5).shape)\n",
+    )
+    first, mean, shape = out.splitlines()
+    assert first == "['n=10', 'n=20'] 7"
+    assert float(mean) == pytest.approx(replications(made, 10, "coverage")[:, :, 0, 0, 0, 0, 0].mean())
+    assert shape == "(7, 3, 4, 2, 3, 2, 2)"
+
+
+def test_every_array_says_what_it_is(made: Path) -> None:
+    tree = xr.open_datatree(made, engine="zarr")
+    for node in tree.subtree:
+        for name in node.dataset.variables:
+            assert node.dataset[name].attrs["description"], name
+
+
+def test_the_cube_is_the_mean_of_the_replications(made: Path) -> None:
+    cube = harness.open_cube(str(made))
+    for n in (10, 20):
+        values = replications(made, n, "coverage")
+        mean = cube["coverage"].sel(
+            n=n, theta=["1", "2.5", "best"], gamma=[1.0, 0.25], lam=[0.1, 1.0], alpha=[0.05, 0.1]
+        )
+        np.testing.assert_allclose(mean.to_numpy(), values.mean(axis=(0, 1)))
+        widths = replications(made, n, "width").reshape(-1, 4, 2, 3, 2, 2, 3)
+        middle = cube["width"].sel(n=n, theta=["1", "2.5", "best"], gamma=[1.0, 0.25], lam=[0.1, 1.0])
+        np.testing.assert_allclose(middle.to_numpy(), np.quantile(widths, 0.5, axis=0, method="inverted_cdf"))
+
+
+def test_open_cube_sorts(tmp_path: Path) -> None:
+    run_serially(tmp_path / "a.zarr", grid__n=[20, 10], grid__theta=["best", 2.5, 1], grid__lam=[1, 0.1])
+    cube = harness.open_cube(str(tmp_path / "a.zarr"))
+    assert cube["n"].to_numpy().tolist() == [10, 20]
+    assert cube["theta"].to_numpy().tolist() == ["1", "2.5", "best"]
+    assert cube["lam"].to_numpy().tolist() == [0.1, 1.0]
+
+
+def test_records_survive_json(made: Path) -> None:
+    record = load(place(str(made)))
+    assert record is not None
+    assert parsed(json.loads(json.dumps(attributes(record)))) == record
+
+
+def test_the_root_is_written_last(made: Path) -> None:
+    record = load(place(str(made)))
+    assert record is not None
+    assert list(template(record))[-1] == "zarr.json"
+
+
+def test_a_creation_that_was_killed_is_done_again(tmp_path: Path) -> None:
+    """After any number of writes, the next run makes the store; and until the root is there nobody sees one."""
+    study = prepared(tmp_path / "none.zarr")
+    keys = template(study.record)
+    for count in (0, 1, len(keys) // 2, len(keys) - 1):
+        where = tmp_path / f"{count}.zarr"
+        there = LocalPlace(str(where))
+        there.put(CREATING, b"{}")
+        for key in list(keys)[:count]:
+            there.put(key, keys[key])
+        assert load(there) is None
+        with pytest.raises(Exception, match=r"zarr|group|exist|No such"):
+            xr.open_zarr(where)
+        run_serially(where)
+        assert load(there) is not None
+        assert there.get(CREATING) is None
+
+
+def test_two_writers_in_one_chunk_are_refused(tmp_path: Path) -> None:
+    study = prepared(tmp_path / "toy.zarr")
+    record = driver._started(study)
+    source, family, seeds = study.loaded.built.source, study.loaded.family, study.loaded.seeds
+    rows, columns = record.groups[10].block
+    crooked = Unit(10, 0, 0, range(1, rows + 1), range(columns))
+    block = compute(Study(record.extent, source, family, seeds), crooked)
+    with pytest.raises(AssertionError, match="isn't aligned with the chunks of its group"):
+        store.write(str(tmp_path / "toy.zarr"), record, block)
+
+
+def test_stores_of_other_formats_are_refused(made: Path, tmp_path: Path) -> None:
+    root = json.loads((made / "zarr.json").read_text())
+    for change, message in [
+        ({**root["attributes"], "ckrr_schema": 99}, r"has the format 99, this version of ckrr knows 1"),
+        ({}, r"is no ckrr store"),
+    ]:
+        place(str(tmp_path)).put("zarr.json", json.dumps({**root, "attributes": change}).encode())
+        with pytest.raises(Mistake, match=message):
+            load(place(str(tmp_path)))
+    place(str(tmp_path)).put("zarr.json", b"{")
+    with pytest.raises(Mistake, match=r"is no ckrr store"):
+        load(place(str(tmp_path)))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"replications__paths": 12},
+        {"replications__draws": 5},
+        {"grid__n": [10, 20, 30]},
+        {"grid__theta": [1, 2.5, "best", 7]},
+        {"grid__alpha": [0.05, 0.10, 0.25], "grid__gamma": [1.0, 0.25, 0.5]},
+        {"grid__procedure": ["exact", "wide", "random", "split"], "replications__paths": 9, "grid__lam": [0.1, 1, 3]},
+    ],
+)
+def test_a_grown_store_is_the_store_made_at_once(changes: dict[str, Any], tmp_path: Path) -> None:
+    """The same numbers, and those that were there before haven't moved."""
+    where, fresh = tmp_path / "grown.zarr", tmp_path / "fresh.zarr"
+    run_serially(where)
+    before = contents(where)
+    run_serially(where, **changes)
+    run_serially(fresh, **changes)
+    after, expected = contents(where), contents(fresh)
+    assert after.keys() == expected.keys()
+    for name, values in expected.items():
+        np.testing.assert_array_equal(after[name], values, err_msg=name)
+    for name, values in before.items():
+        if name.startswith("replications/"):
+            old = tuple(slice(0, size) for size in values.shape)
+            np.testing.assert_array_equal(after[name][old], values, err_msg=name)
+
+
+def test_shards_are_read_in_parts(tmp_path: Path) -> None:
+    """A large unit is sharded, and has the numbers of the plain one."""
+    plain, sharded = tmp_path / "plain.zarr", tmp_path / "sharded.zarr"
+    run_serially(plain)
+    study = prepared(sharded)
+    from dataclasses import replace
+
+    groups = {n: replace(group, sharded=True) for n, group in study.record.groups.items()}
+    record = driver._started(replace(study, record=replace(study.record, groups=groups)))
+    from harness.record import digest
+    from harness.worker import work
+
+    for unit in study.plan.units:
+        work(str(sharded), digest(record.fingerprint), record.generation, unit)
+    one, other = contents(plain), contents(sharded)
+    for name in one:
+        if name.startswith("replications/"):
+            np.testing.assert_array_equal(one[name], other[name], err_msg=name)
