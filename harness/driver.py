@@ -8,7 +8,7 @@ from __future__ import annotations
 import platform
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -53,8 +53,8 @@ class Outcome:
     units: int
     failed: int
     seconds: float
-    busy: float
-    """Seconds of pure computing, over all workers."""
+    efficiency: float
+    """Seconds of pure computing over those that the workers had, from the first unit's start to the last one's end."""
 
 
 def default_store(loaded: Loaded) -> str:
@@ -128,19 +128,35 @@ def run(prepared: Prepared, progress: Progress, client: Any = None, window: int 
     record, there = _started(prepared), prepared.there
     units, start = prepared.plan.units, monotonic()
     arguments = (there.url, digest(record.fingerprint), record.generation)
-    failed, busy, count = prepared.failed, 0.0, 0
+    failed, spans = prepared.failed, list[tuple[float, float, float]]()
     keeper = _Keeper(there.url, record)
     progress.start(prepared.plan)
     try:
         for result in _results(prepared, client, arguments, units, window):
-            failed, busy, count = failed + result["failed"], busy + result["compute"], count + 1
+            failed += result["failed"]
+            spans.append((result["began"], result["ended"], result["compute"]))
             progress.advance(result["unit"], result["failed"])
             keeper.done(result["unit"].n)
     finally:
         progress.finish()
-        keeper.refresh(force=not count)
+        keeper.refresh(force=not spans)
     _ended(there, start)
-    return Outcome(there.url, count, failed, monotonic() - start, busy)
+    workers = prepared.machine.workers
+    return Outcome(there.url, len(spans), failed, monotonic() - start, efficiency(spans, workers))
+
+
+def efficiency(spans: Sequence[tuple[float, float, float]], workers: int) -> float:
+    """From each unit's start, end and seconds of pure computing.
+
+    Examples
+    --------
+    >>> efficiency([(0.0, 4.0, 4.0), (0.0, 2.0, 2.0), (2.0, 4.0, 1.5)], workers=2)
+    0.9375
+    """
+    if not spans:
+        return float("nan")
+    began, ended, pure = zip(*spans, strict=True)
+    return float(sum(pure) / (workers * (max(ended) - min(began))))
 
 
 def _results(

@@ -87,7 +87,7 @@ def duration(seconds: float) -> str:
     Examples
     --------
     >>> duration(4.2), duration(95), duration(7300), duration(200000)
-    ('4 s', '1 min 35 s', '2 h 2 min', '2 d 8 h')
+    ('4 s', '1 min 35 s', '2 h 1 min', '2 d 7 h')
     """
     if seconds != seconds:
         return "?"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from hashlib import sha256
-from time import perf_counter
+from time import perf_counter, time
 from typing import Any
 
 from threadpoolctl import threadpool_limits
@@ -22,13 +22,13 @@ from harness.wiring import family, unpacked
 
 def work(url: str, fingerprint: str, generation: int, unit: Unit, attempt: int = 0) -> dict[str, Any]:
     """Computes a unit, writes it, signs for it."""
-    start = perf_counter()
+    start, began = perf_counter(), time()
     record, study = _study(url, fingerprint, generation)
     with threadpool_limits(BLAS_THREADS):
         block = compute(study, unit)
     pure = perf_counter() - start
     receipt = write(url, record, block, pure, attempt)
-    return {"unit": unit, "failed": receipt.failed, "compute": pure, "seconds": perf_counter() - start}
+    return {"unit": unit, "failed": receipt.failed, "compute": pure, "began": began, "ended": time()}
 
 
 def write(url: str, record: Record, block: Block, pure: float, attempt: int) -> Receipt:

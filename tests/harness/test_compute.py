@@ -1,0 +1,127 @@
+"""A unit against loops over its cells, each computed alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ckrr
+from harness import compute as module
+from harness.compute import Study, compute, kind_of
+from harness.krr import FAMILY
+from harness.nouns import Extent, Grid, Path, Sample, Status, Streams
+from harness.seeds import Seeds
+from scenarios import SOURCES
+from tests.harness.studies import unit
+from tests.harness.toy import FAMILY as TOY, Toy, ToySample
+
+GRID = Grid(("RRCM-loo", "GPR-p", "CRR"), (1e-6, 0.1), (10.0, "ml", 100.0), (1e-6, 0.1), (30,), (0.05, 0.1, 0.25))
+SEEDS = Seeds.of(7, {"function": "heaviside"})
+
+
+def study(extent: Extent | None = None, keep: tuple[str, ...] = ()) -> Study:
+    return Study(extent or Extent(GRID, 3, 2), SOURCES["heaviside"](test_points=25), FAMILY, SEEDS, keep)
+
+
+def alone(path: int, draw: int, gamma: float, theta: float | str, lam: float, procedure: str, alpha: float) -> Any:
+    """One replication of one cell with the library's plain calls."""
+    source = SOURCES["heaviside"](test_points=25)
+    sample = source.path(SEEDS.path(path)).draw(SEEDS.draw(path, draw), 30, {})
+    assert sample.noise is not None
+    assert sample.noise_test is not None
+    y, y_test = sample.y + np.sqrt(gamma) * sample.noise, sample.y_test + np.sqrt(gamma) * sample.noise_test
+    fit = ckrr.fit(sample.X, y, theta, lam)
+    regions, other = (fit.regions(sample.X_test, name, alpha) for name in (procedure, "GPR-f"))
+    score = (regions.upper - regions.lower)[:, 0]
+    score = score + 2 / alpha * np.maximum(np.maximum(regions.lower[:, 0] - y_test, y_test - regions.upper[:, 0]), 0)
+    return {
+        "coverage": regions.contains(y_test).mean(),
+        "coverage_f": regions.contains(sample.y_test).mean(),
+        "width_mean": (regions.upper - regions.lower).mean(),
+        "length_mean": regions.length.mean(),
+        "interval_score": score.mean(),
+        "distance_lower": np.abs(regions.lower - other.lower).mean(),
+        "unbounded": np.isinf(regions.upper - regions.lower).mean(),
+        "disconnected": (regions.count > 1).mean(),
+        "theta_hat": fit.theta,
+    }
+
+
+def test_a_unit_is_what_its_cells_are_alone() -> None:
+    block = compute(study(), unit(30, range(1, 3), range(2)))
+    assert (block.values["status"] == Status.OK).all()
+    assert not block.failures
+    axes = (GRID.procedure, GRID.gamma, GRID.theta, GRID.lam, GRID.alpha)
+    for (p, path), (d, draw) in product(enumerate((1, 2)), enumerate((0, 1))):
+        for places in list(np.ndindex(*(len(axis) for axis in axes)))[:: 7 if (p, d) != (0, 0) else 1]:
+            procedure, gamma, theta, lam, alpha = (axis[i] for axis, i in zip(axes, places, strict=True))
+            for name, expected in alone(path, draw, gamma, theta, lam, procedure, alpha).items():  # type: ignore[arg-type]
+                at = (p, d, *(places[1:4] if name == "theta_hat" else places))
+                exact = name in ("coverage", "coverage_f", "theta_hat")
+                assert block.values[name][at] == (expected if exact else pytest.approx(expected, rel=1e-6)), name
+
+
+def test_how_many_are_scored_together_changes_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = compute(study(keep=("pointwise",)), unit(30, range(3), range(2)))
+    monkeypatch.setattr(module, "_MOST", 1)
+    single = compute(study(keep=("pointwise",)), unit(30, range(3), range(2)))
+    for name, values in whole.values.items():
+        assert values.tobytes() == single.values[name].tobytes(), name
+
+
+def test_a_part_of_a_grid_has_the_bits_of_the_whole() -> None:
+    """One γ, θ, λ, α and procedure alone are what they are among others."""
+    whole = compute(study(), unit(30, range(1), range(1))).values
+    small = Grid(("CRR",), (0.1,), ("ml",), (1e-6,), (30,), (0.1,))
+    part = compute(study(Extent(small, 3, 2)), unit(30, range(1), range(1))).values
+    assert part["coverage"][0, 0, 0, 0, 0, 0, 0] == whole["coverage"][0, 0, 2, 1, 1, 0, 1]
+    assert part["interval_score"][0, 0, 0, 0, 0, 0, 0] == whole["interval_score"][0, 0, 2, 1, 1, 0, 1]
+
+
+@dataclass(frozen=True)
+class Redrawn(Toy):
+    """A toy whose data depend on λ and θ as well: it says so in the level of its values."""
+
+    redraws: tuple[str, ...] = ("theta", "lam")
+
+    def path(self, streams: Streams) -> Any:
+        return _RedrawnPath(super().path(streams))
+
+
+@dataclass(frozen=True)
+class _RedrawnPath:
+    inner: Path
+
+    def draw(self, streams: Streams, n: int, at: Mapping[str, Any]) -> Sample:
+        one = self.inner.draw(streams, n, at)
+        level = at["theta"] * 100 + at["lam"]
+        assert isinstance(one, ToySample)
+        return replace(one, y_test=np.full_like(one.y_test, level), noise_test=None)
+
+
+def test_a_source_may_redraw_at_axes_it_names() -> None:
+    grid = Grid(("exact",), (1.0, 4.0), (0.0, 1.0), (0.5, 1e6), (10,), (0.05,))
+    block = compute(Study(Extent(grid, 1, 1), Redrawn(), TOY, SEEDS), unit(10, range(1), range(1)))
+    covered = block.values["coverage"][0, 0, 0, :, :, :, 0]
+    np.testing.assert_array_equal(covered, [[[1, 0], [0, 0]]] * 2)
+
+
+def test_one_bad_factor_costs_its_neighbours_nothing() -> None:
+    grid = replace(GRID, theta=(100.0,), lam=(1e-18, 0.1))
+    block = compute(study(Extent(grid, 3, 2)), unit(30, range(3), range(2)))
+    assert (block.values["status"][..., 0] == Status.SINGULAR).all()
+    assert (block.values["status"][..., 1] == Status.OK).all()
+    assert len(block.failures) == 3 * 2 * 2
+    assert block.failures[0].message.startswith("FactorisationError: ")
+
+
+def test_exceptions_become_kinds() -> None:
+    assert kind_of(MemoryError()) is Status.MEMORY
+    assert kind_of(TimeoutError()) is Status.SLOW
+    assert kind_of(np.linalg.LinAlgError()) is Status.SINGULAR
+    assert kind_of(KeyError("x")) is Status.ERROR
