@@ -15,7 +15,7 @@ from time import perf_counter
 import numpy as np
 
 from harness.extents import included
-from harness.measures import Stacked, measures
+from harness.measures import measures
 from harness.nouns import (
     Array,
     Block,
@@ -250,24 +250,22 @@ def asked_procedures(study: Study) -> Sequence[str]:
 
 
 def _keep(desk: _Desk, batch: Sequence[_Job], scores: Sequence[Scores]) -> None:
-    """Writes the measures of a batch to their places in the block."""
+    """Writes the measures of a batch to their places in the block: a job at a time, which stays in the cache."""
     study = desk.study
     names, reference = list(asked_procedures(study)), study.family.reference
-    y_test = np.concatenate([job.target.Y_test.T for job in batch])
     place_of_reference = None if reference is None else names.index(reference)
-    pointwise = "pointwise" in study.keep
-    found = measures(Stacked(scores), y_test, study.extent.grid.alpha, place_of_reference, pointwise)
-    kept = len(study.extent.grid.procedure)
-    bad = np.asarray(np.isnan(found["coverage"] + found["width_mean"]).any(axis=2))
-    row = 0
-    for job in batch:
+    kept, alpha, pointwise = len(study.extent.grid.procedure), study.extent.grid.alpha, "pointwise" in study.keep
+    for job, one in zip(batch, scores, strict=True):
+        found = measures(one, job.target.Y_test.T, alpha, place_of_reference, pointwise)
+        bad = np.asarray(np.isnan(found["coverage"] + found["width_mean"]).any(axis=2))
         p, d = desk.place(job.path, job.draw)
-        for g in job.gammas:
-            for name, values in found.items():
-                desk.values[name][p, d, :, g, job.theta, job.lam] = values[row, :kept]
+        for name, values in found.items():
+            place = desk.values[name][p, d]
+            for row, g in enumerate(job.gammas):
+                place[:, g, job.theta, job.lam] = values[row, :kept]
+        for row, g in enumerate(job.gammas):
             desk.values["theta_hat"][p, d, g, job.theta, job.lam] = job.factor.theta
             _mark(desk, job, g, bad[row, :kept])
-            row += 1
 
 
 def _mark(desk: _Desk, job: _Job, gamma: int, bad: Bools) -> None:

@@ -14,7 +14,6 @@ from collections.abc import Mapping, Sequence
 from math import ceil
 
 import numpy as np
-import numpy.typing as npt
 
 from harness.nouns import Array, Scores, Values
 from harness.variables import QUANTILES
@@ -95,16 +94,3 @@ def distances(ends: Array, reference: int | None) -> Array:
     apart[ends == other] = 0.0
     apart[np.isnan(apart)] = np.inf
     return np.asarray(apart.mean(axis=3))
-
-
-class Stacked:
-    """Several `Scores` as one."""
-
-    def __init__(self, scores: Sequence[Scores]) -> None:
-        self.hits = np.concatenate([each.hits for each in scores])
-        self.lower = np.concatenate([each.lower for each in scores])
-        self.upper = np.concatenate([each.upper for each in scores])
-        self.length = np.concatenate([each.length for each in scores])
-        self.count: npt.NDArray[np.int64] = np.concatenate([each.count for each in scores])
-        latent = [each.hits_f for each in scores if each.hits_f is not None]
-        self.hits_f = np.concatenate(latent) if len(latent) == len(scores) else None
