@@ -11,7 +11,7 @@ import numpy as np
 import ckrr
 from ckrr.model import SEARCHES
 from ckrr.procedures import ALL_PROCEDURES
-from harness.nouns import Array, Factor, Inputs, Scores, Target
+from harness.nouns import Array, Factor, Inputs, Scores, Streams, Target
 
 
 @dataclass
@@ -42,7 +42,7 @@ class KernelRidge:
         targets: Sequence[Target],
         procedures: Sequence[str],
         alpha: Sequence[float],
-        rngs: Sequence[np.random.Generator],
+        streams: Sequence[Streams],
     ) -> Sequence[Scores]:
         """All of them stacked: twice as fast where n is small, the same bits."""
         mine = [factor for factor in factors if isinstance(factor, ckrr.Factor)]

@@ -236,9 +236,12 @@ class Family(Protocol):
         targets: Sequence[Target],
         procedures: Sequence[str],
         alpha: Sequence[float],
-        rngs: Sequence[np.random.Generator],
+        streams: Sequence[Streams],
     ) -> Sequence[Scores]:
-        """All procedures and levels for each factor with its target. Bits don't depend on how many come at once."""
+        """All procedures and levels for each factor with its target. Bits don't depend on how many come at once.
+
+        A procedure that needs chance takes it from its replication's streams, by a name of its own.
+        """
         ...
 
     def flops(self, n: int, points: int, targets: int, searched: bool) -> float:

@@ -10,7 +10,8 @@ from typing import Any
 from threadpoolctl import threadpool_limits
 
 from harness import store
-from harness.compute import Study, compute
+from harness.compute import compute
+from harness.desk import Study
 from harness.loading import BLAS_THREADS
 from harness.nouns import Block, Mistake, Unit
 from harness.place import place

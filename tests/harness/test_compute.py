@@ -12,7 +12,8 @@ import pytest
 
 import ckrr
 from harness import compute as module
-from harness.compute import Study, compute, kind_of
+from harness.compute import compute
+from harness.desk import Study, kind_of
 from harness.krr import FAMILY
 from harness.nouns import Extent, Grid, Path, Sample, Status, Streams
 from harness.seeds import Seeds

@@ -16,7 +16,8 @@ import xarray as xr
 
 import harness
 from harness import driver, store
-from harness.compute import Study, compute
+from harness.compute import compute
+from harness.desk import Study
 from harness.nouns import Mistake, Unit
 from harness.place import LocalPlace, place
 from harness.record import CREATING, attributes, load, parsed

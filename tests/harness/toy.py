@@ -129,11 +129,11 @@ class ToyFamily:
         targets: Sequence[Target],
         procedures: Sequence[str],
         alpha: Sequence[float],
-        rngs: Sequence[np.random.Generator],
+        streams: Sequence[Streams],
     ) -> Sequence[Scores]:
         return [
-            toy_scores(factor, target, procedures, alpha, rng)
-            for factor, target, rng in zip(factors, targets, rngs, strict=True)
+            toy_scores(factor, target, procedures, alpha, some("moved"))
+            for factor, target, some in zip(factors, targets, streams, strict=True)
         ]
 
     def flops(self, n: int, points: int, targets: int, searched: bool) -> float:
