@@ -12,15 +12,15 @@ from itertools import product
 import numpy as np
 
 from harness.desk import Desk, Job, Part, Study
-from harness.nouns import Array, Block, Factor, Inputs, Path, Sample, Target, Unit
+from harness.nouns import Array, Block, Bools, Factor, Inputs, Path, Sample, Target, Unit
 
 _BATCH_BYTES, _MOST = 64e6, 64
 """Factors that are scored together: as many as fit into this, and no more than that."""
 
 
-def compute(study: Study, unit: Unit) -> Block:
-    """All replications of a unit, every cell of them."""
-    desk, batch = Desk(study, unit), list[Job]()
+def compute(study: Study, unit: Unit, todo: Bools | None = None) -> Block:
+    """All replications of a unit, every cell of them; or only those to do, over path, draw, γ, θ and λ."""
+    desk, batch = Desk(study, unit, todo), list[Job]()
     for path in unit.paths:
         for job in _jobs(desk, path):
             batch.append(job)
@@ -40,6 +40,8 @@ def _batch_size(study: Study, n: int) -> int:
 def _jobs(desk: Desk, path: int) -> Iterator[Job]:
     """Everything that is to be scored on one path, in a fixed order."""
     study, (_, gammas, thetas, lams) = desk.study, desk.wanted.shape
+    if not any(desk.asked(path, draw).any() for draw in desk.unit.draws):
+        return
     try:
         with desk.timed("data"):
             world = study.source.path(study.seeds.path(path))
@@ -47,11 +49,12 @@ def _jobs(desk: Desk, path: int) -> Iterator[Job]:
         for draw in desk.unit.draws:
             desk.fail(path, draw, Part(range(gammas), range(thetas), range(lams)), error)
         return
-    for draw, part in product(desk.unit.draws, list(_parts(desk))):
-        yield from _jobs_of_draw(desk, world, path, draw, part)
+    for draw in desk.unit.draws:
+        for part in _parts(desk, desk.asked(path, draw)):
+            yield from _jobs_of_draw(desk, world, path, draw, part)
 
 
-def _parts(desk: Desk) -> Iterator[Part]:
+def _parts(desk: Desk, asked: Bools) -> Iterator[Part]:
     """The cells that share a sample: all of them, unless the source redraws at some axes."""
     grid, redraws = desk.study.extent.grid, desk.study.source.redraws
     axes = ("gamma", "theta", "lam")
@@ -59,12 +62,12 @@ def _parts(desk: Desk) -> Iterator[Part]:
     choices = [[[i] for i in size] if axis in redraws else [list(size)] for axis, size in zip(axes, sizes, strict=True)]
     for places in product(*choices):
         at = {axis: getattr(grid, axis)[where[0]] for axis, where in zip(axes, places, strict=True) if axis in redraws}
-        if desk.wanted[np.ix_(range(len(grid.procedure)), *places)].any():
+        if asked[np.ix_(*places)].any():
             yield Part(places[0], places[1], places[2], at)
 
 
 def _jobs_of_draw(desk: Desk, world: Path, path: int, draw: int, part: Part) -> Iterator[Job]:
-    study = desk.study
+    study, asked = desk.study, desk.asked(path, draw)
     try:
         with desk.timed("data"):
             sample = world.draw(study.seeds.draw(path, draw), desk.unit.n, part.at)
@@ -73,7 +76,7 @@ def _jobs_of_draw(desk: Desk, world: Path, path: int, draw: int, part: Part) -> 
         desk.fail(path, draw, part, error)
         return
     for theta, lam in product(part.thetas, part.lams):
-        gammas = [g for g in part.gammas if desk.wanted[:, g, theta, lam].any()]
+        gammas = [g for g in part.gammas if asked[g, theta, lam]]
         searched = isinstance(study.extent.grid.theta[theta], str)
         for some in [[g] for g in gammas] if searched else [gammas] if gammas else []:
             try:

@@ -78,8 +78,8 @@ class Job:
 class Desk:
     """A block that is being filled."""
 
-    def __init__(self, study: Study, unit: Unit) -> None:
-        self.study, self.unit = study, unit
+    def __init__(self, study: Study, unit: Unit, todo: Bools | None = None) -> None:
+        self.study, self.unit, self._todo = study, unit, todo
         self.wanted: Bools = included(study.extent, unit.n)
         """Over procedure, γ, θ and λ."""
         self._values = {v.name: _blank(v, study, unit) for v in replication_variables(study.keep)}
@@ -99,6 +99,11 @@ class Desk:
             yield
         finally:
             self._seconds[what] = self._seconds.get(what, 0.0) + perf_counter() - start
+
+    def asked(self, path: int, draw: int) -> Bools:
+        """Which cells of a replication are to be computed: over γ, θ and λ."""
+        wanted = np.asarray(self.wanted.any(axis=0))
+        return wanted if self._todo is None else wanted & self._todo[self._place(path, draw)]
 
     def keep(self, job: Job, scores: Scores) -> None:
         """Writes the measures of a job to their places."""
@@ -120,7 +125,7 @@ class Desk:
         grid, kind = self.study.extent.grid, kind_of(error)
         message = " ".join(f"{type(error).__name__}: {error}".split())
         for g, t, r in product(part.gammas, part.thetas, part.lams):
-            wanted = self.wanted[:, g, t, r]
+            wanted = self.wanted[:, g, t, r] & self.asked(path, draw)[g, t, r]
             self._values["status"][self._place(path, draw)][wanted, g, t, r] = kind
             if wanted.any():
                 cell = (grid.gamma[g], grid.theta[t], grid.lam[r])

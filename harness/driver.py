@@ -42,7 +42,9 @@ class Prepared:
     plan: Plan
     machine: Machine
     failed: int
-    """Replications of cells that failed in earlier runs."""
+    """Replications of cells that failed in earlier runs, in units that are not to be done again."""
+    retry: bool = False
+    """Whether what failed is to be done again."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +129,7 @@ def run(prepared: Prepared, progress: Progress, client: Any = None, window: int 
     check_fits(prepared.plan, prepared.machine, prepared.loaded.where)
     record, there = _started(prepared), prepared.there
     units, start = prepared.plan.units, monotonic()
-    arguments = (there.url, digest(record.fingerprint), record.generation)
+    arguments = (there.url, digest(record.fingerprint), record.generation, prepared.retry)
     failed, spans = prepared.failed, list[tuple[float, float, float]]()
     keeper = _Keeper(there.url, record)
     progress.start(prepared.plan)

@@ -49,6 +49,9 @@ class Status(IntEnum):
     """Nothing is there yet: the fill of the store."""
 
 
+FAILED = (Status.SINGULAR, Status.ERROR, Status.NOT_A_NUMBER, Status.MEMORY, Status.SLOW)
+
+
 @dataclass(frozen=True)
 class Grid:
     """The values of each axis."""

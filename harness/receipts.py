@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
-from harness.nouns import Block
+from harness.nouns import Block, Unit
 from harness.place import Place
 
 FOLDER = "receipts"
@@ -62,6 +62,13 @@ def listed(place: Place, sizes: Iterable[int]) -> dict[str, Receipt]:
             if receipt is not None:
                 found[receipt.unit] = max(receipt, found.get(receipt.unit, receipt))
     return found
+
+
+def newest(place: Place, unit: Unit) -> Receipt | None:
+    """The newest receipt of one unit."""
+    n, name = unit.name.split("/")
+    found = [parse(n, each) for each in place.names(f"{FOLDER}/{n}") if each.startswith(f"{name}.")]
+    return max((each for each in found if each is not None), default=None)
 
 
 def write(place: Place, block: Block, generation: int, attempt: int, fingerprint: str) -> Receipt:

@@ -68,6 +68,12 @@ def array(url: str, path: str, generation: int) -> zarr.Array[Any]:
     return zarr.open_array(url, path=path, mode="r+")
 
 
+def read_unit(url: str, record: Record, unit: Unit, variable: str) -> Values:
+    """A unit's part of a variable, as large as it is now; fills where nothing was written."""
+    where = (slice(unit.paths.start, unit.paths.stop), slice(unit.draws.start, unit.draws.stop))
+    return read(url, unit.n, variable, record.generation, where)
+
+
 def read(url: str, n: int, variable: str, generation: int, where: tuple[Any, ...] = (...,)) -> Values:
     """A part of a variable of the replications at an n."""
     return np.asarray(array(url, f"{group_name(n)}/{variable}", generation)[where])

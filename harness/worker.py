@@ -9,26 +9,29 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
-from harness import store
+from harness import receipts, store
 from harness.compute import compute
 from harness.desk import Study
 from harness.loading import BLAS_THREADS
-from harness.nouns import Block, Mistake, Unit
+from harness.mending import Known, merged, todo
+from harness.nouns import Block, Failure, Mistake, Unit
 from harness.place import place
 from harness.receipts import Receipt
 from harness.record import Record, load
 from harness.seeds import Seeds
+from harness.variables import replication_variables
 from harness.wiring import family, unpacked
 
 
-def work(url: str, fingerprint: str, generation: int, unit: Unit, attempt: int = 0) -> dict[str, Any]:
-    """Computes a unit, writes it, signs for it."""
+def work(url: str, fingerprint: str, generation: int, retry: bool, unit: Unit, attempt: int = 0) -> dict[str, Any]:
+    """Computes what is left of a unit, writes it, signs for it."""
     start, began = perf_counter(), time()
     record, study = _study(url, fingerprint, generation)
+    known = _known(url, record, unit, retry)
     with threadpool_limits(BLAS_THREADS):
-        block = compute(study, unit)
+        block = compute(study, unit, None if known is None else todo(known, record.extent, unit.n))
     pure = perf_counter() - start
-    receipt = write(url, record, block, pure, attempt)
+    receipt = write(url, record, block if known is None else merged(block, known, record.keep), pure, attempt)
     return {"unit": unit, "failed": receipt.failed, "compute": pure, "began": began, "ended": time()}
 
 
@@ -36,6 +39,17 @@ def write(url: str, record: Record, block: Block, pure: float, attempt: int) -> 
     """With the time that it took."""
     timed = Block(block.unit, block.values, block.failures, {**block.seconds, "compute": pure})
     return store.write(url, record, timed, attempt)
+
+
+def _known(url: str, record: Record, unit: Unit, retry: bool) -> Known | None:
+    """What there is of a unit, if there is a receipt for it."""
+    receipt = receipts.newest(place(url), unit)
+    if receipt is None:
+        return None
+    content = receipts.read(place(url), receipt)
+    values = {v.name: store.read_unit(url, record, unit, v.name) for v in replication_variables(record.keep)}
+    failures = [Failure(**one) for one in content["failures"]]
+    return Known(values, failures, len(record.extents[receipt.generation].grid.alpha), retry)
 
 
 @lru_cache(maxsize=8)

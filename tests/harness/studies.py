@@ -61,7 +61,7 @@ def run_serially(where: Path, order: Iterable[int] | None = None, **changes: Any
     record = driver._started(study)
     units = study.plan.units
     for i in order or range(len(units)):
-        work(str(where), digest(record.fingerprint), record.generation, units[i])
+        work(str(where), digest(record.fingerprint), record.generation, study.retry, units[i])
     driver.refresh(str(where), record, record.extent.grid.n)
     return record
 

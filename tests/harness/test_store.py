@@ -216,7 +216,7 @@ def test_shards_are_read_in_parts(tmp_path: Path) -> None:
     from harness.worker import work
 
     for unit in study.plan.units:
-        work(str(sharded), digest(record.fingerprint), record.generation, unit)
+        work(str(sharded), digest(record.fingerprint), record.generation, False, unit)
     one, other = contents(plain), contents(sharded)
     for name in one:
         if name.startswith("replications/"):
