@@ -67,11 +67,11 @@ class Target:
 
     def scaled(self, y: Array) -> Array:
         """A value of y in the target's own units."""
-        return _times_power_of_two(y, -self.exponent)
+        return times_power_of_two(y, -self.exponent)
 
     def unscaled(self, y: Array) -> Array:
         """A value in the target's own units as a value of y."""
-        return _times_power_of_two(y, self.exponent)
+        return times_power_of_two(y, self.exponent)
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class Ridge:
     def target(self, y: Array) -> Target:
         """The products of the factor with one vector y."""
         exponent = int(np.frexp(np.abs(y).max())[1])
-        scaled = _times_power_of_two(y, -exponent)
+        scaled = times_power_of_two(y, -exponent)
         v = blas.dtrmv(self.G, scaled, lower=1)
         a = blas.dtrmv(self.G, v, lower=1, trans=1)
         return Target(scaled, v, a, float(np.vecdot(v, v)) / self.n, exponent)
@@ -172,7 +172,8 @@ def _upper(size: int) -> npt.NDArray[np.bool_]:
     return np.tri(size, dtype=bool).T
 
 
-def _times_power_of_two(y: Array, exponent: int) -> Array:
+def times_power_of_two(y: Array, exponent: int | npt.NDArray[np.int64]) -> Array:
     """y·2^exponent; a product where that is as good, which is several times faster."""
     with np.errstate(over="ignore", under="ignore"):
-        return y * 2.0**exponent if -1000 < exponent < 1000 else np.ldexp(y, exponent)
+        ordinary = np.abs(exponent).max() < 1000
+        return y * np.ldexp(1.0, exponent) if ordinary else np.ldexp(y, exponent)

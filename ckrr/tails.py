@@ -103,24 +103,42 @@ class Frame:
         """Single values of t, each of the test point `row`, as candidates."""
         return self.mean[row] + self.m[row] * t
 
+    def at(self, row: Indices) -> Frame:
+        """The frame of some of the test points."""
+        return Frame(self.mean[row], self.m[row])
+
+    def neutral(self, row: Indices) -> Frame:
+        """A frame that differs for some test points, in that t is their candidate itself."""
+        mean, m = self.mean.copy(), self.m.copy()
+        mean[row], m[row] = 0.0, 1.0
+        return Frame(mean, m)
+
     def mirrored(self) -> Frame:
         """The frame of −y, in which −t stands for the same candidate, in every bit."""
         return Frame(-self.mean, self.m)
 
 
-def upper_tail(t: Array, frame: Frame, votes: Votes, k: Indices) -> Tail:
+def select(t: Array, count: int, out: Array) -> None:
+    """The `count` largest of each row of t, in any order, written to `out`. Reorders t along its rows."""
+    n = t.shape[1]
+    if 0 < count < n:
+        t.partition(n - count, axis=1)
+    np.copyto(out, t[:, n - count :])
+
+
+def upper_tail(top: Array, frame: Frame, votes: Votes, k: Indices) -> Tail:
     """The sets S_k of a block of test points, for several k at once.
 
     Parameters
     ----------
-    t : (b, n) array
-        The u of each test point, in the frame. Reordered along its rows.
+    top : (b, count) array
+        The largest u of each test point in the frame, as many as the largest k needs. Sorted along its rows.
     frame : Frame
         Where the test points have their candidates.
     votes : Votes
         The v of the test points, as candidates.
     k : (levels,) array of int
-        The votes needed at each level, 0 to n.
+        The votes needed at each level, 0 to count.
 
     Examples
     --------
@@ -131,22 +149,6 @@ def upper_tail(t: Array, frame: Frame, votes: Votes, k: Indices) -> Tail:
     >>> S.end, S.beyond.lo, S.beyond.hi
     (array([[3.]]), array([5.]), array([7.]))
     """
-    n, count = t.shape[1], int(k.max())
-    if 0 < count < n:
-        t.partition(n - count, axis=1)
-    return _tail(t[:, n - count :], frame, votes, k)
-
-
-def lower_tail(t: Array, frame: Frame, votes: Votes, k: Indices) -> Tail:
-    """The sets {y : #{u_i ≤ y} + #{v_j ≥ y} ≥ k} likewise: the mirror image, [end, ∞) and the pieces before it."""
-    n, count = t.shape[1], int(k.max())
-    if 0 < count < n:
-        t.partition(count - 1, axis=1)
-    return _tail(-t[:, :count], frame.mirrored(), Votes(votes.row, -votes.value), k).mirrored()
-
-
-def _tail(top: Array, frame: Frame, votes: Votes, k: Indices) -> Tail:
-    """The sets S_k from the max(k) largest u of each test point, in any order; sorts them."""
     count = top.shape[1]
     top.sort(axis=1)
     ends = np.full((len(top), len(k)), np.inf)
@@ -155,19 +157,24 @@ def _tail(top: Array, frame: Frame, votes: Votes, k: Indices) -> Tail:
     if not votes.row.size or not count:
         return Tail(ends, Pieces.none())
     rows, v = _padded(votes, count)
-    depth = v.shape[1]
+    levels = np.flatnonzero(some)
+    first_ends, level, row, lo, hi = _pieces(_windows(top, frame, rows, k[levels], v.shape[1]), v)
+    ends[rows[:, None], levels] = first_ends.T
+    return Tail(ends, Pieces(rows[row], levels[level], lo, hi))
+
+
+def _windows(top: Array, frame: Frame, rows: Indices, k: Indices, depth: int) -> Array:
+    """T_k, T_{k−1}, …, T_{k−depth} of some test points, NaN after T_0, as candidates, shape (k, rows, depth + 1)."""
+    count = top.shape[1]
     T = np.full((len(rows), count + 1 + depth), np.nan)
     T[:, :count] = top[rows]  # T_count, …, T_2, T_1
     T[:, count] = np.inf  # T_0
-    levels = np.flatnonzero(some)
-    windows = np.empty((len(levels), len(rows), 1 + depth))
-    for window, start in zip(windows, (count - k[levels]).tolist(), strict=True):
+    windows = np.empty((len(k), len(rows), 1 + depth))
+    for window, start in zip(windows, (count - k).tolist(), strict=True):
         window[:] = T[:, start : start + 1 + depth]
     windows *= frame.m[rows, None]
     windows += frame.mean[rows, None]
-    first_ends, level, row, lo, hi = _pieces(windows, v)
-    ends[rows[:, None], levels] = first_ends.T
-    return Tail(ends, Pieces(rows[row], levels[level], lo, hi))
+    return windows
 
 
 def _padded(votes: Votes, most: int) -> tuple[Indices, Array]:
