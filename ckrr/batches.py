@@ -21,7 +21,10 @@ from ckrr.scratch import Scratch
 from ckrr.stack import Span, Stack
 
 STRIP = 1 << 20
-"""Numbers in the W of a case."""
+"""Numbers in the W of a case, at most."""
+
+STACK = 1 << 18
+"""Numbers in the W of a case that is a stack, for which they are copied."""
 
 
 @dataclass(frozen=True)
@@ -46,10 +49,10 @@ class Problem:
 def cases(problems: Sequence[Problem], weights: bool = True) -> Iterator[tuple[Case, list[Span]]]:
     """All rows of all problems; W is empty where no `weights` are asked for. Ask a case before you take the next."""
     scratch = Scratch()
-    stack = Stack(STRIP, scratch)
+    stack = Stack(STACK, scratch)
     for place, rows in _rows(problems, weights):
         n = rows.W.shape[1] if weights else 1
-        if 2 * n * len(rows.m) > STRIP:
+        if 2 * n * len(rows.m) > STACK:
             yield from _strips(place, rows, max(1, STRIP // n), scratch)
             continue
         if not stack.fits(rows):

@@ -16,7 +16,7 @@ from ckrr.rows import Rows
 from ckrr.scratch import Scratch
 from ckrr.tally import Tally
 
-CHUNK = 1 << 16
+CHUNK = 1 << 17
 """Numbers in one array of what is done while it is in the cache; no bit depends on it."""
 
 

@@ -51,14 +51,12 @@ def rrcm(crossings: Crossings, count: int) -> tuple[Side, Side]:
     right, left, odd = crossings.right, crossings.left, crossings.odd
     if not odd.row.size:
         return Side(right, NO_VOTES), Side(left, NO_VOTES)
-    start, end = crossings.right_at(odd.row, odd.col), crossings.left_at(odd.row, odd.col)
-    turned = (odd.plus < 0) | (odd.minus < 0)
-    gap = turned & (start < end)  # false for a_i = 0, and for a gap below the resolution of y
+    gap = odd.start < odd.end  # false for a_i = 0, and for a gap below the resolution of y: then it is the line
     below, above = gap & (odd.plus < 0), gap & (odd.minus < 0)
-    whole = ~gap & (turned | (odd.a == 0))
-    for t, all_of_it in ((right, below | whole), (left, above | whole)):
-        t[odd.row[all_of_it], odd.col[all_of_it]] = np.inf
-    return Side(right, Votes(odd.row[above], end[above])), Side(left, Votes(odd.row[below], -start[below]))
+    place = odd.row * crossings.n + odd.col
+    right.reshape(-1)[place[~above]] = np.inf
+    left.reshape(-1)[place[~below]] = np.inf
+    return Side(right, Votes(odd.row[above], odd.end[above])), Side(left, Votes(odd.row[below], -odd.start[below]))
 
 
 def crr(crossings: Crossings, count: int) -> tuple[Side, Side]:
@@ -67,15 +65,17 @@ def crr(crossings: Crossings, count: int) -> tuple[Side, Side]:
     As a rule the upper end is among the residuals with a_i ≥ 0 and the lower one among the others. So, where these
     are enough for k, the sides are made of the first and of the last columns only.
     """
-    row, col, turned = _turned_or_free(crossings)
+    row, col, v, turned = _turned_or_free(crossings)
     first, last = _parted(crossings, row, turned, count)
     upper, lower = crossings.same(first, last)
-    v = crossings.same_at(row[turned], col[turned])
+    if not row.size:
+        return Side(upper, NO_VOTES), Side(lower, NO_VOTES)
     value = np.where(turned, -np.inf, np.inf)
-    head, tail = col < upper.shape[1], col >= first
+    head, tail = col < last, col >= first
     upper[row[head], col[head]] = value[head]
     lower[row[tail], col[tail] - first] = value[tail]
-    return Side(upper, Votes(row[turned], v)), Side(lower, Votes(row[turned], -v))
+    row, v = row[turned], v[turned]
+    return Side(upper, Votes(row, v)), Side(lower, Votes(row, -v))
 
 
 def intersected(lower: Tail, upper: Tail) -> Regions:
@@ -105,11 +105,8 @@ def rrcm_p_values(crossings: Crossings, y: Array) -> Array:
     lo = -crossings.frame.mirrored().placed(crossings.left)
     counted = (lo <= y[:, None]) & (y[:, None] <= hi)
     odd = crossings.odd
-    if odd.row.size:
-        at, start, end = y[odd.row], hi[odd.row, odd.col], lo[odd.row, odd.col]
-        turned = (odd.plus < 0) | (odd.minus < 0)
-        outside = (at <= start) | (at >= end)
-        counted[odd.row, odd.col] = np.where(turned, outside, counted[odd.row, odd.col]) | (odd.a == 0)
+    at = y[odd.row]
+    counted[odd.row, odd.col] = ~((odd.start < at) & (at < odd.end))  # true for 0/0 too
     p: Array = (1 + np.count_nonzero(counted, axis=1)) / (1 + crossings.n)
     return p
 
@@ -118,19 +115,23 @@ def crr_p_values(crossings: Crossings, y: Array) -> Array:
     """p = min(1, 2 min(#{i ≤ N : r_i ≥ r_N}, #{i ≤ N : r_i ≤ r_N}) / N), shape (b,)."""
     ends = crossings.frame.placed(crossings.same(0, crossings.n)[0])
     upper, lower = ends >= y[:, None], ends <= y[:, None]
-    row, col, turned = _turned_or_free(crossings)
+    row, col, _, turned = _turned_or_free(crossings)
     upper[row, col], lower[row, col] = lower[row, col] | ~turned, upper[row, col] | ~turned
     fewer = 1 + np.minimum(np.count_nonzero(upper, axis=1), np.count_nonzero(lower, axis=1))
     p: Array = np.minimum(1.0, 2 * fewer / (1 + crossings.n))
     return p
 
 
-def _turned_or_free(crossings: Crossings) -> tuple[Indices, Indices, npt.NDArray[np.bool_]]:
-    """The residuals whose half-line points the other way (marked), or is the line for both sides (slope 0 = a_i)."""
+def _turned_or_free(crossings: Crossings) -> tuple[Indices, Indices, Array, npt.NDArray[np.bool_]]:
+    """The residuals whose half-line points the other way (marked), or is the line for both sides (slope 0 = a_i).
+
+    Row, column, end as a candidate, mark.
+    """
     odd = crossings.odd
-    slope = np.where(crossings.positive(odd.row, odd.col), odd.plus, odd.minus)
-    here = (slope < 0) | ((slope == 0) & (odd.a == 0))
-    return odd.row[here], odd.col[here], slope[here] < 0
+    positive = crossings.positive(odd.row, odd.col)
+    slope, v = np.where(positive, odd.plus, odd.minus), np.where(positive, odd.start, odd.end)
+    here = slope <= 0
+    return odd.row[here], odd.col[here], v[here], slope[here] < 0
 
 
 def _parted(crossings: Crossings, row: Indices, turned: npt.NDArray[np.bool_], count: int) -> tuple[int, int]:

@@ -28,15 +28,18 @@ class Odd:
 
     row: Indices
     col: Indices
-    a: Array
     plus: Array
     """D + W."""
     minus: Array
     """D − W."""
+    start: Array
+    """m u, as a candidate; NaN for 0/0."""
+    end: Array
+    """−m l, likewise."""
 
 
 _NOWHERE = np.empty(0, dtype=np.intp)
-_NONE = Odd(_NOWHERE, _NOWHERE, np.empty(0), np.empty(0), np.empty(0))
+_NONE = Odd(_NOWHERE, _NOWHERE, np.empty(0), np.empty(0), np.empty(0), np.empty(0))
 
 
 class Crossings:
@@ -57,9 +60,9 @@ class Crossings:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # 0/0 is odd, and a/0 = ∞ is meant
             np.divide(chunk.columns.a, self.right, out=self.right)
             np.divide(chunk.columns.a, self.left, out=self.left)
-        usual = chunk.columns.a.min() > 0 and self.right.min() >= 0 and self.left.min() >= 0
-        self.odd = _NONE if usual else _odd(chunk, D, scratch)
         self.frame = Frame(chunk.mean, chunk.m)
+        usual = chunk.columns.a.min() > 0 and self.right.min() >= 0 and self.left.min() >= 0
+        self.odd = _NONE if usual else self._odd(D)
         self.equal = self._ordinary(D) if chunk.equal[0].size else chunk.equal
         if self.equal[0].size:
             self._put_equal()
@@ -79,10 +82,6 @@ class Crossings:
         )
         return positive
 
-    def same_at(self, row: Indices, col: Indices) -> Array:
-        """In some places, the crossing of the residual as it was with the test point's own, as a candidate."""
-        return np.where(self.positive(row, col), self.right_at(row, col), self.left_at(row, col))
-
     def same(self, first: int, last: int) -> tuple[Array, Array]:
         """The crossings of residuals as they were with the test point's own: u where a_i was ≥ 0, −l elsewhere.
 
@@ -100,6 +99,17 @@ class Crossings:
             same[row, col - first] = shared(self.chunk.columns.y, row, col)
             upper[:, both], lower[:, : last - first] = same, -same
         return upper, lower
+
+    def _odd(self, D: Array) -> Odd:
+        W, (mean, m) = self.chunk.W, (self.frame.mean, self.frame.m)
+        size = np.abs(W, out=self.scratch("second", W.shape))
+        place = np.flatnonzero(size >= D)
+        row, col = np.divmod(place, self.n)
+        W, right, left = (each.reshape(-1).take(place) for each in (W, self.right, self.left))  # faster than [row, col]
+        D, a, mean, m = shared(D, row, col), shared(self.chunk.columns.a, row, col), mean.take(row), m.take(row)
+        odd = Odd(row, col, D + W, D - W, mean + m * right, mean - m * left)
+        half_lines = (np.abs(W) == D) & (a > 0)
+        return odd if not half_lines.any() else Odd(*(each[~half_lines] for each in vars(odd).values()))
 
     def _ordinary(self, D: Array) -> Places:
         """The places where test points are train points and both slopes are above 0."""
@@ -121,14 +131,10 @@ class Crossings:
 
 
 def shared(values: Array, row: Indices, col: Indices) -> Array:
-    """Entries of an array whose one row, or column, may stand for all."""
+    """Entries of an array whose one row, or all of whose one row's one column, may stand for all."""
     b, n = values.shape
-    entries: Array = values[np.minimum(row, b - 1), np.minimum(col, n - 1)]
-    return entries
-
-
-def _odd(chunk: Chunk, D: Array, scratch: Scratch) -> Odd:
-    size = np.abs(chunk.W, out=scratch("second", chunk.W.shape))
-    row, col = np.divmod(np.flatnonzero(size >= D), chunk.W.shape[1])
-    W, D = chunk.W[row, col], shared(D, row, col)
-    return Odd(row, col, shared(chunk.columns.a, row, col), D + W, D - W)
+    if b > 1:
+        row = row * n
+        row += col
+        return values.reshape(-1).take(row)
+    return values[0].take(col) if n > 1 else values[0, :1]

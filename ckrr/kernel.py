@@ -33,5 +33,5 @@ def gaussian(X: Array, Z: Array, theta: float, out: Array | None = None) -> Arra
         np.maximum(K, _FLOOR, out=K)
     np.exp(K, out=K)
     if far:
-        K[K < TINY] = 0.0
+        K *= K >= TINY  # faster than to assign to a mask
     return K

@@ -59,7 +59,7 @@ def score_problems(
         for p, name in enumerate(names):
             _write(scores, p, regions[name], y_rows, spans)
     for each in (scores.lower, scores.upper, scores.length):
-        each[:] = times_power_of_two(each, exponents[:, None])
+        times_power_of_two(each, exponents[:, None], out=each)
     return _apart(scores, problems)
 
 

@@ -156,54 +156,70 @@ def upper_tail(top: Array, frame: Frame, votes: Votes, k: Indices) -> Tail:
     ends[:, some] = frame.placed(top[:, count - k[some]])
     if not votes.row.size or not count:
         return Tail(ends, Pieces.none())
-    rows, v = _padded(votes, count)
-    levels = np.flatnonzero(some)
-    first_ends, level, row, lo, hi = _pieces(_windows(top, frame, rows, k[levels], v.shape[1]), v)
-    ends[rows[:, None], levels] = first_ends.T
-    return Tail(ends, Pieces(rows[row], levels[level], lo, hi))
+    levels, ranked = np.flatnonzero(some), _Ranked(votes)
+    T_k = ends[ranked.rows[:, None], levels].T
+    first, pieces = _pieces(T_k, _order_statistics(top, frame, ranked, k[levels]), ranked)
+    ends[ranked.rows[:, None], levels] = first.T
+    return Tail(ends, Pieces(pieces.row, levels[pieces.level], pieces.lo, pieces.hi))
 
 
-def _windows(top: Array, frame: Frame, rows: Indices, k: Indices, depth: int) -> Array:
-    """T_k, T_{k−1}, …, T_{k−depth} of some test points, NaN after T_0, as candidates, shape (k, rows, depth + 1)."""
+class _Ranked:
+    """Votes in ascending order at each test point: the e-th one is v_d of its test point, with d = `rank[e]`."""
+
+    def __init__(self, votes: Votes) -> None:
+        counts = np.bincount(votes.row)
+        self.rows = np.flatnonzero(counts)
+        """The test points that have some v."""
+        self.counts = counts[self.rows]
+        self.starts = np.cumsum(self.counts) - self.counts
+        """Where those of each test point begin."""
+        self.row = votes.row
+        self.nth = np.repeat(np.arange(len(self.rows)), self.counts)
+        """Of which of `rows` each is."""
+        self.rank = 1 + np.arange(len(votes.row)) - self.starts[self.nth]
+        padded = np.full((len(self.rows), int(self.counts.max())), np.inf)
+        places = self.nth * padded.shape[1] + self.rank - 1
+        padded.reshape(-1)[places] = votes.value
+        padded.sort(axis=1)
+        self.v: Array = padded.reshape(-1).take(places)
+
+
+def _order_statistics(top: Array, frame: Frame, ranked: _Ranked, k: Indices) -> Array:
+    """T_{k−d} for v_d, as candidates, shape (levels, votes): T_0 = ∞, and NaN for d > k."""
     count = top.shape[1]
-    T = np.full((len(rows), count + 1 + depth), np.nan)
-    T[:, :count] = top[rows]  # T_count, …, T_2, T_1
-    T[:, count] = np.inf  # T_0
-    windows = np.empty((len(k), len(rows), 1 + depth))
-    for window, start in zip(windows, (count - k).tolist(), strict=True):
-        window[:] = T[:, start : start + 1 + depth]
-    windows *= frame.m[rows, None]
-    windows += frame.mean[rows, None]
-    return windows
+    place = ranked.rank + (count - k)[:, None]
+    inside = np.minimum(place, count - 1)
+    inside += ranked.row * count
+    T: Array = top.reshape(-1).take(inside)
+    T *= frame.m.take(ranked.row)
+    T += frame.mean.take(ranked.row)
+    if k.min() <= ranked.counts.max():
+        T[place == count] = np.inf
+        T[place > count] = np.nan
+    return T
 
 
-def _padded(votes: Votes, most: int) -> tuple[Indices, Array]:
-    """The test points that have some v, and their v in ascending order, `most` of them; ∞ after the last, a vote for
-    nothing.
+def _pieces(T_k: Array, T: Array, ranked: _Ranked) -> tuple[Array, Pieces]:
+    """The formula above for the test points that have some v: T_k at [level, test point], T_{k−d} at [level, vote].
+
+    Returns the ends of the first pieces, shape (levels, test points), and every later piece.
     """
-    counts = np.bincount(votes.row)
-    rows = np.flatnonzero(counts)
-    starts = np.cumsum(counts) - counts
-    nth = np.cumsum(counts > 0) - 1
-    v = np.full((len(rows), int(counts.max())), np.inf)
-    v[nth[votes.row], np.arange(len(votes.row)) - starts[votes.row]] = votes.value
-    v.sort(axis=1)
-    return rows, v[:, :most]
-
-
-def _pieces(T: Array, v: Array) -> tuple[Array, Indices, Indices, Array, Array]:
-    """The formula above for some test points: T_k, T_{k−1}, …, NaN after T_0, at [level, row]; v_1, v_2, … at [row].
-
-    Returns the ends of the first pieces, shape (levels, rows); and level, row, lower and upper end of every later one.
-    """
-    there = (v <= T[..., 1:]) & (v < np.inf)  # pieces 1, 2, …
-    continues = np.zeros(T.shape, dtype=bool)  # piece d + 1 continues piece d
-    continues[..., :-1] = (v <= T[..., :-1]) & there
-    first = np.argmin(continues, axis=2)
-    first_ends = np.take_along_axis(T, first[..., None], axis=2)[..., 0]
-    starts = np.flatnonzero(there & ~continues[..., :-1])
-    level, row, start = np.unravel_index(starts, there.shape)
+    there = (ranked.v <= T) & (ranked.v < np.inf)  # pieces 1, 2, …; v = ∞ is a vote for nothing
+    before = np.empty_like(T)  # T_{k−d+1}
+    before[:, 1:] = T[:, :-1]
+    before[:, ranked.starts] = T_k
+    continues = there & (ranked.v <= before)  # piece d continues piece d − 1
+    first = np.where(continues, ranked.counts.take(ranked.nth), ranked.rank - 1)
+    first = np.minimum.reduceat(first, ranked.starts, axis=1)  # how many continue the first one
+    last = ranked.starts + np.maximum(first - 1, 0) + np.arange(0, T.size, T.shape[1])[:, None]
+    first_ends = np.where(first > 0, T.reshape(-1).take(last), T_k)
+    starts = there & ~continues
+    if not starts.any():
+        return first_ends, Pieces.none()
+    goes_on = np.zeros_like(continues)  # piece d + 1 continues piece d
+    goes_on[:, :-1] = continues[:, 1:]
+    goes_on[:, ranked.starts[1:] - 1] = False
     # The n-th start and the n-th end belong together, once the ends of the first pieces are left out.
-    later = np.arange(1, T.shape[2]) > first[..., None]
-    ends = T[..., 1:][there & ~continues[..., 1:] & later] if starts.size else np.empty(0)
-    return first_ends, level, row, v[row, start], ends
+    ends = there & ~goes_on & (ranked.rank > first.take(ranked.nth, axis=1))
+    level, vote = np.nonzero(starts)
+    return first_ends, Pieces(ranked.row[vote], level, ranked.v[vote], T[ends])
