@@ -54,9 +54,10 @@ def rrcm(crossings: Crossings, count: int) -> tuple[Side, Side]:
     gap = odd.start < odd.end  # false for a_i = 0, and for a gap below the resolution of y: then it is the line
     below, above = gap & (odd.plus < 0), gap & (odd.minus < 0)
     place = odd.row * crossings.n + odd.col
-    right.reshape(-1)[place[~above]] = np.inf
-    left.reshape(-1)[place[~below]] = np.inf
-    return Side(right, Votes(odd.row[above], odd.end[above])), Side(left, Votes(odd.row[below], -odd.start[below]))
+    right.reshape(-1)[place.compress(~above)] = np.inf
+    left.reshape(-1)[place.compress(~below)] = np.inf
+    above_votes = Votes(odd.row.compress(above), odd.end.compress(above))
+    return Side(right, above_votes), Side(left, Votes(odd.row.compress(below), -odd.start.compress(below)))
 
 
 def crr(crossings: Crossings, count: int) -> tuple[Side, Side]:
@@ -71,10 +72,10 @@ def crr(crossings: Crossings, count: int) -> tuple[Side, Side]:
     if not row.size:
         return Side(upper, NO_VOTES), Side(lower, NO_VOTES)
     value = np.where(turned, -np.inf, np.inf)
-    head, tail = col < last, col >= first
-    upper[row[head], col[head]] = value[head]
-    lower[row[tail], col[tail] - first] = value[tail]
-    row, v = row[turned], v[turned]
+    head, tail = np.flatnonzero(col < last), np.flatnonzero(col >= first)
+    upper.reshape(-1)[(row * last + col).take(head)] = value.take(head)
+    lower.reshape(-1)[(row * lower.shape[1] + col - first).take(tail)] = value.take(tail)
+    row, v = row.compress(turned), v.compress(turned)
     return Side(upper, Votes(row, v)), Side(lower, Votes(row, -v))
 
 
@@ -130,8 +131,8 @@ def _turned_or_free(crossings: Crossings) -> tuple[Indices, Indices, Array, npt.
     odd = crossings.odd
     positive = crossings.positive(odd.row, odd.col)
     slope, v = np.where(positive, odd.plus, odd.minus), np.where(positive, odd.start, odd.end)
-    here = slope <= 0
-    return odd.row[here], odd.col[here], v[here], slope[here] < 0
+    here = np.flatnonzero(slope <= 0)
+    return odd.row.take(here), odd.col.take(here), v.take(here), slope.take(here) < 0
 
 
 def _parted(crossings: Crossings, row: Indices, turned: npt.NDArray[np.bool_], count: int) -> tuple[int, int]:

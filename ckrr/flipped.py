@@ -59,11 +59,13 @@ class Flipped:
     """One target's residuals, turned and ordered."""
 
     def __init__(self, a: Array, y: Array, diag_Q: Array) -> None:
-        negative = a < 0
-        self._order = np.argsort(negative, kind="stable")
-        self._sign = np.where(negative, -1.0, 1.0)[self._order]
-        split = np.array([np.count_nonzero(~negative)])
-        self.columns = Columns(np.abs(a)[None, self._order], y[None, self._order], diag_Q[None, self._order], split)
+        positive = a >= 0
+        first, last = np.flatnonzero(positive), np.flatnonzero(~positive)
+        self._order = np.concatenate([first, last])
+        self._sign = np.ones(len(a))
+        self._sign[len(first) :] = -1.0
+        a, y, diag_Q = np.array([np.abs(a), y, diag_Q]).take(self._order, axis=1)
+        self.columns = Columns(a[None], y[None], diag_Q[None], np.array([len(first)]))
 
     def weights(self, W: Array, out: Array) -> Array:
         """ς W in the new order, shape (b, n), written to `out`."""

@@ -82,12 +82,18 @@ def _write(scores: Scores, p: int, regions: Regions, y: Array, spans: list[Span]
 def _apart(scores: Scores, problems: Sequence[Problem]) -> list[Scores]:
     """Views of the scores of each problem, shape (targets, procedures, m, k)."""
     ends = np.cumsum([problem.size for problem in problems]).tolist()
-    found = []
-    for problem, end in zip(problems, ends, strict=True):
-        parts = (each[:, end - problem.size : end] for each in vars(scores).values())
-        shape = len(problem.targets), len(problem.X_new)
-        found.append(Scores(*(each.reshape(len(each), *shape, each.shape[2]).swapaxes(0, 1) for each in parts)))
-    return found
+    return [
+        _of_problem(scores, problem, slice(end - problem.size, end))
+        for problem, end in zip(problems, ends, strict=True)
+    ]
+
+
+def _of_problem(scores: Scores, problem: Problem, places: slice) -> Scores:
+    parts = (each[:, places] for each in vars(scores).values())
+    if len(problem.targets) == 1:
+        return Scores(*(each[None] for each in parts))
+    shape = len(problem.targets), len(problem.X_new)
+    return Scores(*(each.reshape(len(each), *shape, each.shape[2]).swapaxes(0, 1) for each in parts))
 
 
 def needs_weights(procedures: Sequence[str]) -> bool:

@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ckrr.checks import Array
+from ckrr.scratch import Scratch
 
 Indices = npt.NDArray[np.intp]
 
@@ -118,12 +119,19 @@ class Frame:
         return Frame(-self.mean, self.m)
 
 
-def select(t: Array, count: int, out: Array) -> None:
-    """The `count` largest of each row of t, in any order, written to `out`. Reorders t along its rows."""
-    n = t.shape[1]
+def tops(b: int, count: int, scratch: Scratch, name: str) -> Array:
+    """Room for the `count` largest u of b test points. After T_count, …, T_2, T_1 come T_0 = ∞ and a NaN."""
+    top = scratch(name, (b, count + 2))
+    top[:, count], top[:, count + 1] = np.inf, np.nan
+    return top
+
+
+def select(t: Array, top: Array) -> None:
+    """Write the largest entries of each row of t, in any order, to what `tops` made. Reorders t along its rows."""
+    n, count = t.shape[1], top.shape[1] - 2
     if 0 < count < n:
         t.partition(n - count, axis=1)
-    np.copyto(out, t[:, n - count :])
+    np.copyto(top[:, :count], t[:, n - count :])
 
 
 def upper_tail(top: Array, frame: Frame, votes: Votes, k: Indices) -> Tail:
@@ -131,7 +139,7 @@ def upper_tail(top: Array, frame: Frame, votes: Votes, k: Indices) -> Tail:
 
     Parameters
     ----------
-    top : (b, count) array
+    top : (b, count + 2) array, made by `tops`
         The largest u of each test point in the frame, as many as the largest k needs. Sorted along its rows.
     frame : Frame
         Where the test points have their candidates.
@@ -145,22 +153,22 @@ def upper_tail(top: Array, frame: Frame, votes: Votes, k: Indices) -> Tail:
     Three u and one v, two votes needed: nobody but the v and one u votes for [5, 7].
 
     >>> frame = Frame(mean=np.zeros(1), m=np.ones(1))
-    >>> S = upper_tail(np.array([[2.0, 7.0, 3.0]]), frame, Votes(np.array([0]), np.array([5.0])), np.array([2]))
+    >>> top = tops(1, 2, Scratch(), "top")
+    >>> select(np.array([[2.0, 7.0, 3.0]]), top)
+    >>> S = upper_tail(top, frame, Votes(np.array([0]), np.array([5.0])), np.array([2]))
     >>> S.end, S.beyond.lo, S.beyond.hi
     (array([[3.]]), array([5.]), array([7.]))
     """
-    count = top.shape[1]
-    top.sort(axis=1)
-    ends = np.full((len(top), len(k)), np.inf)
-    some = k > 0
-    ends[:, some] = frame.placed(top[:, count - k[some]])
-    if not votes.row.size or not count:
+    count = top.shape[1] - 2
+    top[:, :count].sort(axis=1)
+    ends = frame.placed(top.take(count - k, axis=1))
+    if not votes.row.size:
         return Tail(ends, Pieces.none())
-    levels, ranked = np.flatnonzero(some), _Ranked(votes)
-    T_k = ends[ranked.rows[:, None], levels].T
-    first, pieces = _pieces(T_k, _order_statistics(top, frame, ranked, k[levels]), ranked)
-    ends[ranked.rows[:, None], levels] = first.T
-    return Tail(ends, Pieces(pieces.row, levels[pieces.level], pieces.lo, pieces.hi))
+    ranked = _Ranked(votes)
+    T_k = ends.take(ranked.rows, axis=0)
+    first_ends, beyond = _pieces(T_k.T, _order_statistics(top, frame, ranked, k), ranked)
+    ends[ranked.rows] = first_ends.T
+    return Tail(ends, beyond)
 
 
 class _Ranked:
@@ -170,32 +178,29 @@ class _Ranked:
         counts = np.bincount(votes.row)
         self.rows = np.flatnonzero(counts)
         """The test points that have some v."""
-        self.counts = counts[self.rows]
+        self.counts = counts.take(self.rows)
         self.starts = np.cumsum(self.counts) - self.counts
         """Where those of each test point begin."""
         self.row = votes.row
         self.nth = np.repeat(np.arange(len(self.rows)), self.counts)
         """Of which of `rows` each is."""
-        self.rank = 1 + np.arange(len(votes.row)) - self.starts[self.nth]
+        self.rank = 1 + np.arange(len(votes.row)) - self.starts.take(self.nth)
         padded = np.full((len(self.rows), int(self.counts.max())), np.inf)
         places = self.nth * padded.shape[1] + self.rank - 1
         padded.reshape(-1)[places] = votes.value
-        padded.sort(axis=1)
+        if padded.shape[1] > 1:
+            padded.sort(axis=1)
         self.v: Array = padded.reshape(-1).take(places)
 
 
 def _order_statistics(top: Array, frame: Frame, ranked: _Ranked, k: Indices) -> Array:
     """T_{k−d} for v_d, as candidates, shape (levels, votes): T_0 = ∞, and NaN for d > k."""
-    count = top.shape[1]
-    place = ranked.rank + (count - k)[:, None]
-    inside = np.minimum(place, count - 1)
-    inside += ranked.row * count
-    T: Array = top.reshape(-1).take(inside)
+    count = top.shape[1] - 2
+    place = np.minimum(ranked.rank + (count - k)[:, None], count + 1)
+    place += ranked.row * (count + 2)
+    T: Array = top.reshape(-1).take(place)
     T *= frame.m.take(ranked.row)
     T += frame.mean.take(ranked.row)
-    if k.min() <= ranked.counts.max():
-        T[place == count] = np.inf
-        T[place > count] = np.nan
     return T
 
 
@@ -222,4 +227,4 @@ def _pieces(T_k: Array, T: Array, ranked: _Ranked) -> tuple[Array, Pieces]:
     # The n-th start and the n-th end belong together, once the ends of the first pieces are left out.
     ends = there & ~goes_on & (ranked.rank > first.take(ranked.nth, axis=1))
     level, vote = np.nonzero(starts)
-    return first_ends, Pieces(ranked.row[vote], level, ranked.v[vote], T[ends])
+    return first_ends, Pieces(ranked.row.take(vote), level, ranked.v.take(vote), T[ends])

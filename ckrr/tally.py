@@ -9,7 +9,7 @@ from ckrr.crossings import Crossings
 from ckrr.procedures import Score
 from ckrr.regions import Regions, whole_line
 from ckrr.scratch import Scratch
-from ckrr.tails import NO_VOTES, Frame, Indices, Votes, select, upper_tail
+from ckrr.tails import NO_VOTES, Frame, Indices, Votes, select, tops, upper_tail
 
 
 class Tally:
@@ -21,7 +21,7 @@ class Tally:
     def __init__(self, name: str, score: Score, k: Indices, b: int, scratch: Scratch) -> None:
         self.name, self._score, self._k, self._b = name, score, k, b
         self._count = int(k.max())
-        self._tops = [scratch(f"{name} {side}", (b, self._count)) for side in ("upper", "lower")]
+        self._tops = [tops(b, self._count, scratch, f"{name} {side}") for side in ("upper", "lower")]
         self._votes: tuple[list[Votes], list[Votes]] = ([], [])
         self._frames: list[Frame] = []
 
@@ -32,7 +32,7 @@ class Tally:
         self._frames.append(crossings.frame)
         sides = self._score.votes(crossings, self._count)
         for top, votes, side in zip(self._tops, self._votes, sides, strict=True):
-            select(side.t, self._count, out=top[here])
+            select(side.t, top[here])
             if side.votes.row.size:
                 votes.append(Votes(side.votes.row + here.start, side.votes.value))
 

@@ -7,7 +7,8 @@ from math import inf
 import numpy as np
 from hypothesis import given, strategies as st
 
-from ckrr.tails import Frame, Votes, select, upper_tail
+from ckrr.scratch import Scratch
+from ckrr.tails import Frame, Votes, select, tops, upper_tail
 
 ends = st.one_of(st.integers(-5, 5).map(float), st.just(inf), st.just(-inf))
 votes = st.integers(-5, 5).map(float)
@@ -38,8 +39,8 @@ def by_definition(u: list[float], v: list[float], k: int) -> list[tuple[float, f
 def test_tail_is_the_set_with_k_votes(u: list[float], v: list[float], k: list[int]) -> None:
     needed = np.array([min(each, len(u)) for each in k])
     frame, others = Frame(np.zeros(2), np.ones(2)), Votes(np.full(len(v), 1), np.array(v))
-    top = np.empty((2, needed.max()))
-    select(np.array([u, u]), needed.max(), out=top)
+    top = tops(2, int(needed.max()), Scratch(), "top")
+    select(np.array([u, u]), top)
     found = upper_tail(top, frame, others, needed)
     for row, its_v in ((0, []), (1, v)):
         for j, each in enumerate(needed):
