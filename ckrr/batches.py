@@ -17,7 +17,7 @@ from ckrr.checks import Array
 from ckrr.flipped import Flipped
 from ckrr.ridge import Projection, Ridge, Target
 from ckrr.rows import Rows, within
-from ckrr.scratch import Scratch
+from ckrr.scratch import Scratch, kept
 from ckrr.stack import Span, Stack
 
 STRIP = 1 << 20
@@ -48,7 +48,7 @@ class Problem:
 
 def cases(problems: Sequence[Problem], weights: bool = True) -> Iterator[tuple[Case, list[Span]]]:
     """All rows of all problems; W is empty where no `weights` are asked for. Ask a case before you take the next."""
-    scratch = Scratch()
+    scratch = kept()
     stack = Stack(STACK, scratch)
     for place, rows in _rows(problems, weights):
         n = rows.W.shape[1] if weights else 1

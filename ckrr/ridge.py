@@ -175,7 +175,8 @@ def _upper(size: int) -> npt.NDArray[np.bool_]:
 
 def times_power_of_two(y: Array, exponent: int | npt.NDArray[np.int64], out: Array | None = None) -> Array:
     """y·2^exponent; a product where that is as good, which is several times faster."""
+    largest = abs(exponent) if isinstance(exponent, int) else np.abs(exponent).max()
     with np.errstate(over="ignore", under="ignore"):
-        if np.max(exponent) < 1000 and np.min(exponent) > -1000:
+        if largest < 1000:
             return np.multiply(y, np.ldexp(1.0, exponent), out=out)
         return np.ldexp(y, exponent, out=out)

@@ -161,7 +161,7 @@ def upper_tail(top: Array, frame: Frame, votes: Votes, k: Indices) -> Tail:
     """
     count = top.shape[1] - 2
     top[:, :count].sort(axis=1)
-    ends = frame.placed(top.take(count - k, axis=1))
+    ends = frame.placed(top[:, count - k])
     if not votes.row.size:
         return Tail(ends, Pieces.none())
     ranked = _Ranked(votes)
