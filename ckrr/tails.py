@@ -26,6 +26,9 @@ from ckrr.scratch import Scratch
 
 Indices = npt.NDArray[np.intp]
 
+_SHORT = 64
+"""Rows of this length are sorted faster than selected from; no bit depends on it."""
+
 
 @dataclass(frozen=True)
 class Pieces:
@@ -127,11 +130,15 @@ def tops(b: int, count: int, scratch: Scratch, name: str) -> Array:
 
 
 def select(t: Array, top: Array) -> None:
-    """Write the largest entries of each row of t, in any order, to what `tops` made. Reorders t along its rows."""
+    """Write the largest entries of each row of t, ascending, to what `tops` made. Reorders t along its rows."""
     n, count = t.shape[1], top.shape[1] - 2
-    if 0 < count < n:
+    if n <= _SHORT:
+        t.sort(axis=1)
+    elif 0 < count < n:
         t.partition(n - count, axis=1)
     np.copyto(top[:, :count], t[:, n - count :])
+    if n > _SHORT:
+        top[:, :count].sort(axis=1)
 
 
 def upper_tail(top: Array, frame: Frame, votes: Votes, k: Indices) -> Tail:
@@ -140,7 +147,7 @@ def upper_tail(top: Array, frame: Frame, votes: Votes, k: Indices) -> Tail:
     Parameters
     ----------
     top : (b, count + 2) array, made by `tops`
-        The largest u of each test point in the frame, as many as the largest k needs. Sorted along its rows.
+        The largest u of each test point in the frame, as many as the largest k needs, by `select`.
     frame : Frame
         Where the test points have their candidates.
     votes : Votes
@@ -160,7 +167,6 @@ def upper_tail(top: Array, frame: Frame, votes: Votes, k: Indices) -> Tail:
     (array([[3.]]), array([5.]), array([7.]))
     """
     count = top.shape[1] - 2
-    top[:, :count].sort(axis=1)
     ends = frame.placed(top[:, count - k])
     if not votes.row.size:
         return Tail(ends, Pieces.none())

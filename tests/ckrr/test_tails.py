@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import inf
 
 import numpy as np
+import pytest
 from hypothesis import given, strategies as st
 
 from ckrr.scratch import Scratch
@@ -48,3 +49,13 @@ def test_tail_is_the_set_with_k_votes(u: list[float], v: list[float], k: list[in
             first = [(-inf, float(found.end[row, j]))] if found.end[row, j] > -inf else []
             beyond = sorted(zip(found.beyond.lo[here].tolist(), found.beyond.hi[here].tolist(), strict=True))
             assert first + beyond == by_definition(u, its_v, each)
+
+
+@pytest.mark.parametrize("n", [3, 64, 65, 200])
+def test_selected_are_the_largest_in_order(n: int) -> None:
+    t = np.random.default_rng(n).standard_normal((5, n))
+    for count in {0, 1, n // 3, n}:
+        top = tops(5, count, Scratch(), "top")
+        select(t.copy(), top)
+        assert np.array_equal(top[:, :count], np.sort(t, axis=1)[:, n - count :])
+        assert np.array_equal(top[:, count:], [[inf, np.nan]] * 5, equal_nan=True)
