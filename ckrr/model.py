@@ -8,14 +8,16 @@ from math import inf, log, pi
 import numpy as np
 import numpy.typing as npt
 
-from ckrr.batches import Problem, Span, cases
+from ckrr.batches import Problem, cases
+from ckrr.case import Case
 from ckrr.checks import Array, choice, columns, points, positive, shown, values
 from ckrr.levels import Alpha, alphas, boundary_of
 from ckrr.likelihood import Likelihood, Search, published_search, search
-from ckrr.procedures import ALL_PROCEDURES, PROCEDURES, Case, Levels
+from ckrr.procedures import ALL_PROCEDURES, PROCEDURES, Levels
 from ckrr.regions import Regions, stacked
 from ckrr.ridge import Ridge, Target
 from ckrr.scores import Scores, needs_weights, score_problems
+from ckrr.stack import Span
 
 SEARCHES = {"ml": search, "ml-cobyla": published_search}
 """The ways to find θ, by name."""
@@ -177,7 +179,7 @@ class Fit:
         """
         x, levels = self._points(X_new), Levels(alphas(alpha), boundary_of(boundary))
         name = choice("procedure", procedure, ALL_PROCEDURES)
-        found = [case.regions(name, levels) for case, _ in self._cases(x, name)]
+        found = [case.regions([name], levels)[name] for case, _ in self._cases(x, name)]
         return stacked(found).mapped(self._target.unscaled)
 
     def p_values(self, X_new: npt.ArrayLike, y_new: npt.ArrayLike, procedure: str = "RRCM-loo") -> Array:
@@ -190,7 +192,7 @@ class Fit:
         y = self._target.scaled(values("y_new", y_new, len(x), of="X_new"))
         name = choice("procedure", procedure, ALL_PROCEDURES)
         found = [
-            case.p_values(name, np.concatenate([y[span.points] for span in spans]))
+            case.p_values(name, np.concatenate([y[span.places] for span in spans]))
             for case, spans in self._cases(x, name)
         ]
         return np.concatenate(found)

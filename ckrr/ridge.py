@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from math import frexp, ulp
 
 import numpy as np
 import numpy.typing as npt
@@ -67,11 +68,11 @@ class Target:
 
     def scaled(self, y: Array) -> Array:
         """A value of y in the target's own units."""
-        return _times_power_of_two(y, -self.exponent)
+        return times_power_of_two(y, -self.exponent)
 
     def unscaled(self, y: Array) -> Array:
         """A value in the target's own units as a value of y."""
-        return _times_power_of_two(y, self.exponent)
+        return times_power_of_two(y, self.exponent)
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ class Ridge:
     def __init__(self, X: Array, theta: float, lam: float) -> None:
         self.X, self.theta, self.lam = X, theta, lam
         self.n = len(X)
-        self._doubt = _LOST * self.n * np.finfo(float).eps
+        self._doubt = _LOST * self.n * ulp(1.0)
         L, failed = lapack.dpotrf(ridge_matrix(X, theta, lam), lower=1, clean=0, overwrite_a=1)
         if failed:
             raise FactorisationError(f"factorisation failed at row {failed - 1} of X", *self._named())
@@ -116,8 +117,8 @@ class Ridge:
 
     def target(self, y: Array) -> Target:
         """The products of the factor with one vector y."""
-        exponent = int(np.frexp(np.abs(y).max())[1])
-        scaled = _times_power_of_two(y, -exponent)
+        exponent = frexp(float(np.abs(y).max()))[1]
+        scaled = times_power_of_two(y, -exponent)
         v = blas.dtrmv(self.G, scaled, lower=1)
         a = blas.dtrmv(self.G, v, lower=1, trans=1)
         return Target(scaled, v, a, float(np.vecdot(v, v)) / self.n, exponent)
@@ -172,7 +173,10 @@ def _upper(size: int) -> npt.NDArray[np.bool_]:
     return np.tri(size, dtype=bool).T
 
 
-def _times_power_of_two(y: Array, exponent: int) -> Array:
+def times_power_of_two(y: Array, exponent: int | npt.NDArray[np.int64], out: Array | None = None) -> Array:
     """y·2^exponent; a product where that is as good, which is several times faster."""
+    largest = abs(exponent) if isinstance(exponent, int) else np.abs(exponent).max()
     with np.errstate(over="ignore", under="ignore"):
-        return y * 2.0**exponent if -1000 < exponent < 1000 else np.ldexp(y, exponent)
+        if largest < 1000:
+            return np.multiply(y, np.ldexp(1.0, exponent), out=out)
+        return np.ldexp(y, exponent, out=out)

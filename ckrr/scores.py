@@ -12,6 +12,9 @@ from ckrr.batches import Problem, cases
 from ckrr.checks import Array, choices
 from ckrr.levels import Alpha, alphas, boundary_of
 from ckrr.procedures import ALL_PROCEDURES, BAYESIAN, Levels
+from ckrr.regions import Regions
+from ckrr.ridge import times_power_of_two
+from ckrr.stack import Span
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -45,32 +48,52 @@ def score_problems(
 ) -> list[Scores]:
     """Scores of all targets of all problems; the rows of Y_new are their values at the test points."""
     names, levels = choices("procedures", procedures, ALL_PROCEDURES), Levels(alphas(alpha), boundary_of(boundary))
-    scores = [_blank(problem, len(names), len(levels.alpha)) for problem in problems]
-    y = [
-        [target.scaled(each) for target, each in zip(problem.targets, values, strict=True)]
-        for problem, values in zip(problems, Y_new, strict=True)
-    ]
+    exponents = np.concatenate(
+        [np.repeat([target.exponent for target in problem.targets], len(problem.X_new)) for problem in problems]
+    )
+    y = times_power_of_two(np.concatenate([each.ravel() for each in Y_new]), -exponents)
+    scores = _blank(len(names), len(y), len(levels.alpha))
     for case, spans in cases(problems, needs_weights(names)):
-        y_rows = np.concatenate([y[span.problem][span.target][span.points] for span in spans])
+        regions = case.regions(names, levels)
+        y_rows = np.concatenate([y[span.places] for span in spans])
         for p, name in enumerate(names):
-            regions = case.regions(name, levels)
-            hits = regions.covers(y_rows)
-            for span in spans:
-                one, place = scores[span.problem], (span.target, p, span.points)
-                one.hits[place], one.count[place] = hits[span.rows], regions.count[span.rows]
-                one.lower[place], one.upper[place] = regions.lower[span.rows], regions.upper[span.rows]
-                one.length[place] = regions.length[span.rows]
-    for problem, one in zip(problems, scores, strict=True):
-        for t, target in enumerate(problem.targets):
-            for each in (one.lower, one.upper, one.length):
-                each[t] = target.unscaled(each[t])
-    return scores
+            _write(scores, p, regions[name], y_rows, spans)
+    for each in (scores.lower, scores.upper, scores.length):
+        times_power_of_two(each, exponents[:, None], out=each)
+    return _apart(scores, problems)
 
 
-def _blank(problem: Problem, procedures: int, levels: int) -> Scores:
-    shape = (len(problem.targets), procedures, len(problem.X_new), levels)
+def _blank(procedures: int, rows: int, levels: int) -> Scores:
+    """For all rows of all problems."""
+    shape = (procedures, rows, levels)
     lower, upper, length = np.empty((3, *shape))
     return Scores(np.empty(shape, bool), lower, upper, length, np.empty(shape, np.int64))
+
+
+def _write(scores: Scores, p: int, regions: Regions, y: Array, spans: list[Span]) -> None:
+    """What the regions of one procedure in one case come to."""
+    hits = regions.covers(y)
+    for span in spans:
+        scores.hits[p, span.places], scores.count[p, span.places] = hits[span.rows], regions.count[span.rows]
+        scores.lower[p, span.places], scores.upper[p, span.places] = regions.lower[span.rows], regions.upper[span.rows]
+        scores.length[p, span.places] = regions.length[span.rows]
+
+
+def _apart(scores: Scores, problems: Sequence[Problem]) -> list[Scores]:
+    """Views of the scores of each problem, shape (targets, procedures, m, k)."""
+    ends = np.cumsum([problem.size for problem in problems]).tolist()
+    return [
+        _of_problem(scores, problem, slice(end - problem.size, end))
+        for problem, end in zip(problems, ends, strict=True)
+    ]
+
+
+def _of_problem(scores: Scores, problem: Problem, places: slice) -> Scores:
+    parts = (each[:, places] for each in vars(scores).values())
+    if len(problem.targets) == 1:
+        return Scores(*(each[None] for each in parts))
+    shape = len(problem.targets), len(problem.X_new)
+    return Scores(*(each.reshape(len(each), *shape, each.shape[2]).swapaxes(0, 1) for each in parts))
 
 
 def needs_weights(procedures: Sequence[str]) -> bool:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from math import prod
+from threading import local
 
 import numpy as np
 
 from ckrr.checks import Array
+
+_KEPT = 1 << 22
+"""Numbers in buffers that are kept from one call to the next."""
 
 
 class Scratch:
@@ -31,3 +35,22 @@ class Scratch:
         if name not in self._buffers or self._buffers[name].size < size:
             self._buffers[name] = np.empty(size)
         return self._buffers[name][:size].reshape(shape)
+
+    @property
+    def size(self) -> int:
+        """Numbers in all buffers."""
+        return sum(each.size for each in self._buffers.values())
+
+
+_threads = local()
+
+
+def kept() -> Scratch:
+    """The thread's own buffers, as its last call left them: a small problem spends much of its time on fresh memory.
+
+    Large buffers are let go at the next call.
+    """
+    scratch: Scratch | None = getattr(_threads, "scratch", None)
+    if scratch is None or scratch.size > _KEPT:
+        scratch = _threads.scratch = Scratch()
+    return scratch

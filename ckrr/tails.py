@@ -22,8 +22,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ckrr.checks import Array
+from ckrr.scratch import Scratch
 
 Indices = npt.NDArray[np.intp]
+
+_SHORT = 64
+"""Rows of this length are sorted faster than selected from; no bit depends on it."""
 
 
 @dataclass(frozen=True)
@@ -103,100 +107,130 @@ class Frame:
         """Single values of t, each of the test point `row`, as candidates."""
         return self.mean[row] + self.m[row] * t
 
+    def at(self, row: Indices) -> Frame:
+        """The frame of some of the test points."""
+        return Frame(self.mean[row], self.m[row])
+
+    def neutral(self, row: Indices) -> Frame:
+        """A frame that differs for some test points, in that t is their candidate itself."""
+        mean, m = self.mean.copy(), self.m.copy()
+        mean[row], m[row] = 0.0, 1.0
+        return Frame(mean, m)
+
     def mirrored(self) -> Frame:
         """The frame of −y, in which −t stands for the same candidate, in every bit."""
         return Frame(-self.mean, self.m)
 
 
-def upper_tail(t: Array, frame: Frame, votes: Votes, k: Indices) -> Tail:
+def tops(b: int, count: int, scratch: Scratch, name: str) -> Array:
+    """Room for the `count` largest u of b test points. After T_count, …, T_2, T_1 come T_0 = ∞ and a NaN."""
+    top = scratch(name, (b, count + 2))
+    top[:, count], top[:, count + 1] = np.inf, np.nan
+    return top
+
+
+def select(t: Array, top: Array) -> None:
+    """Write the largest entries of each row of t, ascending, to what `tops` made. Reorders t along its rows."""
+    n, count = t.shape[1], top.shape[1] - 2
+    if n <= _SHORT:
+        t.sort(axis=1)
+    elif 0 < count < n:
+        t.partition(n - count, axis=1)
+    np.copyto(top[:, :count], t[:, n - count :])
+    if n > _SHORT:
+        top[:, :count].sort(axis=1)
+
+
+def upper_tail(top: Array, frame: Frame, votes: Votes, k: Indices) -> Tail:
     """The sets S_k of a block of test points, for several k at once.
 
     Parameters
     ----------
-    t : (b, n) array
-        The u of each test point, in the frame. Reordered along its rows.
+    top : (b, count + 2) array, made by `tops`
+        The largest u of each test point in the frame, as many as the largest k needs, by `select`.
     frame : Frame
         Where the test points have their candidates.
     votes : Votes
         The v of the test points, as candidates.
     k : (levels,) array of int
-        The votes needed at each level, 0 to n.
+        The votes needed at each level, 0 to count.
 
     Examples
     --------
     Three u and one v, two votes needed: nobody but the v and one u votes for [5, 7].
 
     >>> frame = Frame(mean=np.zeros(1), m=np.ones(1))
-    >>> S = upper_tail(np.array([[2.0, 7.0, 3.0]]), frame, Votes(np.array([0]), np.array([5.0])), np.array([2]))
+    >>> top = tops(1, 2, Scratch(), "top")
+    >>> select(np.array([[2.0, 7.0, 3.0]]), top)
+    >>> S = upper_tail(top, frame, Votes(np.array([0]), np.array([5.0])), np.array([2]))
     >>> S.end, S.beyond.lo, S.beyond.hi
     (array([[3.]]), array([5.]), array([7.]))
     """
-    n, count = t.shape[1], int(k.max())
-    if 0 < count < n:
-        t.partition(n - count, axis=1)
-    return _tail(t[:, n - count :], frame, votes, k)
-
-
-def lower_tail(t: Array, frame: Frame, votes: Votes, k: Indices) -> Tail:
-    """The sets {y : #{u_i ≤ y} + #{v_j ≥ y} ≥ k} likewise: the mirror image, [end, ∞) and the pieces before it."""
-    n, count = t.shape[1], int(k.max())
-    if 0 < count < n:
-        t.partition(count - 1, axis=1)
-    return _tail(-t[:, :count], frame.mirrored(), Votes(votes.row, -votes.value), k).mirrored()
-
-
-def _tail(top: Array, frame: Frame, votes: Votes, k: Indices) -> Tail:
-    """The sets S_k from the max(k) largest u of each test point, in any order; sorts them."""
-    count = top.shape[1]
-    top.sort(axis=1)
-    ends = np.full((len(top), len(k)), np.inf)
-    some = k > 0
-    ends[:, some] = frame.placed(top[:, count - k[some]])
-    if not votes.row.size or not count:
+    count = top.shape[1] - 2
+    ends = frame.placed(top[:, count - k])
+    if not votes.row.size:
         return Tail(ends, Pieces.none())
-    rows, v = _padded(votes, count)
-    depth = v.shape[1]
-    T = np.full((len(rows), count + 1 + depth), np.nan)
-    T[:, :count] = top[rows]  # T_count, …, T_2, T_1
-    T[:, count] = np.inf  # T_0
-    levels = np.flatnonzero(some)
-    windows = np.empty((len(levels), len(rows), 1 + depth))
-    for window, start in zip(windows, (count - k[levels]).tolist(), strict=True):
-        window[:] = T[:, start : start + 1 + depth]
-    windows *= frame.m[rows, None]
-    windows += frame.mean[rows, None]
-    first_ends, level, row, lo, hi = _pieces(windows, v)
-    ends[rows[:, None], levels] = first_ends.T
-    return Tail(ends, Pieces(rows[row], levels[level], lo, hi))
+    ranked = _Ranked(votes)
+    T_k = ends.take(ranked.rows, axis=0)
+    first_ends, beyond = _pieces(T_k.T, _order_statistics(top, frame, ranked, k), ranked)
+    ends[ranked.rows] = first_ends.T
+    return Tail(ends, beyond)
 
 
-def _padded(votes: Votes, most: int) -> tuple[Indices, Array]:
-    """The test points that have some v, and their v in ascending order, `most` of them; ∞ after the last, a vote for
-    nothing.
+class _Ranked:
+    """Votes in ascending order at each test point: the e-th one is v_d of its test point, with d = `rank[e]`."""
+
+    def __init__(self, votes: Votes) -> None:
+        counts = np.bincount(votes.row)
+        self.rows = np.flatnonzero(counts)
+        """The test points that have some v."""
+        self.counts = counts.take(self.rows)
+        self.starts = np.cumsum(self.counts) - self.counts
+        """Where those of each test point begin."""
+        self.row = votes.row
+        self.nth = np.repeat(np.arange(len(self.rows)), self.counts)
+        """Of which of `rows` each is."""
+        self.rank = 1 + np.arange(len(votes.row)) - self.starts.take(self.nth)
+        padded = np.full((len(self.rows), int(self.counts.max())), np.inf)
+        places = self.nth * padded.shape[1] + self.rank - 1
+        padded.reshape(-1)[places] = votes.value
+        if padded.shape[1] > 1:
+            padded.sort(axis=1)
+        self.v: Array = padded.reshape(-1).take(places)
+
+
+def _order_statistics(top: Array, frame: Frame, ranked: _Ranked, k: Indices) -> Array:
+    """T_{k−d} for v_d, as candidates, shape (levels, votes): T_0 = ∞, and NaN for d > k."""
+    count = top.shape[1] - 2
+    place = np.minimum(ranked.rank + (count - k)[:, None], count + 1)
+    place += ranked.row * (count + 2)
+    T: Array = top.reshape(-1).take(place)
+    T *= frame.m.take(ranked.row)
+    T += frame.mean.take(ranked.row)
+    return T
+
+
+def _pieces(T_k: Array, T: Array, ranked: _Ranked) -> tuple[Array, Pieces]:
+    """The formula above for the test points that have some v: T_k at [level, test point], T_{k−d} at [level, vote].
+
+    Returns the ends of the first pieces, shape (levels, test points), and every later piece.
     """
-    counts = np.bincount(votes.row)
-    rows = np.flatnonzero(counts)
-    starts = np.cumsum(counts) - counts
-    nth = np.cumsum(counts > 0) - 1
-    v = np.full((len(rows), int(counts.max())), np.inf)
-    v[nth[votes.row], np.arange(len(votes.row)) - starts[votes.row]] = votes.value
-    v.sort(axis=1)
-    return rows, v[:, :most]
-
-
-def _pieces(T: Array, v: Array) -> tuple[Array, Indices, Indices, Array, Array]:
-    """The formula above for some test points: T_k, T_{k−1}, …, NaN after T_0, at [level, row]; v_1, v_2, … at [row].
-
-    Returns the ends of the first pieces, shape (levels, rows); and level, row, lower and upper end of every later one.
-    """
-    there = (v <= T[..., 1:]) & (v < np.inf)  # pieces 1, 2, …
-    continues = np.zeros(T.shape, dtype=bool)  # piece d + 1 continues piece d
-    continues[..., :-1] = (v <= T[..., :-1]) & there
-    first = np.argmin(continues, axis=2)
-    first_ends = np.take_along_axis(T, first[..., None], axis=2)[..., 0]
-    starts = np.flatnonzero(there & ~continues[..., :-1])
-    level, row, start = np.unravel_index(starts, there.shape)
+    there = (ranked.v <= T) & (ranked.v < np.inf)  # pieces 1, 2, …; v = ∞ is a vote for nothing
+    before = np.empty_like(T)  # T_{k−d+1}
+    before[:, 1:] = T[:, :-1]
+    before[:, ranked.starts] = T_k
+    continues = there & (ranked.v <= before)  # piece d continues piece d − 1
+    first = np.where(continues, ranked.counts.take(ranked.nth), ranked.rank - 1)
+    first = np.minimum.reduceat(first, ranked.starts, axis=1)  # how many continue the first one
+    last = ranked.starts + np.maximum(first - 1, 0) + np.arange(0, T.size, T.shape[1])[:, None]
+    first_ends = np.where(first > 0, T.reshape(-1).take(last), T_k)
+    starts = there & ~continues
+    if not starts.any():
+        return first_ends, Pieces.none()
+    goes_on = np.zeros_like(continues)  # piece d + 1 continues piece d
+    goes_on[:, :-1] = continues[:, 1:]
+    goes_on[:, ranked.starts[1:] - 1] = False
     # The n-th start and the n-th end belong together, once the ends of the first pieces are left out.
-    later = np.arange(1, T.shape[2]) > first[..., None]
-    ends = T[..., 1:][there & ~continues[..., 1:] & later] if starts.size else np.empty(0)
-    return first_ends, level, row, v[row, start], ends
+    ends = there & ~goes_on & (ranked.rank > first.take(ranked.nth, axis=1))
+    level, vote = np.nonzero(starts)
+    return first_ends, Pieces(ranked.row.take(vote), level, ranked.v.take(vote), T[ends])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from fractions import Fraction
 from math import inf
 
@@ -10,27 +11,42 @@ import pytest
 from hypothesis import example, given, settings, strategies as st
 
 from ckrr.checks import Array
-from ckrr.conformal import Crossings, Slopes
+from ckrr.crossings import Crossings
+from ckrr.flipped import Flipped
 from ckrr.levels import boundary_of, exact
 from ckrr.procedures import CRR, RRCM, Levels, Score
 from ckrr.regions import Regions
+from ckrr.rows import Chunk, Places
 from ckrr.scratch import Scratch
-from ckrr.tails import Frame
+from ckrr.tally import Tally
 from tests.oracles import Component, Lines, disagreements, fractions, region
 
+NO_PLACES = np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp)
 SCORES = {"RRCM": RRCM, "CRR": CRR}
 ALPHAS = [0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.99]
 
 
 def crossings_of(a: Array, W: Array, D: Array | None = None, m: float = 1.0, mean: float = 0.0) -> Crossings:
     """One test point."""
-    slopes = Slopes(W[None], np.ones((1, 1)) if D is None else D[None], Scratch())
-    return Crossings(a[None], a[None], slopes, Frame(np.array([mean]), np.array([m])))
+    return block_of(a, W[None], np.ones((1, len(a))) if D is None else D[None], np.array([m]), np.array([mean]))
+
+
+def block_of(
+    a: Array, W: Array, D: Array, m: Array, mean: Array, equal: Places = NO_PLACES, y: Array | None = None
+) -> Crossings:
+    """Several test points."""
+    flip = Flipped(a, a if y is None else y, a)
+    chunk = Chunk(flip.weights(W, np.empty_like(W)), m, mean, flip.columns, (equal[0], flip.places(equal[1])))
+    return Crossings(chunk, np.abs(flip.weights(D, np.empty_like(D))), Scratch())
 
 
 def regions_of(crossings: Crossings, score: Score, alphas: list[float], boundary: str = ">=") -> Regions:
+    crossings = deepcopy(crossings)  # they are used up
     levels = Levels(tuple(exact(each) for each in alphas), boundary_of(boundary))
-    return score.regions(crossings, levels.needed(score, crossings.n))
+    b = len(crossings.chunk.m)
+    tally = Tally("", score, levels.needed(score, crossings.n), b, Scratch())
+    tally.add(crossings, slice(0, b))
+    return tally.regions()
 
 
 def lines_of(a: Array, W: Array, D: Array, m: float) -> Lines:
@@ -164,7 +180,7 @@ def test_p_values_are_the_definition(problem: tuple[Array, Array, Array, float, 
 def test_crr_is_empty_only_where_a_slope_is_zero(problem: tuple[Array, Array, Array, float, float]) -> None:
     a, W, D, m, mean = problem
     crossings = crossings_of(a, W, D, m, mean)
-    if (crossings.slopes.same != 0).all():
+    if (D + W != 0).all():
         assert (regions_of(crossings, CRR, [0.5, 0.99, 0.999999]).count > 0).all()
 
 
@@ -176,8 +192,8 @@ def test_blocks_are_their_rows() -> None:
     W = rng.standard_normal((b, n)) * np.where(rng.random(b) < 0.5, 0.2, 1.5)[:, None]
     W[:, 3] = W[:, 4]
     W[5, 6], W[6, 6] = 1.0, -1.0
-    block = Crossings(a[None], a[None], Slopes(W, np.ones((1, 1)), Scratch()), Frame(mean, m))
-    assert len(set(block.slopes.row.tolist())) in range(5, b), "both kinds of rows are there"
+    block = block_of(a, W, np.ones((1, n)), m, mean)
+    assert len(set(block.odd.row.tolist())) in range(5, b), "both kinds of rows are there"
     for score in SCORES.values():
         together = regions_of(block, score, ALPHAS)
         for i in range(b):
@@ -188,12 +204,10 @@ def test_blocks_are_their_rows() -> None:
 
 def test_equal_points_keep_the_prediction_inside() -> None:
     """A crossing put at y_i may fall on the other side of ŷ by rounding; RRCM contains ŷ all the same."""
-    a, y, mean = np.array([[1e-20, 2.0]]), np.array([[-1e-9, 3.0]]), np.array([0.0])
-    slopes = Slopes(np.array([[0.1, 0.2]]), np.ones((1, 1)), Scratch())
-    places = np.array([0]), np.array([0])
-    crossings = Crossings(a, y, slopes, Frame(mean, np.ones(1)), places)
+    a, y, W, mean = np.array([1e-20, 2.0]), np.array([-1e-9, 3.0]), np.array([[0.1, 0.2]]), np.array([0.0])
+    crossings = block_of(a, W, np.ones((1, 2)), np.ones(1), mean, (np.array([0]), np.array([0])), y)
     assert RRCM.p_values(crossings, mean) == [1.0]
-    assert RRCM.p_values(crossings, y[0, :1]) == [1.0]
+    assert RRCM.p_values(crossings, y[:1]) == [1.0]
     assert regions_of(crossings, RRCM, [0.5, 0.9]).components(0, 1) == [(-1e-9, 0.0)]
 
 

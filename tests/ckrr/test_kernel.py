@@ -15,6 +15,14 @@ def test_it_is_the_formula() -> None:
     assert gaussian(X, Z, 2.5) == pytest.approx(np.array(expected), rel=1e-13)
 
 
+def test_on_the_line_it_has_the_bits_it_has_in_the_plane() -> None:
+    rng = np.random.default_rng(2)
+    X, Z = 3 * rng.standard_normal((70, 1)), rng.standard_normal((50, 1))
+    flat = np.hstack([X, np.zeros_like(X)]), np.hstack([Z, np.zeros_like(Z)])
+    for theta in (0.1, 10.0, 1000.0):
+        assert np.array_equal(gaussian(X, Z, theta), gaussian(*flat, theta))
+
+
 def test_equal_points_are_at_distance_zero() -> None:
     """Also far from the origin, where ‖x‖² + ‖z‖² − 2x′z has lost everything."""
     X = 1e8 + np.random.default_rng(1).random((4, 2))

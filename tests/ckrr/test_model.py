@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import ckrr
-from ckrr.batches import STRIP
+from ckrr import batches, case
 from ckrr.bayes import deviation
 from ckrr.checks import Array
 from ckrr.procedures import ALL_PROCEDURES
@@ -146,14 +146,28 @@ def test_problems_have_the_bits_they_have_alone() -> None:
         ckrr.score_together(*list(zip(*jobs, strict=True))[:2], [])
 
 
-def test_train_points_as_test_points_have_the_bits_they_have_alone() -> None:
-    """In strips and in blocks, so that the places of equal points are counted from the right start."""
+def test_train_points_as_test_points_have_the_bits_they_have_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In chunks, strips and blocks, so that the places of equal points are counted from the right start."""
     X, y, _, _ = sample(700)
-    assert 2 * 700 * TEST_BLOCK > 2 * STRIP, "several strips to a block"
+    monkeypatch.setattr(batches, "STRIP", 150 * 700)
+    monkeypatch.setattr(case, "CHUNK", 40 * 700)
     fit = ckrr.fit(X, y, theta=30.0, lam=1e-2)
     together = fit.score(X, y)
     for part in (slice(0, 1), slice(TEST_BLOCK - 9, TEST_BLOCK + 2), slice(400, 420)):
         assert same(fit.score(X[part], y[part]), ckrr.Scores(*(each[:, part] for each in vars(together).values())))
+
+
+def test_no_bit_depends_on_how_the_work_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y, X_new, y_new = sample(60, m=700)
+    X_new[100], X_new[300] = X[1], X[2]
+    factors = [ckrr.Inputs(X, X_new).factor(theta, 1e-6) for theta in (20.0, 100.0)]
+    whole = ckrr.score_together(factors, [y, y**2], [y_new, y_new**2], ALL_PROCEDURES)
+    for strip, stack, chunk in ((1, 1, 1), (60 * 90, 1, 60 * 7), (1 << 20, 1 << 20, 60 * 333), (1, 60 * 2000, 1 << 20)):
+        monkeypatch.setattr(batches, "STRIP", strip)
+        monkeypatch.setattr(batches, "STACK", stack)
+        monkeypatch.setattr(case, "CHUNK", chunk)
+        cut = ckrr.score_together(factors, [y, y**2], [y_new, y_new**2], ALL_PROCEDURES)
+        assert all(same(a, b) for a, b in zip(whole, cut, strict=True)), (strip, stack, chunk)
 
 
 def test_bayesian_deviations_are_never_of_negative_variances() -> None:
@@ -250,7 +264,7 @@ def test_memory_is_one_square_and_blocks() -> None:
     fit.score(X_new, y_new)
     scoring = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    square, block, strips = 8 * n * n, 8 * n * TEST_BLOCK, 8 * STRIP * 12
+    square, block, strips = 8 * n * n, 8 * n * TEST_BLOCK, 8 * (batches.STRIP + 6 * case.CHUNK)
     results = m * 4 * 6 * (1 + 4 * 8)
     assert fitting < square + block
     assert scoring < square + block + strips + results

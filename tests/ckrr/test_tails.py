@@ -5,9 +5,11 @@ from __future__ import annotations
 from math import inf
 
 import numpy as np
+import pytest
 from hypothesis import given, strategies as st
 
-from ckrr.tails import Frame, Votes, lower_tail, upper_tail
+from ckrr.scratch import Scratch
+from ckrr.tails import Frame, Votes, select, tops, upper_tail
 
 ends = st.one_of(st.integers(-5, 5).map(float), st.just(inf), st.just(-inf))
 votes = st.integers(-5, 5).map(float)
@@ -38,13 +40,22 @@ def by_definition(u: list[float], v: list[float], k: int) -> list[tuple[float, f
 def test_tail_is_the_set_with_k_votes(u: list[float], v: list[float], k: list[int]) -> None:
     needed = np.array([min(each, len(u)) for each in k])
     frame, others = Frame(np.zeros(2), np.ones(2)), Votes(np.full(len(v), 1), np.array(v))
-    upper = upper_tail(np.array([u, u]), frame, others, needed)
-    mirror = Votes(others.row, -others.value)
-    lower = lower_tail(-np.array([u, u]), frame, mirror, needed).mirrored()
-    for found in (upper, lower):
-        for row, its_v in ((0, []), (1, v)):
-            for j, each in enumerate(needed):
-                here = (found.beyond.row == row) & (found.beyond.level == j)
-                first = [(-inf, float(found.end[row, j]))] if found.end[row, j] > -inf else []
-                beyond = sorted(zip(found.beyond.lo[here].tolist(), found.beyond.hi[here].tolist(), strict=True))
-                assert first + beyond == by_definition(u, its_v, each)
+    top = tops(2, int(needed.max()), Scratch(), "top")
+    select(np.array([u, u]), top)
+    found = upper_tail(top, frame, others, needed)
+    for row, its_v in ((0, []), (1, v)):
+        for j, each in enumerate(needed):
+            here = (found.beyond.row == row) & (found.beyond.level == j)
+            first = [(-inf, float(found.end[row, j]))] if found.end[row, j] > -inf else []
+            beyond = sorted(zip(found.beyond.lo[here].tolist(), found.beyond.hi[here].tolist(), strict=True))
+            assert first + beyond == by_definition(u, its_v, each)
+
+
+@pytest.mark.parametrize("n", [3, 64, 65, 200])
+def test_selected_are_the_largest_in_order(n: int) -> None:
+    t = np.random.default_rng(n).standard_normal((5, n))
+    for count in {0, 1, n // 3, n}:
+        top = tops(5, count, Scratch(), "top")
+        select(t.copy(), top)
+        assert np.array_equal(top[:, :count], np.sort(t, axis=1)[:, n - count :])
+        assert np.array_equal(top[:, count:], [[inf, np.nan]] * 5, equal_nan=True)

@@ -1,0 +1,56 @@
+"""The votes for one procedure's regions, gathered chunk by chunk."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ckrr.conformal import intersected
+from ckrr.crossings import Crossings
+from ckrr.procedures import Score
+from ckrr.regions import Regions, whole_line
+from ckrr.scratch import Scratch
+from ckrr.tails import NO_VOTES, Frame, Indices, Votes, select, tops, upper_tail
+
+
+class Tally:
+    """What a procedure keeps of the crossings of b test points: the few largest of each row, and the odd votes.
+
+    `k` is how many residuals must count, at each level.
+    """
+
+    def __init__(self, name: str, score: Score, k: Indices, b: int, scratch: Scratch) -> None:
+        self.name, self._score, self._k, self._b = name, score, k, b
+        self._count = int(k.max())
+        self._tops = [tops(b, self._count, scratch, f"{name} {side}") for side in ("upper", "lower")]
+        self._votes: tuple[list[Votes], list[Votes]] = ([], [])
+        self._frames: list[Frame] = []
+
+    def add(self, crossings: Crossings, here: slice) -> None:
+        """Take what is needed of the test points `here`."""
+        if self._count < 1:
+            return
+        self._frames.append(crossings.frame)
+        sides = self._score.votes(crossings, self._count)
+        for top, votes, side in zip(self._tops, self._votes, sides, strict=True):
+            select(side.t, top[here])
+            if side.votes.row.size:
+                votes.append(Votes(side.votes.row + here.start, side.votes.value))
+
+    def regions(self) -> Regions:
+        """The regions at each level, once all chunks were taken."""
+        if self._count < 1:
+            return whole_line(self._b, len(self._k))
+        frame = _joined_frames(self._frames)
+        upper = upper_tail(self._tops[0], frame, _joined_votes(self._votes[0]), self._k)
+        lower = upper_tail(self._tops[1], frame.mirrored(), _joined_votes(self._votes[1]), self._k)
+        return intersected(lower.mirrored(), upper)
+
+
+def _joined_frames(frames: list[Frame]) -> Frame:
+    return Frame(np.concatenate([each.mean for each in frames]), np.concatenate([each.m for each in frames]))
+
+
+def _joined_votes(votes: list[Votes]) -> Votes:
+    if not votes:
+        return NO_VOTES
+    return Votes(np.concatenate([each.row for each in votes]), np.concatenate([each.value for each in votes]))
