@@ -9,7 +9,9 @@ array([[ True]])
 
 from importlib.metadata import version
 
-from ckrr.model import ALPHA, Factor, Fit, Inputs, fit, score_together
+from ckrr.fits import Fit
+from ckrr.levels import ALPHA
+from ckrr.model import Factor, Inputs, fit, score_together
 from ckrr.plot import plot_bands
 from ckrr.procedures import PROCEDURES
 from ckrr.regions import Regions

@@ -22,6 +22,9 @@ Boundary = Literal[">=", ">"]
 Level = float | Decimal | Fraction
 Alpha = Level | Sequence[Level] | Array
 
+ALPHA = (0.01, 0.05, 0.10, 0.25)
+"""The levels of the paper."""
+
 
 def exact(alpha: object) -> Fraction:
     """The number that was written: 0.07 is 7/100.

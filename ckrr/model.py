@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from math import inf, log, pi
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from ckrr.batches import Problem, cases
-from ckrr.case import Case
+from ckrr.batches import Problem
 from ckrr.checks import Array, choice, columns, points, positive, shown, values
-from ckrr.levels import Alpha, alphas, boundary_of
+from ckrr.fits import Fit
+from ckrr.levels import ALPHA, Alpha
 from ckrr.likelihood import Likelihood, Search, published_search, search
-from ckrr.procedures import ALL_PROCEDURES, PROCEDURES, Levels
-from ckrr.regions import Regions, stacked
-from ckrr.ridge import Ridge, Target
-from ckrr.scores import Scores, needs_weights, score_problems
-from ckrr.stack import Span
+from ckrr.procedures import PROCEDURES
+from ckrr.ridge import Ridge
+from ckrr.scores import Scores, score_problems
 
 SEARCHES = {"ml": search, "ml-cobyla": published_search}
 """The ways to find θ, by name."""
-
-ALPHA = (0.01, 0.05, 0.10, 0.25)
-"""The levels of the paper."""
 
 
 class Inputs:
@@ -84,13 +78,16 @@ class Factor:
         procedures: str | Sequence[str] = PROCEDURES,
         alpha: Alpha = ALPHA,
         boundary: str = ">=",
+        f_test: npt.ArrayLike | None = None,
     ) -> Scores:
         """All procedures and levels at the test inputs, for targets that are the columns of Y and Y_test.
 
-        Each target has the bits it would have alone.
+        Each target has the bits it would have alone. With `f_test`, the latent function at the test inputs, the scores
+        have `hits_f` too.
         """
-        problem, test = self._problem(Y, Y_test)
-        return score_problems([problem], [test], procedures, alpha, boundary)[0]
+        return score_together([self], [Y], [Y_test], procedures, alpha, boundary, None if f_test is None else [f_test])[
+            0
+        ]
 
     def _problem(self, Y: npt.ArrayLike, Y_test: npt.ArrayLike) -> tuple[Problem, Array]:
         train = columns("Y", Y, self._ridge.n, of="X")
@@ -100,125 +97,9 @@ class Factor:
         targets = [self._ridge.target(np.ascontiguousarray(y)) for y in train.T]
         return Problem(self._ridge, targets, self._X_test), test.T
 
-
-class Fit:
-    """Kernel ridge regression on one train sample, ready to be asked.
-
-    Made by `ckrr.fit`. All questions are answered from the one factorisation it holds.
-
-    Attributes
-    ----------
-    X, y : array
-        The train sample.
-    search : Search or None
-        How θ was found, where it was searched for: bounds, whether it is on one, likelihood.
-    """
-
-    def __init__(self, ridge: Ridge, y: Array, search: Search | None = None) -> None:
-        self._ridge = ridge
-        self.X, self.y, self.search = ridge.X, y, search
-        self._target: Target = ridge.target(y)
-
-    @property
-    def theta(self) -> float:
-        """θ of the kernel exp(−θ‖x − x′‖²)."""
-        return self._ridge.theta
-
-    @property
-    def lam(self) -> float:
-        """The ridge λ."""
-        return self._ridge.lam
-
-    @property
-    def sigma2(self) -> float:
-        """σ̂² = y′(K + λI)⁻¹y / n."""
-        with np.errstate(over="ignore", under="ignore"):
-            return float(np.ldexp(self._target.sigma2, 2 * self._target.exponent))
-
-    @property
-    def log_likelihood(self) -> float:
-        """Log marginal likelihood at σ̂²: −n/2·(log 2π + log σ̂² + 1) − ½ log|K + λI|; inf where y = 0."""
-        n = self._ridge.n
-        if self._target.sigma2 == 0:
-            return inf
-        log_sigma2 = log(self._target.sigma2) + 2 * self._target.exponent * log(2)
-        return -0.5 * (n * (log(2 * pi) + log_sigma2 + 1) + self._ridge.log_det)
-
-    def predict(self, X_new: npt.ArrayLike) -> Array:
-        """The ridge prediction ŷ, shape (m,).
-
-        It costs n² a point, as the regions do, and has the bits of the ŷ that they are built around: an RRCM region
-        always contains it.
-        """
-        blocks = self._ridge.project(self._points(X_new), [self._target], weights=False)
-        return self._target.unscaled(np.concatenate([block.means[0] for block in blocks]))
-
-    def regions(
-        self, X_new: npt.ArrayLike, procedure: str = "RRCM-loo", alpha: Alpha = 0.1, boundary: str = ">="
-    ) -> Regions:
-        """Exact prediction regions, for m test points and k levels.
-
-        Parameters
-        ----------
-        X_new : (m, d) array, or (m,) for points on the line
-        procedure : {"GPR-f", "GPR-p", "RRCM", "RRCM-loo", "RRCM-std", "CRR", "CRR-loo", "CRR-std"}
-            Bayesian intervals of y* and of f(x*); conformal regions from absolute residuals (RRCM) or from both
-            sides (CRR), in-sample, leave-one-out or studentised.
-        alpha : number or sequence of k numbers in (0, 1)
-            Allowed error rates. Used as the decimals that were written: 0.07 is 7/100.
-        boundary : {">=", ">"}
-            Keep a candidate whose p-value is ≥ α, as in the paper, or > α, as other packages do. Without effect on
-            GPR-f and GPR-p.
-
-        Examples
-        --------
-        >>> X = np.array([0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9])
-        >>> f = fit(X, X**2, theta=10.0, lam=0.01)
-        >>> f.regions([0.55], "CRR-loo", alpha=0.4).components(0)
-        [(0.29617, 0.30635)]
-        """
-        x, levels = self._points(X_new), Levels(alphas(alpha), boundary_of(boundary))
-        name = choice("procedure", procedure, ALL_PROCEDURES)
-        found = [case.regions([name], levels)[name] for case, _ in self._cases(x, name)]
-        return stacked(found).mapped(self._target.unscaled)
-
-    def p_values(self, X_new: npt.ArrayLike, y_new: npt.ArrayLike, procedure: str = "RRCM-loo") -> Array:
-        """The p-value of the value y_new[i] at the test point X_new[i], shape (m,).
-
-        y is in the region at level α just when its p-value is ≥ α: coverage at every α from one pass.
-        For GPR-f and GPR-p it is the two-sided normal tail.
-        """
-        x = self._points(X_new)
-        y = self._target.scaled(values("y_new", y_new, len(x), of="X_new"))
-        name = choice("procedure", procedure, ALL_PROCEDURES)
-        found = [
-            case.p_values(name, np.concatenate([y[span.places] for span in spans]))
-            for case, spans in self._cases(x, name)
-        ]
-        return np.concatenate(found)
-
-    def score(
-        self,
-        X_new: npt.ArrayLike,
-        y_new: npt.ArrayLike,
-        procedures: str | Sequence[str] = PROCEDURES,
-        alpha: Alpha = ALPHA,
-        boundary: str = ">=",
-    ) -> Scores:
-        """Hits, hulls and lengths of several procedures at known test values, in one pass."""
-        x = self._points(X_new)
-        y = values("y_new", y_new, len(x), of="X_new")
-        (scores,) = score_problems([Problem(self._ridge, [self._target], x)], [y[None]], procedures, alpha, boundary)
-        return Scores(*(each[0] for each in vars(scores).values()))
-
-    def __repr__(self) -> str:
-        return f"<Fit to X of shape {self.X.shape}: theta={self.theta:g}, lam={self.lam:g}>"
-
-    def _points(self, X_new: npt.ArrayLike) -> Array:
-        return points("X_new", X_new, self.X.shape[1])
-
-    def _cases(self, x: Array, procedure: str) -> Iterator[tuple[Case, list[Span]]]:
-        return cases([Problem(self._ridge, [self._target], x)], needs_weights([procedure]))
+    def _latent(self, f_test: npt.ArrayLike, targets: int) -> Array:
+        f = values("f_test", f_test, len(self._X_test), of="X_test")
+        return np.broadcast_to(f, (targets, len(f)))
 
 
 def fit(X: npt.ArrayLike, y: npt.ArrayLike, theta: float | str, lam: float) -> Fit:
@@ -270,6 +151,7 @@ def score_together(
     procedures: str | Sequence[str] = PROCEDURES,
     alpha: Alpha = ALPHA,
     boundary: str = ">=",
+    f_test: Sequence[npt.ArrayLike] | None = None,
 ) -> list[Scores]:
     """`factor.score(…)` for many factors: the same bits, up to twice as fast where n is small.
 
@@ -283,9 +165,14 @@ def score_together(
     >>> len(scores), scores[0].hits.shape
     (10, (1, 6, 201, 4))
     """
-    if not len(factors) == len(Y) == len(Y_test):
+    lengths = [len(Y), len(Y_test), *([] if f_test is None else [len(f_test)])]
+    if set(lengths) != {len(factors)}:
         raise ValueError(
-            f"Y and Y_test must have one entry for each of the {len(factors)} factors, got {len(Y)} and {len(Y_test)}"
+            f"Y, Y_test and f_test must have one entry for each of the {len(factors)} factors, got {lengths}"
         )
     asked = [factor._problem(*targets) for factor, *targets in zip(factors, Y, Y_test, strict=True)]
-    return score_problems([problem for problem, _ in asked], [test for _, test in asked], procedures, alpha, boundary)
+    problems, tests = [problem for problem, _ in asked], [test for _, test in asked]
+    latent = None
+    if f_test is not None:
+        latent = [one._latent(f, len(test)) for one, f, test in zip(factors, f_test, tests, strict=True)]
+    return score_problems(problems, tests, procedures, alpha, boundary, latent)

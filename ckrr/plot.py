@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ckrr.checks import Array, choices, points
+from ckrr.fits import Fit
 from ckrr.levels import alphas
-from ckrr.model import Fit
 from ckrr.procedures import ALL_PROCEDURES, PROCEDURES
 
 if TYPE_CHECKING:

@@ -34,6 +34,8 @@ class Scores:
     """Total length of the region."""
     count: npt.NDArray[np.int64]
     """Number of components: 0 where empty."""
+    hits_f: npt.NDArray[np.bool_] | None = None
+    """Whether the region contains f(x*), where that was given."""
 
     def __repr__(self) -> str:
         return f"<Scores of shape {self.hits.shape}: {self.hits.mean():.1%} hits>"
@@ -45,36 +47,52 @@ def score_problems(
     procedures: str | Sequence[str],
     alpha: Alpha,
     boundary: str,
+    F_new: Sequence[Array] | None = None,
 ) -> list[Scores]:
-    """Scores of all targets of all problems; the rows of Y_new are their values at the test points."""
+    """Scores of all targets of all problems; the rows of Y_new are their values at the test points.
+
+    F_new has other values at the same points, shaped alike, that are asked for beside them.
+    """
     names, levels = choices("procedures", procedures, ALL_PROCEDURES), Levels(alphas(alpha), boundary_of(boundary))
     exponents = np.concatenate(
         [np.repeat([target.exponent for target in problem.targets], len(problem.X_new)) for problem in problems]
     )
-    y = times_power_of_two(np.concatenate([each.ravel() for each in Y_new]), -exponents)
-    scores = _blank(len(names), len(y), len(levels.alpha))
+    y, f = (
+        None if values is None else times_power_of_two(np.concatenate([each.ravel() for each in values]), -exponents)
+        for values in (Y_new, F_new)
+    )
+    scores = _blank(len(names), len(exponents), len(levels.alpha), latent=f is not None)
     for case, spans in cases(problems, needs_weights(names)):
         regions = case.regions(names, levels)
-        y_rows = np.concatenate([y[span.places] for span in spans])
         for p, name in enumerate(names):
-            _write(scores, p, regions[name], y_rows, spans)
+            _write(scores, p, regions[name], spans)
+            for hits, values in ((scores.hits, y), (scores.hits_f, f)):
+                if hits is not None and values is not None:
+                    _write_hits(hits[p], regions[name], values, spans)
     for each in (scores.lower, scores.upper, scores.length):
         times_power_of_two(each, exponents[:, None], out=each)
     return _apart(scores, problems)
 
 
-def _blank(procedures: int, rows: int, levels: int) -> Scores:
+def _blank(procedures: int, rows: int, levels: int, latent: bool) -> Scores:
     """For all rows of all problems."""
     shape = (procedures, rows, levels)
     lower, upper, length = np.empty((3, *shape))
-    return Scores(np.empty(shape, bool), lower, upper, length, np.empty(shape, np.int64))
+    hits_f = np.empty(shape, bool) if latent else None
+    return Scores(np.empty(shape, bool), lower, upper, length, np.empty(shape, np.int64), hits_f)
 
 
-def _write(scores: Scores, p: int, regions: Regions, y: Array, spans: list[Span]) -> None:
-    """What the regions of one procedure in one case come to."""
-    hits = regions.covers(y)
+def _write_hits(hits: npt.NDArray[np.bool_], regions: Regions, y: Array, spans: list[Span]) -> None:
+    """Whether the regions of one procedure in one case contain the values."""
+    found = regions.covers(np.concatenate([y[span.places] for span in spans]))
     for span in spans:
-        scores.hits[p, span.places], scores.count[p, span.places] = hits[span.rows], regions.count[span.rows]
+        hits[span.places] = found[span.rows]
+
+
+def _write(scores: Scores, p: int, regions: Regions, spans: list[Span]) -> None:
+    """What the regions of one procedure in one case come to."""
+    for span in spans:
+        scores.count[p, span.places] = regions.count[span.rows]
         scores.lower[p, span.places], scores.upper[p, span.places] = regions.lower[span.rows], regions.upper[span.rows]
         scores.length[p, span.places] = regions.length[span.rows]
 
@@ -89,7 +107,7 @@ def _apart(scores: Scores, problems: Sequence[Problem]) -> list[Scores]:
 
 
 def _of_problem(scores: Scores, problem: Problem, places: slice) -> Scores:
-    parts = (each[:, places] for each in vars(scores).values())
+    parts = [each[:, places] for each in vars(scores).values() if each is not None]
     if len(problem.targets) == 1:
         return Scores(*(each[None] for each in parts))
     shape = len(problem.targets), len(problem.X_new)

@@ -3,25 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
 
 import ckrr
 from ckrr.model import SEARCHES
 from ckrr.procedures import ALL_PROCEDURES
 from harness.nouns import Array, Factor, Inputs, Scores, Streams, Target
-
-
-@dataclass
-class _Scores:
-    hits: Any
-    hits_f: Any
-    lower: Any
-    upper: Any
-    length: Any
-    count: Any
 
 
 class KernelRidge:
@@ -46,14 +32,9 @@ class KernelRidge:
     ) -> Sequence[Scores]:
         """All of them stacked: twice as fast where n is small, the same bits."""
         mine = [factor for factor in factors if isinstance(factor, ckrr.Factor)]
-        Y = [target.Y for target in targets]
-        scores = ckrr.score_together(mine, Y, [target.Y_test for target in targets], procedures, alpha)
-        F = [np.broadcast_to(t.f_test[:, None], t.Y_test.shape) for t in targets if t.f_test is not None]
-        latent = ckrr.score_together(mine, Y, F, procedures, alpha) if F else [None] * len(mine)
-        return [
-            _Scores(s.hits, None if f is None else f.hits, s.lower, s.upper, s.length, s.count)
-            for s, f in zip(scores, latent)
-        ]
+        Y, Y_test = [target.Y for target in targets], [target.Y_test for target in targets]
+        latent = [target.f_test for target in targets if target.f_test is not None]
+        return ckrr.score_together(mine, Y, Y_test, procedures, alpha, f_test=latent or None)
 
     def flops(self, n: int, points: int, targets: int, searched: bool) -> float:
         """Factorisation and inverse 2n³/3, products 2n²·points, then passes over n × points numbers, and calls."""

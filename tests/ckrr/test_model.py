@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import tracemalloc
 from math import inf, log, pi
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,9 +28,14 @@ def sample(n: int, d: int = 2, m: int = 30, seed: int = 0) -> tuple[Array, Array
     return X, y, X_new, y_new
 
 
+def arrays(scores: ckrr.Scores) -> list[Any]:
+    """All of its arrays; those that weren't asked for are None."""
+    return [each for each in vars(scores).values() if each is not None]
+
+
 def same(a: object, b: object) -> bool:
     """Equal in every bit, dataclass by dataclass."""
-    return all(np.array_equal(x, y, equal_nan=True) for x, y in zip(vars(a).values(), vars(b).values(), strict=True))
+    return all(np.array_equal(x, y, equal_nan=True) for x, y in zip(arrays(a), arrays(b), strict=True))
 
 
 def test_predict_is_kernel_ridge_regression() -> None:
@@ -107,11 +113,9 @@ def test_targets_have_the_bits_they_have_alone() -> None:
     together = factor.score(Y, Y_new)
     assert together.hits.shape == (3, 6, 70, 4)
     for t in range(3):
-        assert same(
-            factor.score(Y[:, t], Y_new[:, t]), ckrr.Scores(*(each[t : t + 1] for each in vars(together).values()))
-        )
+        assert same(factor.score(Y[:, t], Y_new[:, t]), ckrr.Scores(*(each[t : t + 1] for each in arrays(together))))
         alone = ckrr.fit(X, Y[:, t], theta=30.0, lam=1e-4).score(X_new, Y_new[:, t])
-        assert same(alone, ckrr.Scores(*(each[t] for each in vars(together).values())))
+        assert same(alone, ckrr.Scores(*(each[t] for each in arrays(together))))
         assert same(alone, factor.fit(Y[:, t]).score(X_new, Y_new[:, t]))
 
 
@@ -124,7 +128,7 @@ def test_a_test_point_has_the_bits_it_has_alone(n: int) -> None:
     together = fit.score(X_new, y_new)
     for part in (slice(0, 1), slice(3, 40), slice(TEST_BLOCK - 1, m), slice(m - 1, m)):
         alone = fit.score(X_new[part], y_new[part])
-        assert same(alone, ckrr.Scores(*(each[:, part] for each in vars(together).values())))
+        assert same(alone, ckrr.Scores(*(each[:, part] for each in arrays(together))))
     shuffled = np.random.default_rng(2).permutation(m)
     assert np.array_equal(fit.predict(X_new[shuffled]), fit.predict(X_new)[shuffled])
 
@@ -154,7 +158,7 @@ def test_train_points_as_test_points_have_the_bits_they_have_alone(monkeypatch: 
     fit = ckrr.fit(X, y, theta=30.0, lam=1e-2)
     together = fit.score(X, y)
     for part in (slice(0, 1), slice(TEST_BLOCK - 9, TEST_BLOCK + 2), slice(400, 420)):
-        assert same(fit.score(X[part], y[part]), ckrr.Scores(*(each[:, part] for each in vars(together).values())))
+        assert same(fit.score(X[part], y[part]), ckrr.Scores(*(each[:, part] for each in arrays(together))))
 
 
 def test_no_bit_depends_on_how_the_work_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,7 +184,7 @@ def test_a_procedure_has_the_bits_it_has_alone() -> None:
     together = fit.score(X_new, y_new, ckrr.PROCEDURES, ALPHA)
     for i, procedure in enumerate(ckrr.PROCEDURES):
         alone = fit.score(X_new, y_new, procedure, ALPHA[1])
-        assert same(alone, ckrr.Scores(*(each[i : i + 1, :, 1:2] for each in vars(together).values())))
+        assert same(alone, ckrr.Scores(*(each[i : i + 1, :, 1:2] for each in arrays(together))))
 
 
 @pytest.mark.parametrize("exponent", [-1000, -200, 100, 990])
@@ -332,3 +336,27 @@ def test_kinds_of_arrays() -> None:
     grid = np.asfortranarray(np.arange(20.0).reshape(10, 2))
     grid.flags.writeable = False
     assert ckrr.fit(grid, y, 0.1, 0.1).regions(grid[::2]).lower.shape == (5, 1)
+
+
+@pytest.mark.parametrize("lam", [1e-6, 1e-1])
+def test_the_latent_function_is_asked_beside(lam: float) -> None:
+    """`hits_f` is what `hits` would be, were f the test values; nothing else changes."""
+    rng = np.random.default_rng(3)
+    factors = [ckrr.Inputs(rng.random(20), rng.random(31)).factor(100.0, lam) for _ in range(3)]
+    Y, Y_test, f = rng.standard_normal((3, 20, 2)), rng.standard_normal((3, 31, 2)), rng.standard_normal((3, 31))
+    without = ckrr.score_together(factors, list(Y), list(Y_test))
+    latent = ckrr.score_together(factors, list(Y), [np.column_stack([each, each]) for each in f])
+    for i, both in enumerate(ckrr.score_together(factors, list(Y), list(Y_test), f_test=list(f))):
+        assert both.hits_f is not None
+        np.testing.assert_array_equal(both.hits_f, latent[i].hits)
+        np.testing.assert_array_equal(both.hits, without[i].hits)
+        np.testing.assert_array_equal(both.lower, without[i].lower)
+        assert without[i].hits_f is None
+    single = factors[1].score(Y[1], Y_test[1], f_test=f[1])
+    np.testing.assert_array_equal(single.hits_f, latent[1].hits)
+    with pytest.raises(ValueError, match=r"^f_test must be of shape \(31,\), one for each row of X_test"):
+        factors[1].score(Y[1], Y_test[1], f_test=f[1][:5])
+    with pytest.raises(
+        ValueError, match=r"^Y, Y_test and f_test must have one entry for each of the 3 factors, got \[3, 3, 1\]"
+    ):
+        ckrr.score_together(factors, list(Y), list(Y_test), f_test=[f[0]])
