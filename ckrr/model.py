@@ -165,11 +165,10 @@ def score_together(
     >>> len(scores), scores[0].hits.shape
     (10, (1, 6, 201, 4))
     """
-    lengths = [len(Y), len(Y_test), *([] if f_test is None else [len(f_test)])]
-    if set(lengths) != {len(factors)}:
-        raise ValueError(
-            f"Y, Y_test and f_test must have one entry for each of the {len(factors)} factors, got {lengths}"
-        )
+    given = {"Y": Y, "Y_test": Y_test, **({} if f_test is None else {"f_test": f_test})}
+    for name, each in given.items():
+        if len(each) != len(factors):
+            raise ValueError(f"{name} must have one entry for each of the {len(factors)} factors, got {len(each)}")
     asked = [factor._problem(*targets) for factor, *targets in zip(factors, Y, Y_test, strict=True)]
     problems, tests = [problem for problem, _ in asked], [test for _, test in asked]
     latent = None

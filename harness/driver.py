@@ -131,7 +131,7 @@ def run(prepared: Prepared, progress: Progress, client: Any = None, window: int 
     units, start = prepared.plan.units, monotonic()
     arguments = (there.url, digest(record.fingerprint), record.generation, prepared.retry)
     failed, spans = prepared.failed, list[tuple[float, float, float]]()
-    keeper = _Keeper(there.url, record)
+    keeper = _Keeper(there.url, record, _stale(prepared.record))
     progress.start(prepared.plan)
     try:
         for result in _results(prepared, client, arguments, units, window):
@@ -141,7 +141,7 @@ def run(prepared: Prepared, progress: Progress, client: Any = None, window: int 
             keeper.done(result["unit"].n)
     finally:
         progress.finish()
-        keeper.refresh(force=not spans)
+        keeper.refresh()
     _ended(there, start)
     workers = prepared.machine.workers
     return Outcome(there.url, len(spans), failed, monotonic() - start, efficiency(spans, workers))
@@ -187,23 +187,29 @@ class _Keeper:
 
     url: str
     record: Record
-    stale: set[int] | None = None
+    stale: set[int]
     next: float = 0.0
 
     def done(self, n: int) -> None:
         """A unit at this n was written."""
-        self.stale = (self.stale or set()) | {n}
+        self.stale.add(n)
         if self.next == 0.0:
             self.next = monotonic() + _REFRESH
         if monotonic() >= self.next:
             self.refresh()
 
-    def refresh(self, force: bool = False) -> None:
-        """Writes the cube where it is stale, or everywhere."""
+    def refresh(self) -> None:
+        """Writes the cube where it is stale."""
         start = monotonic()
-        refresh(self.url, self.record, self.record.extent.grid.n if force else sorted(self.stale or ()))
-        self.stale = None
+        refresh(self.url, self.record, sorted(self.stale))
+        self.stale = set()
         self.next = monotonic() + max(_REFRESH, 20 * (monotonic() - start))
+
+
+def _stale(record: Record) -> set[int]:
+    """Where the cube may be behind the replications: nowhere if the last run ended in order and nothing grew since."""
+    ended = bool(record.history) and "end" in record.history[-1]
+    return set() if ended else set(record.extent.grid.n)
 
 
 def _started(prepared: Prepared) -> Record:

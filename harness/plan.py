@@ -21,8 +21,8 @@ PER_WORKER = 20
 _BLOCK_BYTES = 64e6
 _WORKER_BYTES = 350e6
 """A worker that has loaded everything and computes nothing."""
-_PER_REPLICATION, _PER_TARGET = 4e-4, 2e-4
-"""Seconds that drawing data and measuring take, besides the procedures."""
+_PER_REPLICATION, _PER_TARGET, _PER_POINT = 4e-4, 2.5e-4, 1.2e-6
+"""Seconds to draw data and to measure: of a replication, of each of its targets, of each test point of those."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def seconds_per_replication(extent: Extent, n: int, shape: Shape, family: Family
                 work += gammas * family.flops(n, shape.test_points, 1, True)
             elif gammas:
                 work += family.flops(n, shape.test_points, gammas, False)
-    return work / flops + _PER_REPLICATION + _PER_TARGET * float(wanted.sum()) * (1 + shape.test_points / 500)
+    return work / flops + _PER_REPLICATION + float(wanted.sum()) * (_PER_TARGET + _PER_POINT * shape.test_points)
 
 
 def bytes_per_replication(extent: Extent, shape: Shape) -> int:
