@@ -92,6 +92,8 @@ def _maker(name: str, folder: Path, files: dict[str, bytes]) -> Callable[..., So
         return _from_text(text, Path(path).name, attribute or "source")
     if ":" in name:
         found: Callable[..., Source] = _imported(name, "source.function")
+        if not callable(found):
+            raise Wrong(Complaint("source.function", f"names {name!r}, which is no function that makes a source"))
         return found
     known: Mapping[str, Callable[..., Source]] = importlib.import_module("scenarios").SOURCES
     if name not in known:
@@ -172,10 +174,20 @@ def _model(maker: Callable[..., Source]) -> type[BaseModel]:
     except Exception:  # annotations that can't be resolved check nothing
         hints = {}
     fields: dict[str, Any] = {}
-    for name, parameter in inspect.signature(maker).parameters.items():
+    for name, parameter in _parameters(maker).items():
         default = ... if parameter.default is inspect.Parameter.empty else parameter.default
         fields[name] = (hints.get(name, Any), default)
     return create_model("source", __config__=ConfigDict(extra="forbid", arbitrary_types_allowed=True), **fields)
+
+
+def _parameters(maker: Callable[..., Source]) -> Mapping[str, inspect.Parameter]:
+    """Those that a table may name; a maker whose parameters can't be known takes none."""
+    try:
+        found = inspect.signature(maker).parameters
+    except (TypeError, ValueError):
+        return {}
+    named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    return {name: one for name, one in found.items() if one.kind in named}
 
 
 def _prefixed(complaints: list[Complaint]) -> list[Complaint]:
@@ -184,7 +196,7 @@ def _prefixed(complaints: list[Complaint]) -> list[Complaint]:
 
 def _told(maker: Callable[..., Source], table: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters that aren't what they are without being told; a file by its name."""
-    parameters = inspect.signature(maker).parameters
+    parameters = _parameters(maker)
     told = {}
     for key, value in table.items():
         if key != "function" and (key not in parameters or parameters[key].default != _comparable(value)):

@@ -52,7 +52,7 @@ def loaded(**changes: Any) -> Loaded:
 
 def prepared(where: Path, **changes: Any) -> driver.Prepared:
     """With a speed that makes several units of it."""
-    return driver.prepare(loaded(**changes), str(where), workers=2, speed=4e7)
+    return driver.prepare(loaded(**changes), str(where), workers=2, speed=2e8)
 
 
 def run_serially(where: Path, order: Iterable[int] | None = None, **changes: Any) -> Record:

@@ -63,7 +63,7 @@ def test_other_blocks_give_the_same_numbers(serial: Path, tmp_path: Path, client
     from harness import driver
     from harness.progress import Silent
 
-    slow = driver.prepare(loaded(), str(tmp_path / "toy.zarr"), workers=1, speed=1e7)
+    slow = driver.prepare(loaded(), str(tmp_path / "toy.zarr"), workers=1, speed=6e7)
     assert slow.plan.sizes[0].block != prepared(tmp_path / "none.zarr").plan.sizes[0].block
     driver.run(slow, Silent(), client)
     assert_identical(tmp_path / "toy.zarr", serial)
@@ -151,7 +151,8 @@ def test_rules_leave_cells_out(serial: Path, tmp_path: Path) -> None:
 def test_the_harness_measures_right(tmp_path: Path, client: Any) -> None:
     """A family of known coverage: what the cube says is the truth, within its own errors."""
     where = tmp_path / "toy.zarr"
-    run(where, client, replications__paths=150, replications__draws=4, source__test_points=50, grid__gamma=[1.0])
+    small = {"grid__gamma": [1.0], "grid__theta": [1], "grid__lam": [1], "grid__n": [10]}
+    run(where, client, replications__paths=150, replications__draws=4, source__test_points=50, **small)
     cube = contents(where)
     for k, alpha in enumerate(cube["alpha"].tolist()):
         for p, expected in ((0, 1 - alpha), (1, known_coverage(2.0, alpha)), (3, 1 - alpha - known_middle(alpha))):
@@ -177,11 +178,12 @@ def known_middle(alpha: float) -> float:
 
 def test_errors_know_that_draws_share_a_path(tmp_path: Path) -> None:
     """Where paths differ, more draws of each don't make the error smaller."""
-    run_serially(tmp_path / "a.zarr", replications__paths=60, replications__draws=2, source__spread=1.0, grid__n=[10])
-    run_serially(tmp_path / "b.zarr", replications__paths=60, replications__draws=10, source__spread=1.0, grid__n=[10])
+    small = {"grid__n": [10], "grid__theta": [1], "grid__lam": [1], "grid__gamma": [1], "grid__procedure": ["exact"]}
+    run_serially(tmp_path / "a.zarr", replications__paths=60, replications__draws=2, source__spread=1.0, **small)
+    run_serially(tmp_path / "b.zarr", replications__paths=60, replications__draws=10, source__spread=1.0, **small)
     a, b = (contents(tmp_path / name)["coverage_se"][0, 0, 0, 0, 0, 1] for name in ("a.zarr", "b.zarr"))
     assert b > 0.6 * a
-    run_serially(tmp_path / "c.zarr", replications__paths=1, replications__draws=20, grid__n=[10])
+    run_serially(tmp_path / "c.zarr", replications__paths=1, replications__draws=20, **small)
     assert np.isnan(contents(tmp_path / "c.zarr")["coverage_se"]).all(), "one path has no error between paths"
 
 

@@ -206,8 +206,9 @@ def test_a_grown_store_is_the_store_made_at_once(changes: dict[str, Any], tmp_pa
 def test_shards_are_read_in_parts(tmp_path: Path) -> None:
     """A large unit is sharded, and has the numbers of the plain one."""
     plain, sharded = tmp_path / "plain.zarr", tmp_path / "sharded.zarr"
-    run_serially(plain)
-    study = prepared(sharded)
+    small = {"grid__n": [10], "grid__procedure": ["exact", "wide"], "grid__theta": [1, "best"]}
+    run_serially(plain, **small)
+    study = prepared(sharded, **small)
     from dataclasses import replace
 
     groups = {n: replace(group, sharded=True) for n, group in study.record.groups.items()}
