@@ -55,6 +55,7 @@ _json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @_settings
 @_workers
 @click.option("--smoke", is_flag=True, help="Two replications of the smallest n, in a store of its own.")
+@click.option("--retry-failed", "retry", is_flag=True, help="Do again what failed in earlier runs.")
 @_json
 @_told
 def run(
@@ -63,6 +64,7 @@ def run(
     settings: tuple[str, ...],
     workers: int | None,
     smoke: bool,
+    retry: bool,
     as_json: bool,
 ) -> int:
     """Run SCENARIO: the path of a .toml file, or the name of a packaged one (see `ckrr list`).
@@ -75,10 +77,10 @@ def run(
     if store is not None and len(scenarios) > 1:
         raise Mistake("--store takes one scenario; give each its own run, or leave --store out")
     loaded = [load(each, settings) for each in scenarios]  # all are checked before the first one starts
-    return max(_run(each, store, workers, smoke, as_json) for each in loaded)
+    return max(_run(each, store, workers, smoke, retry, as_json) for each in loaded)
 
 
-def _run(loaded: Any, store: str | None, workers: int | None, smoke: bool, as_json: bool) -> int:
+def _run(loaded: Any, store: str | None, workers: int | None, smoke: bool, retry: bool, as_json: bool) -> int:
     from harness import driver
     from harness.execute import Broken
     from harness.progress import suitable
@@ -86,7 +88,7 @@ def _run(loaded: Any, store: str | None, workers: int | None, smoke: bool, as_js
     if smoke:
         loaded = driver.smoked(loaded)
         driver.forget(store or driver.default_store(loaded))
-    prepared = driver.prepare(loaded, store, workers)
+    prepared = driver.prepare(loaded, store, workers, retry=retry)
     if not as_json:
         _announce(prepared)
     try:
@@ -126,7 +128,7 @@ def _report(outcome: Any, as_json: bool) -> None:
         return
     click.echo(coverage_text(open_cube(outcome.url)))
     if outcome.failed:
-        click.echo(f"{outcome.failed} replications of cells failed: see the variable `failed` of the cube")
+        click.echo(f"{outcome.failed} replications of cells failed: ckrr errors {_shown(outcome.url)} says why")
     click.echo(f"the cube: {outcome.url}   (xarray.open_zarr reads it)")
     click.echo(f"next: ckrr status {_shown(outcome.url)}")
 
@@ -171,6 +173,19 @@ def status(store: str, as_json: bool) -> None:
 
     facts = state(store)
     click.echo(json.dumps(facts) if as_json else status_text(facts))
+
+
+@main.command()
+@click.argument("store")
+@_json
+@_told
+def errors(store: str, as_json: bool) -> None:
+    """Say what failed in STORE: by message, with a count and an example."""
+    from harness.failures import groups
+    from harness.show import errors_text
+
+    found = groups(store)
+    click.echo(json.dumps(found) if as_json else errors_text(found, _shown(store)))
 
 
 @main.command(name="list")

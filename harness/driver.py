@@ -80,8 +80,17 @@ def smoked(loaded: Loaded) -> Loaded:
     return replace(loaded, scenario=small)
 
 
-def prepare(loaded: Loaded, url: str | None = None, workers: int | None = None, speed: float | None = None) -> Prepared:
-    """Reads the store, checks that it is this study's, and plans what is left. Writes nothing."""
+def prepare(
+    loaded: Loaded,
+    url: str | None = None,
+    workers: int | None = None,
+    speed: float | None = None,
+    retry: bool = False,
+) -> Prepared:
+    """Reads the store, checks that it is this study's, and plans what is left. Writes nothing.
+
+    With `retry` what failed in earlier runs is left, too.
+    """
     there = place(str(url or default_store(loaded)))
     found = load(there)
     machine = _machine(there.url, workers or cores(), speed)
@@ -91,9 +100,11 @@ def prepare(loaded: Loaded, url: str | None = None, workers: int | None = None, 
         check_fingerprint(there.url, found.fingerprint, loaded.fingerprint)
     record = _record(loaded, found, shape, machine)
     done = receipts.listed(there, record.extent.grid.n) if found else {}
-    plan = make_plan(record, loaded.extent, done, shape, loaded.family, machine)
-    failed = sum(receipt.failed for receipt in done.values())
-    return Prepared(loaded, there, record, found is None, plan, machine, failed)
+    counted = {name: receipt for name, receipt in done.items() if not (retry and receipt.failed)}
+    plan = make_plan(record, loaded.extent, counted, shape, loaded.family, machine)
+    again = {unit.name for unit in plan.units}
+    failed = sum(receipt.failed for name, receipt in done.items() if name not in again)
+    return Prepared(loaded, there, record, found is None, plan, machine, failed, retry)
 
 
 def _machine(url: str, workers: int, speed: float | None) -> Machine:

@@ -142,7 +142,7 @@ def _equal(length: int, part: int) -> int:
 def make_plan(
     record: Record, asked: Extent, receipts: Mapping[str, Receipt], shape: Shape, family: Family, machine: Machine
 ) -> Plan:
-    """Which units are left, the longest first, and what they cost."""
+    """Which units are left, the longest first, and what they cost: those without a receipt for all that is asked."""
     sizes = [_size_plan(record, asked, n, receipts, shape, family, machine) for n in asked.grid.n]
     sizes.sort(key=lambda size: (-size.seconds, size.n))
     seconds = sum(size.seconds * len(size.todo) for size in sizes)

@@ -1,7 +1,7 @@
 """Receipts: the proof that a unit is on disk. Listing them is the only way to learn what is done.
 
 The name says what a listing needs to tell: `receipts/n=25/p3_d0.g1.a0.f2.json` is the unit of path block 3 and draw
-block 0 at n = 25, written at the store's extent number 1, at the first attempt, with 2 failed replications of cells.
+block 0 at n = 25, written at the store's extent number 1, for the first time, with 2 failed replications of cells.
 """
 
 from __future__ import annotations
@@ -64,21 +64,21 @@ def listed(place: Place, sizes: Iterable[int]) -> dict[str, Receipt]:
     return found
 
 
-def newest(place: Place, unit: Unit) -> Receipt | None:
-    """The newest receipt of one unit."""
+def of_unit(place: Place, unit: Unit) -> list[Receipt]:
+    """All receipts of one unit, the newest last: killed between two writes, a worker leaves two."""
     n, name = unit.name.split("/")
     found = [parse(n, each) for each in place.names(f"{FOLDER}/{n}") if each.startswith(f"{name}.")]
-    return max((each for each in found if each is not None), default=None)
+    return sorted(each for each in found if each is not None)
 
 
-def write(place: Place, block: Block, generation: int, attempt: int, fingerprint: str) -> Receipt:
+def write(place: Place, block: Block, generation: int, fingerprint: str) -> Receipt:
     """Signs for a unit whose chunks are written, then drops its older receipts."""
+    older = of_unit(place, block.unit)
+    attempt = 1 + max((one.attempt for one in older if one.generation == generation), default=-1)
     receipt = Receipt(generation, attempt, len(block.failures), block.unit.name)
     place.put(receipt.key, json.dumps(_content(block, fingerprint), indent=1).encode())
-    folder, unit = block.unit.name.split("/")
-    for name in place.names(f"{FOLDER}/{folder}"):
-        if name.startswith(f"{unit}.") and f"{FOLDER}/{folder}/{name}" != receipt.key:
-            place.delete(f"{FOLDER}/{folder}/{name}")
+    for one in older:
+        place.delete(one.key)
     return receipt
 
 

@@ -108,6 +108,18 @@ def status_text(facts: Mapping[str, Any]) -> str:
     return f"{facts['scenario']} in {facts['store']}: {state}\n{table(rows)}{failed}{history}"
 
 
+def errors_text(groups: Sequence[Mapping[str, Any]], store: str) -> str:
+    """Failures in words."""
+    if not groups:
+        return "nothing failed"
+    lines = []
+    for one in groups:
+        example = one["example"]
+        cell = " ".join(f"--{key} {label(example[key])}" for key in ("n", "path", "draw", "theta", "lam", "gamma"))
+        lines += [f"{one['count']} × {one['kind'].lower()}: {one['message']}", f"    ckrr replay {store} {cell}"]
+    return "\n".join(lines)
+
+
 def coverage_text(cube: xr.Dataset) -> str:
     """Coverage by procedure and n with its error, at one θ, λ and α, for every γ."""
     alpha = min(cube["alpha"].to_numpy().tolist(), key=lambda each: (abs(each - 0.1), each))

@@ -39,7 +39,7 @@ def publish(there: Place, record: Record, files: Mapping[str, bytes]) -> None:
         there.delete(CREATING)
 
 
-def write(url: str, record: Record, block: Block, attempt: int = 0) -> receipts.Receipt:
+def write(url: str, record: Record, block: Block) -> receipts.Receipt:
     """A unit's block and its receipt."""
     unit = block.unit
     _check_alignment(record, unit)
@@ -47,7 +47,7 @@ def write(url: str, record: Record, block: Block, attempt: int = 0) -> receipts.
     for variable in replication_variables(record.keep):
         values = block.values[variable.name]
         array(url, f"{group_name(unit.n)}/{variable.name}", record.generation)[rows, columns] = values
-    return receipts.write(place(url), block, record.generation, attempt, digest(record.fingerprint))
+    return receipts.write(place(url), block, record.generation, digest(record.fingerprint))
 
 
 def _check_alignment(record: Record, unit: Unit) -> None:

@@ -24,28 +24,29 @@ from harness.wiring import family, unpacked
 
 
 def work(url: str, fingerprint: str, generation: int, retry: bool, unit: Unit, attempt: int = 0) -> dict[str, Any]:
-    """Computes what is left of a unit, writes it, signs for it."""
+    """Computes what is left of a unit, writes it, signs for it. (The attempt makes the task's name a new one.)"""
     start, began = perf_counter(), time()
     record, study = _study(url, fingerprint, generation)
     known = _known(url, record, unit, retry)
     with threadpool_limits(BLAS_THREADS):
         block = compute(study, unit, None if known is None else todo(known, record.extent, unit.n))
     pure = perf_counter() - start
-    receipt = write(url, record, block if known is None else merged(block, known, record.keep), pure, attempt)
+    receipt = write(url, record, block if known is None else merged(block, known, record.keep), pure)
     return {"unit": unit, "failed": receipt.failed, "compute": pure, "began": began, "ended": time()}
 
 
-def write(url: str, record: Record, block: Block, pure: float, attempt: int) -> Receipt:
+def write(url: str, record: Record, block: Block, pure: float) -> Receipt:
     """With the time that it took."""
     timed = Block(block.unit, block.values, block.failures, {**block.seconds, "compute": pure})
-    return store.write(url, record, timed, attempt)
+    return store.write(url, record, timed)
 
 
 def _known(url: str, record: Record, unit: Unit, retry: bool) -> Known | None:
     """What there is of a unit, if there is a receipt for it."""
-    receipt = receipts.newest(place(url), unit)
-    if receipt is None:
+    found = receipts.of_unit(place(url), unit)
+    if not found:
         return None
+    receipt = found[-1]
     content = receipts.read(place(url), receipt)
     values = {v.name: store.read_unit(url, record, unit, v.name) for v in replication_variables(record.keep)}
     failures = [Failure(**one) for one in content["failures"]]

@@ -1,0 +1,33 @@
+"""Failures: grouped by message, from the receipts that have any."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from harness.nouns import Mistake
+from harness.place import place
+from harness.receipts import listed, read
+from harness.record import load
+
+
+def groups(store: str) -> list[dict[str, Any]]:
+    """Each message once, the most frequent first: how often, and a replication that shows it."""
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for one in _failures(store):
+        key = (one.pop("kind"), one.pop("message"))
+        group = found.setdefault(key, {"kind": key[0], "message": key[1], "count": 0, "example": one})
+        group["count"] += 1
+    return sorted(found.values(), key=lambda group: (-group["count"], group["message"]))
+
+
+def _failures(store: str) -> Iterator[dict[str, Any]]:
+    there = place(store)
+    record = load(there)
+    if record is None:
+        raise Mistake(f"{store}: there is no store here")
+    for receipt in sorted(listed(there, record.extent.grid.n).values(), key=lambda one: one.unit):
+        if receipt.failed:
+            n = int(receipt.unit.partition("/")[0].removeprefix("n="))
+            for failure in read(there, receipt)["failures"]:
+                yield {"n": n, **failure}
