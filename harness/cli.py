@@ -188,6 +188,51 @@ def errors(store: str, as_json: bool) -> None:
     click.echo(json.dumps(found) if as_json else errors_text(found, _shown(store)))
 
 
+@main.command()
+@click.argument("store")
+@click.option("--n", type=int, required=True)
+@click.option("--path", type=int, required=True)
+@click.option("--draw", type=int, default=0, show_default=True)
+@click.option("--theta", help="A number or the name of a search. [default: all]")
+@click.option("--lam", type=float, help="[default: all]")
+@click.option("--gamma", type=float, help="[default: all]")
+@click.option("--save", type=click.Path(dir_okay=False), help="Write data, fits and regions to this .npz file.")
+@click.option("--plot", type=click.Path(dir_okay=False), help="Draw the bands of a 1-d cell to this picture.")
+@_told
+def replay(
+    store: str,
+    n: int,
+    path: int,
+    draw: int,
+    theta: str | None,
+    lam: float | None,
+    gamma: float | None,
+    save: str | None,
+    plot: str | None,
+) -> int:
+    """Compute one replication of STORE again, here, and say whether it is what the store has."""
+    from harness.replay import Asked, looked_into, replay as again
+    from harness.show import replay_text
+    from harness.wiring import theta_of
+
+    asked = Asked(n, path, draw, gamma, None if theta is None else theta_of(theta), lam)
+    found = again(store, asked)
+    click.echo(replay_text(found))
+    if save or plot:
+        arrays = looked_into(store, asked)
+        if save:
+            import numpy as np
+
+            np.savez(save, **arrays)  # type: ignore[arg-type]
+            click.echo(f"wrote {save}: {', '.join(sorted({key.rpartition('/')[2] for key in arrays}))} of each cell")
+        if plot:
+            from harness.bands import draw_bands
+
+            draw_bands(store, arrays, plot)
+            click.echo(f"wrote {plot}")
+    return 0 if found.equal else EXIT_FAILED
+
+
 @main.command(name="list")
 @_json
 @_told

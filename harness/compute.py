@@ -12,8 +12,9 @@ from itertools import product
 import numpy as np
 
 from harness.desk import Desk, Job, Part, Study
-from harness.nouns import Array, Block, Bools, Factor, Inputs, Path, Sample, Target, Unit
+from harness.nouns import Array, Block, Bools, Factor, Inputs, Path, Sample, Target, Theta, Unit
 
+Looked = tuple[Sample, Target, Factor]
 _BATCH_BYTES, _MOST = 64e6, 64
 """Factors that are scored together: as many as fit into this, and no more than that."""
 
@@ -87,14 +88,26 @@ def _jobs_of_draw(desk: Desk, world: Path, path: int, draw: int, part: Part) -> 
 
 
 def _factor(desk: Desk, inputs: Inputs, target: Target, theta: int, lam: int) -> Factor:
-    """For the θ that is given, or for the one that a search finds for the first target."""
     grid = desk.study.extent.grid
-    how, ridge = grid.theta[theta], grid.lam[lam]
-    if isinstance(how, str):
-        with desk.timed("search"):
-            return inputs.factor_ml(target.Y[:, 0], ridge, how)
-    with desk.timed("factor"):
-        return inputs.factor(how, ridge)
+    how = grid.theta[theta]
+    with desk.timed("search" if isinstance(how, str) else "factor"):
+        return _made(inputs, target, how, grid.lam[lam])
+
+
+def _made(inputs: Inputs, target: Target, theta: Theta, lam: float) -> Factor:
+    """For the θ that is given, or for the one that a search finds for the first target."""
+    return inputs.factor_ml(target.Y[:, 0], lam, theta) if isinstance(theta, str) else inputs.factor(theta, lam)
+
+
+def sample_of(study: Study, n: int, path: int, draw: int, gamma: int, theta: int, lam: int) -> Looked:
+    """The data and the factor of one cell of one replication, for a look."""
+    grid, source = study.extent.grid, study.source
+    at = {"gamma": grid.gamma[gamma], "theta": grid.theta[theta], "lam": grid.lam[lam]}
+    world = source.path(study.seeds.path(path))
+    sample = world.draw(study.seeds.draw(path, draw), n, {axis: at[axis] for axis in source.redraws})
+    target = _target(sample, [grid.gamma[gamma]], source.knows_f)
+    inputs = study.family.inputs(sample.X, sample.X_test)
+    return sample, target, _made(inputs, target, grid.theta[theta], grid.lam[lam])
 
 
 def _target(sample: Sample, gammas: Sequence[float], knows_f: bool) -> Target:

@@ -97,7 +97,7 @@ def prepare(
     shape = Shape(loaded.built.source.test_points, loaded.scenario.keep)
     check_source(loaded.built.source, loaded.seeds, loaded.extent, loaded.where)
     if found is not None:
-        check_fingerprint(there.url, found.fingerprint, loaded.fingerprint)
+        check_fingerprint(there.url, found.fingerprint, loaded.fingerprint, mended=retry)
     record = _record(loaded, found, shape, machine)
     done = receipts.listed(there, record.extent.grid.n) if found else {}
     counted = {name: receipt for name, receipt in done.items() if not (retry and receipt.failed)}
@@ -119,20 +119,22 @@ def _record(loaded: Loaded, found: Record | None, shape: Shape, machine: Machine
         return Record(scenario, loaded.fingerprint, (loaded.extent,), groups, loaded.scenario.keep, shape.test_points)
     grown = found.grown(loaded.extent)
     fresh = {n: group for n, group in cut(grown.extent, shape, loaded.family, machine).items() if n not in found.groups}
-    return replace(grown, scenario=scenario, groups={**found.groups, **fresh})
+    return replace(grown, scenario=scenario, fingerprint=loaded.fingerprint, groups={**found.groups, **fresh})
 
 
-def check_fingerprint(url: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
-    """Refuses to mix two studies in one store, and says how they differ."""
-    if dict(old) == dict(new):
-        return
+def check_fingerprint(url: str, old: Mapping[str, Any], new: Mapping[str, Any], mended: bool = False) -> None:
+    """Refuses to mix two studies in one store, and says how they differ.
+
+    A user who retries what failed may have mended the source's file: that alone is no other study.
+    """
+    keys = sorted({*old, *new} - ({"files"} if mended else set()))
     differences = [
-        f"{key} was {old.get(key)!r} and is {new.get(key)!r}"
-        for key in sorted({*old, *new})
-        if old.get(key) != new.get(key)
+        f"{key} was {old.get(key)!r} and is {new.get(key)!r}" for key in keys if old.get(key) != new.get(key)
     ]
-    text = "; ".join(differences)
-    raise Mistake(f"{url} belongs to another study: {text}. Choose another place with --store")
+    if differences:
+        hint = " (or mend it and use --retry-failed)" if all(each.startswith("files ") for each in differences) else ""
+        text = "; ".join(differences)
+        raise Mistake(f"{url} belongs to another study: {text}. Choose another place with --store{hint}")
 
 
 def run(prepared: Prepared, progress: Progress, client: Any = None, window: int | None = None) -> Outcome:
@@ -234,7 +236,7 @@ def _started(prepared: Prepared) -> Record:
     }
     record = replace(record, history=(*record.history, entry))
     old = load(there)
-    if old is None or old.extents != record.extents or old.groups != record.groups:
+    if old is None or any(getattr(old, part) != getattr(record, part) for part in ("extents", "groups", "fingerprint")):
         store.publish(there, record, prepared.loaded.built.files)
     else:
         save(there, record)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from harness.driver import Prepared
+    from harness.replay import Replayed
 
 
 def table(rows: Sequence[Sequence[str]]) -> str:
@@ -118,6 +119,21 @@ def errors_text(groups: Sequence[Mapping[str, Any]], store: str) -> str:
         cell = " ".join(f"--{key} {label(example[key])}" for key in ("n", "path", "draw", "theta", "lam", "gamma"))
         lines += [f"{one['count']} × {one['kind'].lower()}: {one['message']}", f"    ckrr replay {store} {cell}"]
     return "\n".join(lines)
+
+
+def replay_text(found: Replayed) -> str:
+    """How a replay compares, in words."""
+    what = f"{found.numbers} numbers in {found.cells} cells"
+    failed = "".join(f"\nfailed here: {one.kind.lower()}: {one.message}" for one in found.failures[:3])
+    if not found.written:
+        return f"computed {what}; the store doesn't have this replication yet{failed}"
+    if found.equal:
+        return f"equal bit for bit to what the store has: {what}{failed}"
+    names = ", ".join(f"{count} of {name}" for name, count in found.differing.items())
+    cause = (
+        "" if found.same_machine else "; the store's were computed on another type of CPU, which changes last digits"
+    )
+    return f"different from what the store has: {names}; by up to {found.largest:.1e} of the value{cause}{failed}"
 
 
 def coverage_text(cube: xr.Dataset) -> str:

@@ -20,7 +20,7 @@ from typing import Any, get_type_hints
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from harness.complaints import Complaint, from_pydantic, keys_of, nearest, shown
-from harness.nouns import Family, Source
+from harness.nouns import Family, Source, Theta
 
 FAMILIES = {"krr": "harness.krr:FAMILY"}
 FILE = "file"
@@ -82,6 +82,14 @@ def _plain_name(name: str) -> str:
     """A file is known by its name, wherever it lies."""
     path, _, attribute = name.partition(":")
     return f"{Path(path).name}:{attribute or 'source'}" if path.endswith(".py") else name
+
+
+def theta_of(text: str) -> Theta:
+    """θ from the command line: a number, or the name of a search."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 def _maker(name: str, folder: Path, files: dict[str, bytes]) -> Callable[..., Source]:

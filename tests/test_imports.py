@@ -16,7 +16,18 @@ ALLOWED = {
     "ckrr": NUMERICS,
     "scenarios": NUMERICS,
     "cluster": {"dask", "distributed"},
-    "harness": {"numpy", "scipy", "xarray", "zarr", "pydantic", "pydantic_core", "click", "rich", "threadpoolctl"},
+    "harness": {
+        "numpy",
+        "scipy",
+        "xarray",
+        "zarr",
+        "pydantic",
+        "pydantic_core",
+        "click",
+        "rich",
+        "matplotlib",
+        "threadpoolctl",
+    },
 }
 EXCEPTIONS = {
     "ckrr/plot.py": {"matplotlib"},  # the picture; imported when it is drawn

@@ -50,14 +50,14 @@ def loaded(**changes: Any) -> Loaded:
     return check(toy(**changes), "toy.toml", ROOT)
 
 
-def prepared(where: Path, **changes: Any) -> driver.Prepared:
+def prepared(where: Path, retry: bool = False, **changes: Any) -> driver.Prepared:
     """With a speed that makes several units of it."""
-    return driver.prepare(loaded(**changes), str(where), workers=2, speed=2e8)
+    return driver.prepare(loaded(**changes), str(where), workers=2, speed=2e8, retry=retry)
 
 
-def run_serially(where: Path, order: Iterable[int] | None = None, **changes: Any) -> Record:
+def run_serially(where: Path, order: Iterable[int] | None = None, retry: bool = False, **changes: Any) -> Record:
     """The definition: a plain loop over the units."""
-    study = prepared(where, **changes)
+    study = prepared(where, retry, **changes)
     record = driver._started(study)
     units = study.plan.units
     for i in order or range(len(units)):

@@ -1,0 +1,187 @@
+"""Killed at random, a study loses nothing; what failed can be done again; any replication can be looked at again."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from pathlib import Path
+from time import sleep
+from typing import Any
+
+import numpy as np
+import pytest
+
+import harness
+from harness import worker
+from harness.compute import compute
+from harness.desk import Study
+from harness.nouns import Block, Bools, Status, Unit
+from harness.replay import Asked, replay
+from tests.harness.studies import contents, replications, run_serially
+from tests.harness.test_cli import TOY, ckrr, start
+
+KILLS = 12
+SLOW = ("run", "toy.toml", "--set", "replications.paths=400", "--set", "source.test_points=600")
+
+
+def kill_at_random(folder: Path, rng: np.random.Generator, kills: int) -> int:
+    """Starts the study and kills its whole process group, again and again; then lets it end. How often it did."""
+    killed = 0
+    for _ in range(kills):
+        process = start(*SLOW, cwd=folder)
+        sleep(float(rng.uniform(0.3, 5.0)))
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            killed += 1
+        process.communicate(timeout=60)
+    code, _, err = ckrr(*SLOW, cwd=folder)
+    assert code == 0, err
+    return killed
+
+
+def check_kills(tmp_path: Path, seed: int, kills: int) -> None:
+    a, b = tmp_path / "killed", tmp_path / "whole"
+    for folder in (a, b):
+        folder.mkdir()
+        (folder / "toy.toml").write_text(TOY)
+    assert kill_at_random(a, np.random.default_rng(seed), kills) >= kills // 2
+    assert ckrr(*SLOW, cwd=b)[0] == 0
+    one, other = (contents(folder / "results/toy.zarr") for folder in (a, b))
+    assert one.keys() == other.keys()
+    for name, values in one.items():
+        np.testing.assert_array_equal(values, other[name], err_msg=name)
+    _, out, _ = ckrr("status", "results/toy.zarr", "--json", cwd=a)
+    assert json.loads(out)["complete"]
+
+
+def test_killed_at_random_it_loses_nothing(tmp_path: Path) -> None:
+    check_kills(tmp_path, seed=0, kills=KILLS)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(1, 11))
+def test_killed_at_random_a_hundred_times_it_loses_nothing(tmp_path: Path, seed: int) -> None:
+    check_kills(tmp_path, seed, kills=20)
+
+
+BROKEN = """
+import numpy as np
+from scenarios import Synthetic
+
+def source(test_points: int = 21) -> Synthetic:
+    def f(X):
+        if BUG and X[0, 0] < 0.3:
+            raise ArithmeticError("unlucky")
+        return np.zeros(len(X))
+    return Synthetic(f, test_points=test_points)
+
+BUG = True
+"""
+
+
+def test_what_failed_is_done_again_when_asked(tmp_path: Path) -> None:
+    """The user mends the source; what failed is computed, what didn't keeps its numbers and isn't computed again."""
+    (tmp_path / "mine.py").write_text(BROKEN)
+    text = TOY.replace("tests.harness.toy:Toy", "mine.py").replace("fails_at = 0.0\n", "")
+    (tmp_path / "toy.toml").write_text(text)
+    where = tmp_path / "results/toy.zarr"
+    code, out, _ = ckrr("run", "toy.toml", cwd=tmp_path)
+    assert code == 1
+    assert "ckrr errors results/toy.zarr says why" in out
+    before, status = replications(where, 10, "coverage"), replications(where, 10, "status")
+    failed = status == Status.ERROR
+    assert 0 < failed.sum() < failed.size
+
+    code, out, _ = ckrr("errors", "results/toy.zarr", cwd=tmp_path)
+    assert code == 0
+    assert "× error: ArithmeticError: unlucky" in out
+    command = out.splitlines()[1].split()
+    assert command[:3] == ["ckrr", "replay", "results/toy.zarr"]
+    code, out, _ = ckrr(*command[1:], cwd=tmp_path)
+    assert code == 0, "the failure is the same one"
+    assert "failed here: error: ArithmeticError: unlucky" in out
+
+    code, out, _ = ckrr("run", "toy.toml", cwd=tmp_path)
+    assert code == 1, "it isn't silently drawn again"
+    assert "complete, nothing to do" in out
+
+    (tmp_path / "mine.py").write_text(BROKEN.replace("BUG = True", "BUG = False"))
+    code, _, err = ckrr("run", "toy.toml", cwd=tmp_path)
+    assert code == 2
+    assert "(or mend it and use --retry-failed)" in err
+    code, out, err = ckrr("run", "toy.toml", "--retry-failed", cwd=tmp_path)
+    assert code == 0, err
+    after = replications(where, 10, "coverage")
+    assert not np.isnan(after).any()
+    np.testing.assert_array_equal(after[~failed], before[~failed])
+    code, out, _ = ckrr("errors", "results/toy.zarr", cwd=tmp_path)
+    assert out == "nothing failed\n"
+
+
+@pytest.mark.parametrize(
+    ("changes", "computed"),
+    [
+        ({"grid__theta": [1, 2.5, "best", 7]}, 2 * 2),
+        ({"grid__gamma": [1.0, 0.25, 4.0]}, 3 * 2),
+        ({"grid__alpha": [0.05, 0.1, 0.2]}, 2 * 3 * 2),
+    ],
+)
+def test_an_extension_computes_what_is_new(
+    changes: dict[str, Any], computed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Counted in cells of γ, θ and λ for each replication."""
+    where = tmp_path / "toy.zarr"
+    run_serially(where)
+    asked: list[int] = []
+
+    def counted(study: Study, unit: Unit, todo: Bools | None) -> Block:
+        assert todo is not None
+        asked.append(int(todo.sum()))
+        return compute(study, unit, todo)
+
+    monkeypatch.setattr(worker, "compute", counted)
+    run_serially(where, **changes)
+    assert sum(asked) == computed * 2 * 7 * 3
+
+
+def test_extended_twice_and_along_several_axes(tmp_path: Path) -> None:
+    where, fresh = tmp_path / "grown.zarr", tmp_path / "fresh.zarr"
+    first = {"grid__gamma": [1], "grid__lam": [1], "grid__n": [10], "grid__theta": [1], "grid__procedure": ["exact"]}
+    second = {**first, "grid__procedure": ["exact", "wide"], "grid__theta": [1, "best"], "replications__paths": 9}
+    last = {
+        **second,
+        "replications__paths": 11,
+        "replications__draws": 5,
+        "grid__theta": [1, 2.5, "best"],
+        "grid__alpha": [0.05, 0.1, 0.3],
+        "grid__n": [10, 30],
+        "grid__procedure": ["exact", "wide", "random"],
+    }
+    for changes in (first, second, last):
+        run_serially(where, **changes)
+    run_serially(fresh, **last)
+    one, other = (harness.open_cube(str(each)) for each in (where, fresh))
+    for name in one.data_vars:
+        np.testing.assert_array_equal(one[name].to_numpy(), other[name].to_numpy(), err_msg=str(name))
+
+
+def test_values_taken_out_stay(tmp_path: Path) -> None:
+    where = tmp_path / "toy.zarr"
+    run_serially(where)
+    before = contents(where)
+    run_serially(where, grid__theta=[1], replications__paths=2, grid__n=[20])
+    for name, values in contents(where).items():
+        np.testing.assert_array_equal(values, before[name], err_msg=name)
+
+
+def test_a_replay_is_equal_bit_for_bit(tmp_path: Path) -> None:
+    where = tmp_path / "toy.zarr"
+    run_serially(where, keep=["pointwise"])
+    for path, draw in ((0, 0), (6, 2)):
+        found = replay(str(where), Asked(20, path, draw))
+        assert found.equal
+        assert found.cells == 12
+    one = replay(str(where), Asked(10, 1, 1, gamma=0.25, theta="best", lam=1.0))
+    assert one.equal
+    assert one.cells == 1
