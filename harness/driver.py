@@ -13,7 +13,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any
 
 from harness import execute, receipts, store
@@ -22,9 +22,10 @@ from harness.loading import Loaded
 from harness.nouns import Mistake, Unit
 from harness.place import Place, place
 from harness.plan import Machine, Plan, Shape, check_fits, cut, make_plan
+from harness.presence import heard, me, other, present, told
 from harness.probe import check_source, cores, flops, free_disk, memory
 from harness.progress import Progress
-from harness.record import Record, digest, load, save
+from harness.record import CLAIM, Record, digest, load, save
 from harness.worker import work
 
 _REFRESH = 20.0
@@ -45,6 +46,8 @@ class Prepared:
     """Replications of cells that failed in earlier runs, in units that are not to be done again."""
     retry: bool = False
     """Whether what failed is to be done again."""
+    grows: bool = False
+    """Whether the store has to grow for what is asked."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +107,8 @@ def prepare(
     plan = make_plan(record, loaded.extent, counted, shape, loaded.family, machine)
     again = {unit.name for unit in plan.units}
     failed = sum(receipt.failed for name, receipt in done.items() if name not in again)
-    return Prepared(loaded, there, record, found is None, plan, machine, failed, retry)
+    grows = found is not None and found.extents != record.extents
+    return Prepared(loaded, there, record, found is None, plan, machine, failed, retry, grows)
 
 
 def _machine(url: str, workers: int, speed: float | None) -> Machine:
@@ -140,6 +144,22 @@ def check_fingerprint(url: str, old: Mapping[str, Any], new: Mapping[str, Any], 
 def run(prepared: Prepared, progress: Progress, client: Any = None, window: int | None = None) -> Outcome:
     """Computes what is left, with the client that is given, or on workers of its own on this machine."""
     check_fits(prepared.plan, prepared.machine, prepared.loaded.where)
+    _greet(prepared, progress)
+    with present(prepared.there):
+        return _run(_claimed(prepared), progress, client, window)
+
+
+def _greet(prepared: Prepared, progress: Progress) -> None:
+    """Two drivers on one store do no harm, unless one of them makes it grow."""
+    another = other(prepared.there)
+    if another is None:
+        return
+    if not prepared.is_new and prepared.grows:
+        raise Mistake(f"{prepared.there.url} can't grow while {another} is at work on it: wait until that has ended")
+    progress.note(f"{another} is at work on this store, too: going on beside it")
+
+
+def _run(prepared: Prepared, progress: Progress, client: Any, window: int | None) -> Outcome:
     record, there = _started(prepared), prepared.there
     units, start = prepared.plan.units, monotonic()
     arguments = (there.url, digest(record.fingerprint), record.generation, prepared.retry)
@@ -158,6 +178,25 @@ def run(prepared: Prepared, progress: Progress, client: Any = None, window: int 
     _ended(there, start)
     workers = prepared.machine.workers
     return Outcome(there.url, len(spans), failed, monotonic() - start, efficiency(spans, workers))
+
+
+def _claimed(prepared: Prepared) -> Prepared:
+    """Sees to it that one driver alone makes or grows the store; another one waits, and looks again at what is left."""
+    there = prepared.there
+    now = load(there)
+    if now is not None and (now.extents, now.groups) == (prepared.record.extents, prepared.record.groups):
+        return prepared
+    while not there.claim(CLAIM, told(me())):
+        raw = there.get(CLAIM)
+        holder = heard(raw)
+        if raw is not None and (holder is None or not holder.alive):
+            there.delete(CLAIM)  # of a driver that was killed
+        sleep(0.1)
+    if prepared.is_new and load(there) is not None:
+        there.delete(CLAIM)
+        loaded, machine = prepared.loaded, prepared.machine
+        return prepare(loaded, there.url, machine.workers, machine.flops, prepared.retry)
+    return prepared
 
 
 def efficiency(spans: Sequence[tuple[float, float, float]], workers: int) -> float:
@@ -238,6 +277,7 @@ def _started(prepared: Prepared) -> Record:
     old = load(there)
     if old is None or any(getattr(old, part) != getattr(record, part) for part in ("extents", "groups", "fingerprint")):
         store.publish(there, record, prepared.loaded.built.files)
+        there.delete(CLAIM)
     else:
         save(there, record)
     return record

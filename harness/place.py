@@ -30,6 +30,10 @@ class Place(Protocol):
         """Writes, at once or not at all."""
         ...
 
+    def claim(self, key: str, data: bytes) -> bool:
+        """Writes a key that isn't there yet; False if somebody else was first."""
+        ...
+
     def delete(self, key: str) -> None:
         """Removes a key if it is there."""
         ...
@@ -76,14 +80,30 @@ class LocalPlace:
     def put(self, key: str, data: bytes) -> None:
         """Writes to a file beside it, then renames that."""
         target = self._root / key
+        os.replace(self._draft(target, data), target)
+
+    def _draft(self, target: Path, data: bytes) -> Path:
+        """The data in a file beside the target."""
         target.parent.mkdir(parents=True, exist_ok=True)
         draft = target.with_name(f"{target.name}.{uuid.uuid4().hex}{PARTIAL}")
         try:
             draft.write_bytes(data)
-            os.replace(draft, target)
         except BaseException:
             draft.unlink(missing_ok=True)
             raise
+        return draft
+
+    def claim(self, key: str, data: bytes) -> bool:
+        """Writes a file that isn't there yet; False if somebody else was first."""
+        target = self._root / key
+        draft = self._draft(target, data)
+        try:
+            os.link(draft, target)  # unlike a rename it fails where something is
+        except FileExistsError:
+            return False
+        finally:
+            draft.unlink()
+        return True
 
     def delete(self, key: str) -> None:
         """Removes a file if it is there."""
@@ -125,6 +145,13 @@ class RemotePlace:
     def put(self, key: str, data: bytes) -> None:
         """Writes an object: object stores do that at once or not at all."""
         self._files.pipe_file(f"{self._root}/{key}", data)
+
+    def claim(self, key: str, data: bytes) -> bool:
+        """Writes an object that isn't there yet: as nearly as a store without locks can."""
+        if self.get(key) is not None:
+            return False
+        self.put(key, data)
+        return self.get(key) == data
 
     def delete(self, key: str) -> None:
         """Removes an object if it is there."""

@@ -21,6 +21,10 @@ class Progress(Protocol):
         """A unit is on disk."""
         ...
 
+    def note(self, text: str) -> None:
+        """Something worth knowing."""
+        ...
+
     def finish(self) -> None:
         """Nothing more will come."""
         ...
@@ -34,6 +38,9 @@ class Silent:
 
     def advance(self, unit: Unit, failed: int) -> None:
         """A unit is on disk."""
+
+    def note(self, text: str) -> None:
+        """Something worth knowing."""
 
     def finish(self) -> None:
         """Nothing more will come."""
@@ -117,6 +124,10 @@ class Lines:
             print(self._tally.line(), file=sys.stderr, flush=True)
             self._next = monotonic() + self._every
 
+    def note(self, text: str) -> None:
+        """Something worth knowing."""
+        print(text, file=sys.stderr, flush=True)
+
     def finish(self) -> None:
         """Nothing more will come."""
         if self._tally is not None and self._tally.count:
@@ -146,6 +157,10 @@ class Bar:
         assert self._tally is not None
         self._tally.add(unit, failed)
         self._rich.update(self._task, completed=self._tally.done, description=self._tally.line())
+
+    def note(self, text: str) -> None:
+        """Something worth knowing."""
+        self._rich.console.print(text)
 
     def finish(self) -> None:
         """Nothing more will come."""

@@ -18,6 +18,10 @@ from harness.place import Place
 
 SCHEMA = 1
 ROOT = "zarr.json"
+DRIVER = "driver.json"
+"""The driver that is at work."""
+CLAIM = "claim.json"
+"""There while a driver makes or grows the store: without a root, what is there may be made anew."""
 _SHARD_ABOVE = 1 << 20
 """Bytes of a variable in one unit above which it is sharded, so that a slice reads little."""
 
@@ -134,7 +138,7 @@ def load(place: Place) -> Record | None:
     """The record of a store; None where there is none yet. What is not ours is refused."""
     raw = place.get(ROOT)
     if raw is None:
-        if place.exists() and place.get(CREATING) is None:
+        if place.exists() and set(place.names("")) - {DRIVER} and place.get(CLAIM) is None:
             raise Mistake(f"{place.url} holds something that is no ckrr store: choose another place with --store")
         return None
     return _checked(place.url, raw)
@@ -158,7 +162,3 @@ def save(place: Place, record: Record) -> None:
     root = json.loads(place.get(ROOT) or b"{}")
     root["attributes"] = attributes(record)
     place.put(ROOT, json.dumps(root).encode())
-
-
-CREATING = "creating.json"
-"""There while a store is being made for the first time: what is there may be made anew."""

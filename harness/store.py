@@ -15,7 +15,7 @@ import zarr
 from harness import receipts
 from harness.nouns import Block, Unit, Values
 from harness.place import Place, place
-from harness.record import CREATING, ROOT, Record, digest
+from harness.record import Record, digest
 from harness.template import group_name, template
 from harness.variables import replication_variables
 
@@ -28,15 +28,10 @@ FILES = "files"
 
 def publish(there: Place, record: Record, files: Mapping[str, bytes]) -> None:
     """Makes a store, or grows it: every key that changes, the root's last."""
-    first = there.get(ROOT) is None
-    if first:
-        there.put(CREATING, b"{}")
     needed = {f"{FILES}/{name}": data for name, data in files.items()}
     for key, data in {**needed, **template(record)}.items():
         if there.get(key) != data:
             there.put(key, data)
-    if first:
-        there.delete(CREATING)
 
 
 def write(url: str, record: Record, block: Block) -> receipts.Receipt:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
+import sys
+from dataclasses import replace
 from pathlib import Path
 from time import sleep
 from typing import Any
@@ -13,12 +16,16 @@ import numpy as np
 import pytest
 
 import harness
-from harness import worker
+from harness import driver, worker
 from harness.compute import compute
 from harness.desk import Study
-from harness.nouns import Block, Bools, Status, Unit
+from harness.nouns import Block, Bools, Mistake, Status, Unit
+from harness.place import place
+from harness.presence import me, told
+from harness.progress import Silent
+from harness.record import DRIVER
 from harness.replay import Asked, replay
-from tests.harness.studies import contents, replications, run_serially
+from tests.harness.studies import contents, prepared, replications, run_serially
 from tests.harness.test_cli import TOY, ckrr, start
 
 KILLS = 12
@@ -173,6 +180,53 @@ def test_values_taken_out_stay(tmp_path: Path) -> None:
     run_serially(where, grid__theta=[1], replications__paths=2, grid__n=[20])
     for name, values in contents(where).items():
         np.testing.assert_array_equal(values, before[name], err_msg=name)
+
+
+def test_two_runs_at_once_end_in_the_same_cube(tmp_path: Path) -> None:
+    """Started together they make one store; neither harms the other."""
+    for name in ("two", "one"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "toy.toml").write_text(TOY)
+    both = [start(*SLOW, cwd=tmp_path / "two") for _ in range(2)]
+    for process in both:
+        _, err = process.communicate(timeout=120)
+        assert process.returncode == 0, err
+    assert ckrr(*SLOW, cwd=tmp_path / "one")[0] == 0
+    two, one = (contents(tmp_path / name / "results/toy.zarr") for name in ("two", "one"))
+    assert two.keys() == one.keys()
+    for name, values in one.items():
+        np.testing.assert_array_equal(two[name], values, err_msg=name)
+    left = {each.name for each in (tmp_path / "two/results/toy.zarr").iterdir() if each.suffix == ".json"}
+    assert left == {"zarr.json"}, "no claim and no driver is left"
+
+
+def test_a_store_does_not_grow_under_another_driver(tmp_path: Path) -> None:
+    """A second run on the same store goes on beside the first; growth has to wait."""
+    where = tmp_path / "toy.zarr"
+    run_serially(where)
+    there = place(str(where))
+    sleeper = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    try:
+        there.put(DRIVER, told(replace(me(), pid=sleeper.pid)))
+        notes: list[str] = []
+        progress = Noted(notes)
+        assert driver.run(prepared(where), progress).units == 0
+        assert notes == [f"process {sleeper.pid} on {me().host} is at work on this store, too: going on beside it"]
+        there.put(DRIVER, told(replace(me(), pid=sleeper.pid)))
+        with pytest.raises(Mistake, match=rf"can't grow while process {sleeper.pid} on .* is at work on it: wait"):
+            driver.run(prepared(where, replications__paths=20), progress)
+    finally:
+        sleeper.kill()
+        sleeper.wait()
+    assert driver.run(prepared(where, replications__paths=8, grid__n=[10]), progress).units > 0, "the dead don't count"
+
+
+class Noted(Silent):
+    def __init__(self, notes: list[str]) -> None:
+        self._notes = notes
+
+    def note(self, text: str) -> None:
+        self._notes.append(text)
 
 
 def test_a_replay_is_equal_bit_for_bit(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from harness.compute import compute
 from harness.desk import Study
 from harness.nouns import Mistake, Unit
 from harness.place import LocalPlace, place
-from harness.record import CREATING, attributes, load, parsed
+from harness.record import CLAIM, attributes, load, parsed
 from harness.template import template
 from tests.harness.studies import contents, prepared, replications, run_serially
 
@@ -139,7 +139,7 @@ def test_a_creation_that_was_killed_is_done_again(tmp_path: Path) -> None:
     for count in (0, 1, len(keys) // 2, len(keys) - 1):
         where = tmp_path / f"{count}.zarr"
         there = LocalPlace(str(where))
-        there.put(CREATING, b"{}")
+        there.put(CLAIM, b"{}")
         for key in list(keys)[:count]:
             there.put(key, keys[key])
         assert load(there) is None
@@ -147,7 +147,7 @@ def test_a_creation_that_was_killed_is_done_again(tmp_path: Path) -> None:
             xr.open_zarr(where)
         run_serially(where)
         assert load(there) is not None
-        assert there.get(CREATING) is None
+        assert there.get(CLAIM) is None
 
 
 def test_two_writers_in_one_chunk_are_refused(tmp_path: Path) -> None:
