@@ -164,15 +164,32 @@ def plan(
 
 @main.command()
 @click.argument("store")
+@click.option("--verify", "checked", is_flag=True, help="Read every chunk, and name what is torn or missing.")
 @_json
 @_told
-def status(store: str, as_json: bool) -> None:
+def status(store: str, checked: bool, as_json: bool) -> int:
     """Say how far the study in STORE is."""
     from harness.show import status_text
     from harness.status import status as state
 
+    if checked and (code := _verify(store)):
+        return code
     facts = state(store)
     click.echo(json.dumps(facts) if as_json else status_text(facts))
+    return 0
+
+
+def _verify(store: str) -> int:
+    from harness.verify import verify
+
+    count, torn = verify(store)
+    for one in torn:
+        click.echo(f"{one.unit}: {one.what}", err=True)
+    if torn:
+        click.echo(f"{len(torn)} of {count} units are no good: `ckrr run` computes them again", err=True)
+        return EXIT_FAILED
+    click.echo(f"all {count} units read, nothing is torn", err=True)
+    return 0
 
 
 @main.command()

@@ -275,6 +275,8 @@ def _started(prepared: Prepared) -> Record:
     }
     record = replace(record, history=(*record.history, entry))
     old = load(there)
+    if old is not None and _stale(old):
+        there.sweep()
     if old is None or any(getattr(old, part) != getattr(record, part) for part in ("extents", "groups", "fingerprint")):
         store.publish(there, record, prepared.loaded.built.files)
         there.delete(CLAIM)

@@ -8,13 +8,16 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from time import time
 from typing import Any, Protocol
 
 from harness.nouns import Mistake
 
 PARTIAL = ".partial"
 """The ending of files that are being written: left behind by killed writers, never read."""
+_OLD = 60.0
 
 
 class Place(Protocol):
@@ -44,6 +47,10 @@ class Place(Protocol):
 
     def exists(self) -> bool:
         """Whether there is anything at all."""
+        ...
+
+    def sweep(self) -> None:
+        """Removes what killed writers left behind."""
         ...
 
 
@@ -123,6 +130,13 @@ class LocalPlace:
             raise Mistake(f"{self.url} is a file; a store is a directory: choose another with --store")
         return self._root.is_dir() and any(self._root.iterdir())
 
+    def sweep(self) -> None:
+        """Removes files that were being written a minute ago and still aren't."""
+        for draft in self._root.rglob(f"*{PARTIAL}"):
+            with suppress(FileNotFoundError):
+                if time() - draft.stat().st_mtime > _OLD:
+                    draft.unlink()
+
 
 class RemotePlace:
     """A bucket, through fsspec; credentials come from the environment."""
@@ -165,6 +179,9 @@ class RemotePlace:
     def exists(self) -> bool:
         """Whether there is anything at all."""
         return any(True for _ in self._names(self._root))
+
+    def sweep(self) -> None:
+        """Object stores keep nothing that isn't whole."""
 
     def _names(self, folder: str) -> Iterator[str]:
         try:

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from time import sleep
@@ -25,7 +26,8 @@ from harness.presence import me, told
 from harness.progress import Silent
 from harness.record import DRIVER
 from harness.replay import Asked, replay
-from tests.harness.studies import contents, prepared, replications, run_serially
+from harness.verify import verify
+from tests.harness.studies import assert_identical, contents, prepared, replications, run_serially
 from tests.harness.test_cli import TOY, ckrr, start
 
 KILLS = 12
@@ -227,6 +229,61 @@ class Noted(Silent):
 
     def note(self, text: str) -> None:
         self._notes.append(text)
+
+
+def flip(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 4
+    path.write_bytes(data)
+
+
+def truncate(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-7])
+
+
+@pytest.mark.parametrize("harm", [flip, truncate, Path.unlink])
+@pytest.mark.parametrize("name", ["coverage", "distance_upper", "status", "theta_hat"])
+def test_what_is_torn_is_found_and_mended(harm: Callable[[Path], None], name: str, tmp_path: Path) -> None:
+    where, whole = tmp_path / "toy.zarr", tmp_path / "whole.zarr"
+    for each in (where, whole):
+        run_serially(each)
+    assert verify(str(where)) == (8, [])
+    chunk = sorted((where / "replications/n=20" / name).glob("c.1.0.*"))[0]
+    harm(chunk)
+    (chunk.parent / f"{chunk.name}.{'0' * 32}.partial").write_bytes(b"left by a killed writer")
+    count, torn = verify(str(where))
+    assert count == 8
+    assert [one.unit for one in torn] == ["n=20/p1_d0"]
+    assert name in torn[0].what
+    study = prepared(where)
+    assert [unit.name for unit in study.plan.units] == ["n=20/p1_d0"]
+    run_serially(where)
+    assert_identical(where, whole)
+    assert verify(str(where)) == (8, [])
+
+
+def test_leftovers_of_killed_writers_are_swept(tmp_path: Path) -> None:
+    here = place(str(tmp_path))
+    here.put("a/b", b"whole")
+    old, new = tmp_path / "a" / "b.1.partial", tmp_path / "a" / "b.2.partial"
+    for each in (old, new):
+        each.write_bytes(b"half")
+    os.utime(old, (0, 0))
+    here.sweep()
+    assert sorted(each.name for each in (tmp_path / "a").iterdir()) == ["b", "b.2.partial"]
+
+
+def test_verify_says_what_it_found(tmp_path: Path) -> None:
+    (tmp_path / "toy.toml").write_text(TOY)
+    assert ckrr("run", "toy.toml", cwd=tmp_path)[0] == 0
+    code, _, err = ckrr("status", "results/toy.zarr", "--verify", cwd=tmp_path)
+    assert code == 0
+    assert "units read, nothing is torn" in err
+    truncate(next((tmp_path / "results/toy.zarr/replications/n=10/width").glob("c.*")))
+    code, _, err = ckrr("status", "results/toy.zarr", "--verify", cwd=tmp_path)
+    assert code == 1
+    assert "width can't be read" in err
+    assert "units are no good: `ckrr run` computes them again" in err
 
 
 def test_a_replay_is_equal_bit_for_bit(tmp_path: Path) -> None:

@@ -1,0 +1,76 @@
+"""Verify: reads every chunk that a receipt signs for, and names what is torn, flipped or missing.
+
+A unit that is no good loses its receipt, so that the next run computes it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness import store
+from harness.extents import included
+from harness.nouns import Mistake, Status, Unit
+from harness.place import Place, place
+from harness.receipts import Receipt, listed
+from harness.record import Record, load
+from harness.template import group_name
+from harness.variables import replication_variables
+
+_NEVER_NAN = ("coverage", "width_mean", "length_mean", "unbounded", "empty", "disconnected")
+
+
+@dataclass(frozen=True)
+class Torn:
+    """A unit whose chunks aren't what its receipt says."""
+
+    unit: str
+    what: str
+
+
+def verify(url: str) -> tuple[int, list[Torn]]:
+    """How many units were read, and which of them are no good; those lose their receipts."""
+    there = place(url)
+    record = load(there)
+    if record is None:
+        raise Mistake(f"{url}: there is no store here")
+    signed, torn = listed(there, record.extent.grid.n), list[Torn]()
+    for n in record.extent.grid.n:
+        there_are = {v.name: set(there.names(f"{group_name(n)}/{v.name}")) for v in replication_variables(record.keep)}
+        for unit in record.units(n, record.extent):
+            if unit.name in signed:
+                wrong = next(_wrong(there, record, unit, signed[unit.name], there_are), None)
+                torn += [] if wrong is None else [Torn(unit.name, wrong)]
+    for one in torn:
+        there.delete(signed[one.unit].key)
+    return len(signed), torn
+
+
+def _wrong(there: Place, record: Record, unit: Unit, receipt: Receipt, there_are: dict[str, set[str]]) -> Iterator[str]:
+    """What is wrong with a unit, in words; nothing if it is good."""
+    values = {}
+    prefix = f"c.{unit.path_block}.{unit.draw_block}."
+    for variable in replication_variables(record.keep):
+        if not any(name.startswith(prefix) for name in there_are[variable.name]):
+            yield f"{variable.name} is missing"
+            return
+        try:
+            values[variable.name] = store.read_unit(there.url, record, unit, variable.name)
+        except Exception as error:
+            yield f"{variable.name} can't be read: {' '.join(str(error).split())}"
+            return
+    held = record.extents[receipt.generation]
+    lengths = [len(axis) for axis in (held.grid.procedure, held.grid.gamma, held.grid.theta, held.grid.lam)]
+    rows, columns = (
+        max(0, min(end, part.stop) - part.start) for end, part in ((held.paths, unit.paths), (held.draws, unit.draws))
+    )
+    here = (slice(rows), slice(columns), *(slice(length) for length in lengths))
+    status = values["status"][here]
+    if (status[..., included(held, unit.n)] == Status.NOT_RUN).any():
+        yield "status has parts that were never written"
+    levels = len(held.grid.alpha)
+    for name in _NEVER_NAN:
+        if np.isnan(values[name][here][..., :levels][status == Status.OK]).any():
+            yield f"{name} has parts that were never written"
