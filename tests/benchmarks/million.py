@@ -74,6 +74,7 @@ def reading(where: Path) -> None:
         seconds = perf_counter() - start
         print(f"{what:42s}  {seconds:6.3f}  {len(counting.keys):6d}  {as_text(counting.bytes):>9s}")
 
+    xr.open_zarr(where, chunks=None)  # imports
     for what, chosen in (("cube: coverage of a cell", {**cell, "n": 100, "alpha": 0.1}), ("cube: all of coverage", {})):
         counting, start = Counting(LocalStore(where, read_only=True)), perf_counter()
         xr.open_zarr(counting, chunks=None)["coverage"].sel(chosen).load()
