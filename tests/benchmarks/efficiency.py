@@ -1,4 +1,4 @@
-"""What the harness costs besides computing: `python -m tests.benchmarks.efficiency`, about four minutes on two cores.
+"""What the harness costs besides computing: `python -m tests.benchmarks.efficiency`, five to six minutes on two cores.
 
 A study of two to three minutes runs on local workers. Efficiency is the sum of the units' pure computing over what the
 workers had, from the first unit's start to the last one's end; what is lost is writing, and waiting. Then units that do
@@ -106,7 +106,7 @@ def cost_of_units(folder: Path, count: int, workers: int) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--paths", type=int, default=180)
+    parser.add_argument("--paths", type=int, default=300)
     parser.add_argument("--n", type=int, nargs="+", default=[50, 100, 200, 400])
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--units", type=int, default=2000, help="that do next to nothing")
