@@ -103,8 +103,7 @@ def prepare(
         check_fingerprint(there.url, found.fingerprint, loaded.fingerprint, mended=retry)
     record = _record(loaded, found, shape, machine)
     done = receipts.listed(there, record.extent.grid.n) if found else {}
-    counted = {name: receipt for name, receipt in done.items() if not (retry and receipt.failed)}
-    plan = make_plan(record, loaded.extent, counted, shape, loaded.family, machine)
+    plan = make_plan(record, loaded.extent, done, shape, loaded.family, machine, retry)
     again = {unit.name for unit in plan.units}
     failed = sum(receipt.failed for name, receipt in done.items() if name not in again)
     grows = found is not None and found.extents != record.extents

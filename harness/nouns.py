@@ -89,6 +89,8 @@ class Unit:
     draw_block: int
     paths: range
     draws: range
+    signed: bool = False
+    """Whether it has a receipt already, so that there is something to keep."""
 
     @property
     def name(self) -> str:

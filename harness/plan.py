@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 
 import numpy as np
@@ -12,7 +12,7 @@ from harness.extents import holds, included
 from harness.nouns import Extent, Family, Mistake, Unit
 from harness.receipts import Receipt
 from harness.record import Group, Record, initial_chunks, is_large
-from harness.variables import QUANTILES, replication_variables
+from harness.variables import CUBE, QUANTILES, replication_variables
 
 LONGEST, SHORTEST = 20.0, 0.25
 """Seconds of a unit: long against the cost of a task, short against the life of a worker."""
@@ -140,10 +140,22 @@ def _equal(length: int, part: int) -> int:
 
 
 def make_plan(
-    record: Record, asked: Extent, receipts: Mapping[str, Receipt], shape: Shape, family: Family, machine: Machine
+    record: Record,
+    asked: Extent,
+    receipts: Mapping[str, Receipt],
+    shape: Shape,
+    family: Family,
+    machine: Machine,
+    retry: bool = False,
 ) -> Plan:
     """Which units are left, the longest first, and what they cost: those without a receipt for all that is asked."""
-    sizes = [_size_plan(record, asked, n, receipts, shape, family, machine) for n in asked.grid.n]
+    sizes = []
+    for n in asked.grid.n:
+        units = record.units(n, asked)
+        todo = tuple(left_over(record, asked, units, receipts, retry))
+        rows, columns = record.groups[n].block
+        one = seconds_per_replication(record.extent, n, shape, family, machine.flops)
+        sizes.append(SizePlan(n, (rows, columns), todo, len(units) - len(todo), one * rows * columns))
     sizes.sort(key=lambda size: (-size.seconds, size.n))
     seconds = sum(size.seconds * len(size.todo) for size in sizes)
     longest = max((size.seconds for size in sizes if size.todo), default=0.0)
@@ -156,33 +168,26 @@ def make_plan(
         duration=max(seconds / machine.workers, longest),
         bytes_per_replication=dict.fromkeys(asked.grid.n, per),
         bytes=per * sum(len(unit) for unit in left),
-        files=len(left) * (variables + 1),
+        files=len(left) * (variables + 1) + _fixed_files(len(asked.grid.n), variables),
         memory=_memory(record, asked, shape, family),
     )
 
 
-def _size_plan(
-    record: Record,
-    asked: Extent,
-    n: int,
-    receipts: Mapping[str, Receipt],
-    shape: Shape,
-    family: Family,
-    machine: Machine,
-) -> SizePlan:
-    units = record.units(n, asked)
-    todo = tuple(left_over(record, asked, units, receipts))
-    block = record.groups[n].block
-    one = seconds_per_replication(record.extent, n, shape, family, machine.flops)
-    return SizePlan(n, block, todo, len(units) - len(todo), one * block[0] * block[1])
+def _fixed_files(sizes: int, variables: int) -> int:
+    """Metadata, coordinates and the cube: two files for each array of the root, and for each n its group's."""
+    return 2 * (len(CUBE) + 8) + sizes * (variables + 2 * 7 + 1 + len(CUBE))
 
 
-def left_over(record: Record, asked: Extent, units: Iterable[Unit], receipts: Mapping[str, Receipt]) -> Iterable[Unit]:
-    """The units that have no receipt for all that is asked of them."""
+def left_over(
+    record: Record, asked: Extent, units: Iterable[Unit], receipts: Mapping[str, Receipt], retry: bool
+) -> Iterable[Unit]:
+    """The units that have no receipt for all that is asked of them, or failures that are to be done again."""
     for unit in units:
         receipt = receipts.get(unit.name)
-        if receipt is None or not _covers(record, receipt.generation, asked, unit):
+        if receipt is None:
             yield unit
+        elif (retry and receipt.failed) or not _covers(record, receipt.generation, asked, unit):
+            yield replace(unit, signed=True)
 
 
 def _covers(record: Record, generation: int, asked: Extent, unit: Unit) -> bool:

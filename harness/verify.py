@@ -63,10 +63,8 @@ def _wrong(there: Place, record: Record, unit: Unit, receipt: Receipt, there_are
             return
     held = record.extents[receipt.generation]
     lengths = [len(axis) for axis in (held.grid.procedure, held.grid.gamma, held.grid.theta, held.grid.lam)]
-    rows, columns = (
-        max(0, min(end, part.stop) - part.start) for end, part in ((held.paths, unit.paths), (held.draws, unit.draws))
-    )
-    here = (slice(rows), slice(columns), *(slice(length) for length in lengths))
+    ends = max(0, held.paths - unit.paths.start), max(0, held.draws - unit.draws.start)
+    here = tuple(slice(length) for length in (*ends, *lengths))
     status = values["status"][here]
     if (status[..., included(held, unit.n)] == Status.NOT_RUN).any():
         yield "status has parts that were never written"

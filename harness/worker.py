@@ -43,7 +43,7 @@ def write(url: str, record: Record, block: Block, pure: float) -> Receipt:
 
 def _known(url: str, record: Record, unit: Unit, retry: bool) -> Known | None:
     """What there is of a unit, if there is a receipt for it."""
-    found = receipts.of_unit(place(url), unit)
+    found = receipts.of_unit(place(url), unit) if unit.signed else []
     if not found:
         return None
     receipt = found[-1]
