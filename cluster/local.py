@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,8 +25,21 @@ _CONFIG = {
 @contextmanager
 def local(workers: int, memory: float) -> Iterator[Client]:
     """A client of so many workers, each with so many bytes of memory; all gone at the end."""
-    with dask.config.set(_CONFIG), _started(workers, memory) as cluster, Client(cluster) as client:
+    with dask.config.set(_CONFIG), _main_hidden(), _started(workers, memory) as cluster, Client(cluster) as client:
         yield client
+
+
+@contextmanager
+def _main_hidden() -> Iterator[None]:
+    """Workers needn't run the user's script, as new processes of Python do: it may have no `if __name__ == …`."""
+    main = sys.modules["__main__"]
+    names: list[str] = [name for name in ("__file__", "__spec__") if name in vars(main)]
+    hidden = {name: vars(main).pop(name) for name in names}
+    main.__spec__ = None
+    try:
+        yield
+    finally:
+        vars(main).update(hidden)
 
 
 def _started(workers: int, memory: float) -> LocalCluster:

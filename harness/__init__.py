@@ -9,11 +9,18 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from harness.api import plan, run
     from harness.cube import open_cube
-    from harness.status import status
+    from harness.nouns import Mistake
+    from harness.state import status
 
-__all__ = ["open_cube", "plan", "run", "status"]
+__all__ = ["Mistake", "open_cube", "plan", "run", "status"]
 
-_HOMES = {"run": "harness.api", "plan": "harness.api", "status": "harness.status", "open_cube": "harness.cube"}
+_HOMES = {
+    "run": "harness.api",
+    "plan": "harness.api",
+    "status": "harness.state",
+    "open_cube": "harness.cube",
+    "Mistake": "harness.nouns",
+}
 
 
 def __getattr__(name: str) -> Any:

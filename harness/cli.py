@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable
 from functools import wraps
@@ -27,6 +28,9 @@ def _told(command: Callable[..., int | None]) -> Callable[..., NoReturn]:
             for line in str(mistake).splitlines():
                 click.echo(f"error: {line}", err=True)
             sys.exit(EXIT_MISTAKE)
+        except BrokenPipeError:  # whoever read our output has enough of it
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(0)
         except OSError as error:
             if error.filename is None and error.errno is None:
                 raise
@@ -94,43 +98,41 @@ def _run(loaded: Any, store: str | None, workers: int | None, smoke: bool, retry
     try:
         outcome = driver.run(prepared, suitable())
     except KeyboardInterrupt:
+        driver.stopped(prepared)
         click.echo("stopped: what is done is kept, the same command goes on", err=True)
         return EXIT_INTERRUPTED
     except Broken as broken:
         click.echo(f"error: {broken}; what is done is kept, the same command goes on", err=True)
         return EXIT_CLUSTER
-    _report(outcome, as_json)
+    _report(prepared, outcome, as_json)
     return EXIT_FAILED if outcome.failed else 0
 
 
 def _announce(prepared: Any) -> None:
     from harness.progress import duration
+    from harness.show import counted
 
     plan, name = prepared.plan, prepared.loaded.scenario.name
     count, units = sum(len(unit) for unit in plan.units), len(plan.units)
     if units:
         workers = prepared.machine.workers
-        click.echo(
-            f"{name}: {count} replications in {units} units, about {duration(plan.duration)} on {workers} workers"
-        )
+        parts = (counted(count, "replication"), counted(units, "unit"), counted(workers, "worker"))
+        click.echo("{}: {} in {}, about {} on {}".format(name, *parts[:2], duration(plan.duration), parts[2]))
     else:
         click.echo(f"{name}: complete, nothing to do")
 
 
-def _report(outcome: Any, as_json: bool) -> None:
-    from dataclasses import asdict
-
+def _report(prepared: Any, outcome: Any, as_json: bool) -> None:
     from harness.cube import open_cube
-    from harness.show import coverage_text
+    from harness.show import coverage_text, outcome_facts
 
     if as_json:
-        click.echo(json.dumps(asdict(outcome)))
+        click.echo(json.dumps(outcome_facts(prepared, outcome)))
         return
-    click.echo(coverage_text(open_cube(outcome.url)))
+    click.echo(coverage_text(open_cube(outcome.url), prepared.loaded.extent))
     if outcome.failed:
         click.echo(f"{outcome.failed} replications of cells failed: ckrr errors {_shown(outcome.url)} says why")
-    click.echo(f"the cube: {outcome.url}   (xarray.open_zarr reads it)")
-    click.echo(f"next: ckrr status {_shown(outcome.url)}")
+    click.echo(f'the cube: xarray.open_zarr("{_shown(outcome.url)}")')
 
 
 def _shown(url: str) -> str:
@@ -152,7 +154,7 @@ def plan(
     """Say what a run of SCENARIO would do and cost, and do nothing."""
     from harness import driver
     from harness.loading import load
-    from harness.plan import check_fits
+    from harness.planning import check_fits
     from harness.show import plan_facts, plan_text
 
     for each in [load(one, settings) for one in scenarios]:
@@ -170,7 +172,7 @@ def plan(
 def status(store: str, checked: bool, as_json: bool) -> int:
     """Say how far the study in STORE is."""
     from harness.show import status_text
-    from harness.status import status as state
+    from harness.state import status as state
 
     if checked and (code := _verify(store)):
         return code
@@ -276,6 +278,8 @@ def new(name: str) -> None:
     from harness.places import packaged
 
     path = Path(name if name.endswith(".toml") else f"{name}.toml")
+    if not path.stem.replace("-", "").replace("_", "").replace(".", "").isalnum():
+        raise Mistake(f"NAME must have only letters, digits, '.', '_' and '-', got {path.stem!r}")
     if path.exists():
         raise Mistake(f"{path} is there already: choose another name")
     text = (packaged() / "new.txt").read_text().replace('name = "new"', f'name = "{path.stem}"')

@@ -21,7 +21,7 @@ from harness.cube import refresh
 from harness.loading import Loaded
 from harness.nouns import Mistake, Unit
 from harness.place import Place, place
-from harness.plan import Machine, Plan, Shape, check_fits, cut, make_plan
+from harness.planning import Machine, Plan, Shape, check_fits, cut, make_plan
 from harness.presence import heard, me, other, present, told
 from harness.probe import check_source, cores, flops, free_disk, memory
 from harness.progress import Progress
@@ -97,8 +97,8 @@ def prepare(
     there = place(str(url or default_store(loaded)))
     found = load(there)
     machine = _machine(there.url, workers or cores(), speed)
-    shape = Shape(loaded.built.source.test_points, loaded.scenario.keep)
-    check_source(loaded.built.source, loaded.seeds, loaded.extent, loaded.where)
+    drawing = check_source(loaded.built.source, loaded.seeds, loaded.extent, loaded.where)
+    shape = Shape(loaded.built.source.test_points, loaded.scenario.keep, drawing)
     if found is not None:
         check_fingerprint(there.url, found.fingerprint, loaded.fingerprint, mended=retry)
     record = _record(loaded, found, shape, machine)
@@ -131,13 +131,16 @@ def check_fingerprint(url: str, old: Mapping[str, Any], new: Mapping[str, Any], 
     A user who retries what failed may have mended the source's file: that alone is no other study.
     """
     keys = sorted({*old, *new} - ({"files"} if mended else set()))
-    differences = [
-        f"{key} was {old.get(key)!r} and is {new.get(key)!r}" for key in keys if old.get(key) != new.get(key)
-    ]
-    if differences:
-        hint = " (or mend it and use --retry-failed)" if all(each.startswith("files ") for each in differences) else ""
-        text = "; ".join(differences)
-        raise Mistake(f"{url} belongs to another study: {text}. Choose another place with --store{hint}")
+    differing = [key for key in keys if old.get(key) != new.get(key)]
+    if differing == ["files"] and old["files"].keys() == new["files"].keys():
+        names = ", ".join(name for name, hashed in old["files"].items() if new["files"][name] != hashed)
+        where = f"the old text is in {url}/{store.FILES}"
+        raise Mistake(
+            f"{url}: {names} has changed since ({where}): choose another --store, or --retry-failed if mended"
+        )
+    if differing:
+        text = "; ".join(f"{key} was {old.get(key)!r} and is {new.get(key)!r}" for key in differing)
+        raise Mistake(f"{url} belongs to another study: {text}. Choose another place with --store")
 
 
 def run(prepared: Prepared, progress: Progress, client: Any = None, window: int | None = None) -> Outcome:
@@ -169,7 +172,7 @@ def _run(prepared: Prepared, progress: Progress, client: Any, window: int | None
         for result in _results(prepared, client, arguments, units, window):
             failed += result["failed"]
             spans.append((result["began"], result["ended"], result["compute"]))
-            progress.advance(result["unit"], result["failed"])
+            progress.advance(result["unit"], result["failed"], result["ended"] - result["began"])
             keeper.done(result["unit"].n)
     finally:
         progress.finish()
@@ -285,11 +288,19 @@ def _started(prepared: Prepared) -> Record:
 
 
 def _ended(there: Place, start: float) -> None:
+    _add_to_history(there, {"end": _now(), "seconds": round(monotonic() - start, 1)})
+
+
+def stopped(prepared: Prepared) -> None:
+    """The user stopped the run: that is no crash."""
+    _add_to_history(prepared.there, {"stopped": _now()})
+
+
+def _add_to_history(there: Place, more: Mapping[str, Any]) -> None:
     record = load(there)
     if record is not None and record.history:
         *before, last = record.history
-        entry = {**last, "end": _now(), "seconds": round(monotonic() - start, 1)}
-        save(there, replace(record, history=(*before, entry)))
+        save(there, replace(record, history=(*before, {**last, **more})))
 
 
 def _now() -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,13 +11,16 @@ from harness.place import place
 from harness.receipts import listed, read
 from harness.record import load
 
+_NUMBER = re.compile(r"\d+(\.\d+)?(e[+-]?\d+)?")
+
 
 def groups(store: str) -> list[dict[str, Any]]:
     """Each message once, the most frequent first: how often, and a replication that shows it."""
     found: dict[tuple[str, str], dict[str, Any]] = {}
     for one in _failures(store):
-        key = (one.pop("kind"), one.pop("message"))
-        group = found.setdefault(key, {"kind": key[0], "message": key[1], "count": 0, "example": one})
+        kind, message = one.pop("kind"), one.pop("message")
+        key = (kind, _NUMBER.sub("#", message))  # one cause has many numbers
+        group = found.setdefault(key, {"kind": kind, "message": message, "count": 0, "example": one})
         group["count"] += 1
     return sorted(found.values(), key=lambda group: (-group["count"], group["message"]))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ from harness.spec import Scenario
 from harness.wiring import Built, Wrong, build, family
 
 BLAS_THREADS = 1
+_WORD = re.compile(r"^[A-Za-z0-9_.:/-]+$")
+"""A text that may stand without quotes on the command line."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +91,9 @@ def _set(plain: dict[str, Any], setting: str) -> None:
         value = tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         value = text.strip()
+        if not _WORD.match(value):
+            hint = "lists are [25,50], texts in them are in quotes"
+            raise Mistake(f"--set {setting}: the value is not TOML: {hint}") from None
     *folders, last = key.strip().split(".")
     for folder in folders:
         plain = plain.setdefault(folder, {})
@@ -105,7 +111,7 @@ def check(plain: Mapping[str, Any], where: str, folder: Path) -> Loaded:
     if scenario is not None and built is not None:
         complaints += _sizes(scenario, built)
     if complaints or scenario is None or built is None or known is None:
-        raise report(where, complaints)
+        raise report(where, sorted(complaints, key=lambda one: "is missing" in one.text))
     return Loaded(where, scenario, built, known, _fingerprint(scenario, built, known))
 
 
@@ -143,8 +149,14 @@ def _sizes(scenario: Scenario, built: Built) -> Iterable[Complaint]:
     for i, n in enumerate(scenario.grid.n):
         if largest is not None and n > largest:
             yield Complaint(
-                f"grid.n[{i}]", f"must be at most {largest}, as many train points as the source has, got {n}"
+                f"grid.n[{i}]",
+                f"must be at most {largest}, got {n}: the source has no more train points ({_why(built)})",
             )
+
+
+def _why(built: Built) -> str:
+    """What bounds n."""
+    return "its pool" if "pool" in built.told else "a table's rows less test_points"
 
 
 def _fingerprint(scenario: Scenario, built: Built, known: Family) -> dict[str, Any]:

@@ -127,7 +127,7 @@ class LocalPlace:
     def exists(self) -> bool:
         """Whether there is anything at all."""
         if self._root.is_file():
-            raise Mistake(f"{self.url} is a file; a store is a directory: choose another with --store")
+            raise Mistake(f"{self.url} is a file; a store is a directory")
         return self._root.is_dir() and any(self._root.iterdir())
 
     def sweep(self) -> None:
@@ -146,7 +146,10 @@ class RemotePlace:
 
         self.url = url.rstrip("/")
         self._files: Any
-        self._files, self._root = fsspec.url_to_fs(self.url, use_listings_cache=False)
+        try:
+            self._files, self._root = fsspec.url_to_fs(self.url, use_listings_cache=False)
+        except (ImportError, ValueError) as error:
+            raise Mistake(f"{url} can't be reached: {error} (for s3://… pip install 'ckrr[s3]')") from None
 
     def get(self, key: str) -> bytes | None:
         """The bytes at a key, or None."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import traceback
 from pathlib import Path
 from time import perf_counter
 
@@ -53,16 +54,22 @@ def free_disk(url: str) -> float:
     return float(shutil.disk_usage(there).free)
 
 
-def check_source(source: Source, seeds: Seeds, extent: Extent, where: str) -> None:
-    """Draws one small sample, so that a broken source is told before work starts."""
+def check_source(source: Source, seeds: Seeds, extent: Extent, where: str) -> float:
+    """Draws one small sample, so that a broken source is told before work starts; how many seconds that takes."""
     at, n = {axis: getattr(extent.grid, axis)[0] for axis in source.redraws}, min(extent.grid.n)
     try:
-        sample = source.path(seeds.path(0)).draw(seeds.draw(0, 0), n, at)
+        for _ in range(2):  # the first time things are loaded
+            start = perf_counter()
+            sample = source.path(seeds.path(0)).draw(seeds.draw(0, 0), n, at)
+            seconds = perf_counter() - start
     except Exception as error:
         message = " ".join(f"{type(error).__name__}: {error}".split())
-        raise Mistake(f"{where}: source can't draw a sample of n = {n}: {message}") from error
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        place = f"{Path(last.filename).name}, line {last.lineno}"
+        raise Mistake(f"{where}: source can't draw a sample of n = {n}: {message} ({place})") from error
     for wrong in _wrong(sample, source, n):
         raise Mistake(f"{where}: source drew {wrong}")
+    return seconds
 
 
 def _wrong(sample: Sample, source: Source, n: int) -> list[str]:

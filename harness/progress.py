@@ -7,7 +7,7 @@ from time import monotonic
 from typing import Protocol
 
 from harness.nouns import Unit
-from harness.plan import Plan
+from harness.planning import Plan
 
 
 class Progress(Protocol):
@@ -17,7 +17,7 @@ class Progress(Protocol):
         """Work is about to start."""
         ...
 
-    def advance(self, unit: Unit, failed: int) -> None:
+    def advance(self, unit: Unit, failed: int, seconds: float) -> None:
         """A unit is on disk."""
         ...
 
@@ -36,7 +36,7 @@ class Silent:
     def start(self, plan: Plan) -> None:
         """Work is about to start."""
 
-    def advance(self, unit: Unit, failed: int) -> None:
+    def advance(self, unit: Unit, failed: int, seconds: float) -> None:
         """A unit is on disk."""
 
     def note(self, text: str) -> None:
@@ -56,14 +56,16 @@ class Tally:
         self.done = 0.0
         self.count = 0
         self.failed = 0
-        self._start = monotonic()
+        self._start: float | None = None
 
     def cost(self, unit: Unit) -> float:
         """Planned seconds."""
         return self._cost[unit.n] * len(unit)
 
-    def add(self, unit: Unit, failed: int) -> None:
-        """A unit is done."""
+    def add(self, unit: Unit, failed: int, seconds: float) -> None:
+        """A unit is done, which took so many seconds. The clock starts with the first: workers take time to start."""
+        if self._start is None:
+            self._start = monotonic() - seconds
         self.done += self.cost(unit)
         self.count += len(unit)
         self.failed += failed
@@ -71,17 +73,20 @@ class Tally:
     @property
     def rate(self) -> float:
         """Replications a second."""
-        return self.count / max(monotonic() - self._start, 1e-9)
+        return self.count / max(self._spent, 1e-9)
 
     @property
     def left(self) -> float:
         """Seconds until the end, from how fast it went so far."""
-        spent = monotonic() - self._start
-        return spent * (self.total - self.done) / self.done if self.done else float("nan")
+        return self._spent * (self.total - self.done) / self.done if self.done else float("nan")
+
+    @property
+    def _spent(self) -> float:
+        return 0.0 if self._start is None else monotonic() - self._start
 
     def line(self) -> str:
         """All of it in one line."""
-        failed = f", {self.failed} failed" if self.failed else ""
+        failed = f", {self.failed} cells failed" if self.failed else ""
         return (
             f"{self.done / self.total:4.0%}  {self.count} of {self.replications} replications, "
             f"{self.rate:.0f}/s, {duration(self.left)} left{failed}"
@@ -109,19 +114,19 @@ class Lines:
     """A plain line now and then, where output goes to a file or a pipe."""
 
     def __init__(self, every: float = 5.0) -> None:
-        self._every, self._next = every, 0.0
+        self._every, self._next, self._printed = every, 0.0, 0
         self._tally: Tally | None = None
 
     def start(self, plan: Plan) -> None:
         """Work is about to start."""
         self._tally, self._next = Tally(plan), monotonic() + self._every
 
-    def advance(self, unit: Unit, failed: int) -> None:
+    def advance(self, unit: Unit, failed: int, seconds: float) -> None:
         """A unit is on disk."""
         assert self._tally is not None
-        self._tally.add(unit, failed)
+        self._tally.add(unit, failed, seconds)
         if monotonic() >= self._next:
-            print(self._tally.line(), file=sys.stderr, flush=True)
+            self._print()
             self._next = monotonic() + self._every
 
     def note(self, text: str) -> None:
@@ -130,8 +135,13 @@ class Lines:
 
     def finish(self) -> None:
         """Nothing more will come."""
-        if self._tally is not None and self._tally.count:
-            print(self._tally.line(), file=sys.stderr, flush=True)
+        if self._tally is not None and self._tally.count != self._printed:
+            self._print()
+
+    def _print(self) -> None:
+        assert self._tally is not None
+        print(self._tally.line(), file=sys.stderr, flush=True)
+        self._printed = self._tally.count
 
 
 class Bar:
@@ -152,10 +162,10 @@ class Bar:
         if plan.units:
             self._rich.start()
 
-    def advance(self, unit: Unit, failed: int) -> None:
+    def advance(self, unit: Unit, failed: int, seconds: float) -> None:
         """A unit is on disk."""
         assert self._tally is not None
-        self._tally.add(unit, failed)
+        self._tally.add(unit, failed, seconds)
         self._rich.update(self._task, completed=self._tally.done, description=self._tally.line())
 
     def note(self, text: str) -> None:

@@ -104,34 +104,42 @@ def digest(fingerprint: Mapping[str, Any]) -> str:
     return sha256(json.dumps(fingerprint, sort_keys=True).encode()).hexdigest()[:16]
 
 
+_PARTS = ("scenario", "fingerprint", "extents", "groups", "keep", "history")
+
+
 def attributes(record: Record) -> dict[str, Any]:
-    """As the attributes of the root."""
+    """As the attributes of the root: texts and numbers, JSON where there is more to say."""
+    groups = {
+        str(n): {"block": list(group.block), "chunks": dict(group.chunks), "sharded": group.sharded}
+        for n, group in record.groups.items()
+    }
+    parts = {
+        "scenario": dict(record.scenario),
+        "fingerprint": dict(record.fingerprint),
+        "extents": [to_json(extent) for extent in record.extents],
+        "groups": groups,
+        "keep": list(record.keep),
+        "history": list(record.history),
+    }
     return {
         "ckrr_schema": SCHEMA,
         "coordinates": "theta_value",
         "title": record.scenario.get("name", ""),
-        "scenario": dict(record.scenario),
-        "fingerprint": dict(record.fingerprint),
-        "extents": [to_json(extent) for extent in record.extents],
-        "groups": {
-            str(n): {"block": list(group.block), "chunks": dict(group.chunks), "sharded": group.sharded}
-            for n, group in record.groups.items()
-        },
-        "keep": list(record.keep),
         "test_points": record.test_points,
-        "history": list(record.history),
+        **{name: json.dumps(part) for name, part in parts.items()},
     }
 
 
 def parsed(plain: Mapping[str, Any]) -> Record:
     """Back from the attributes."""
+    parts = {name: json.loads(plain[name]) for name in _PARTS}
     groups = {
         int(n): Group((one["block"][0], one["block"][1]), one["chunks"], one["sharded"])
-        for n, one in plain["groups"].items()
+        for n, one in parts["groups"].items()
     }
-    extents = tuple(from_json(one) for one in plain["extents"])
-    shared = (plain["scenario"], plain["fingerprint"], extents, groups)
-    return Record(*shared, tuple(plain["keep"]), plain["test_points"], plain["history"])
+    extents = tuple(from_json(one) for one in parts["extents"])
+    shared = (parts["scenario"], parts["fingerprint"], extents, groups)
+    return Record(*shared, tuple(parts["keep"]), plain["test_points"], tuple(parts["history"]))
 
 
 def load(place: Place) -> Record | None:

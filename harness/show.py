@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from harness.labels import label
+from harness.labels import label, theta_label
+from harness.nouns import Extent
 from harness.progress import duration
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from harness.driver import Prepared
+    from harness.driver import Outcome, Prepared
     from harness.replay import Replayed
 
 
@@ -48,9 +49,35 @@ def size(count: float) -> str:
     return f"{count:.0f} B"
 
 
+def counted(count: int, noun: str) -> str:
+    """A number of things.
+
+    Examples
+    --------
+    >>> counted(1, "unit"), counted(12, "unit")
+    ('1 unit', '12 units')
+    """
+    return f"{count} {noun}{'s' * (count != 1)}"
+
+
+def outcome_facts(prepared: Prepared, outcome: Outcome) -> dict[str, Any]:
+    """How a run ended, as plain values."""
+    return {
+        "scenario": prepared.loaded.scenario.name,
+        "store": outcome.url,
+        "complete": True,
+        "units": outcome.units,
+        "replications": sum(len(unit) for unit in prepared.plan.units),
+        "failed": outcome.failed,
+        "seconds": round(outcome.seconds, 3),
+        "efficiency": round(outcome.efficiency, 4) if outcome.units else None,
+    }
+
+
 def plan_facts(prepared: Prepared) -> dict[str, Any]:
     """A plan as plain values."""
-    plan, record = prepared.plan, prepared.record
+    plan, left = prepared.plan, prepared.plan.units
+    asked = prepared.loaded.extent
     return {
         "scenario": prepared.loaded.scenario.name,
         "store": prepared.there.url,
@@ -67,8 +94,9 @@ def plan_facts(prepared: Prepared) -> dict[str, Any]:
             }
             for one in sorted(plan.sizes, key=lambda one: one.n)
         ],
-        "replications": len(record.extent.grid.n) * record.extent.paths * record.extent.draws,
-        "replications_left": sum(len(unit) for unit in plan.units),
+        "replications": len(asked.grid.n) * asked.paths * asked.draws,
+        "replications_left": sum(len(unit) for unit in left),
+        "replications_extended": sum(len(unit) for unit in left if unit.signed),
         "seconds": round(plan.duration, 1),
         "core_seconds": round(plan.seconds, 1),
         "bytes_per_replication": max(plan.bytes_per_replication.values()),
@@ -84,13 +112,14 @@ def plan_text(facts: Mapping[str, Any]) -> str:
     for one in facts["sizes"]:
         block = f"{one['paths_per_unit']} × {one['draws_per_unit']}"
         rows.append([str(one["n"]), str(one["units"]), str(one["units_left"]), block, f"{one['seconds_per_unit']:.3g}"])
-    workers = f"{facts['workers']} worker{'s' * (facts['workers'] != 1)}"
+    extended = facts["replications_extended"]
+    new = f", {extended} of them only for what is new" if extended else ""
     return "\n".join(
         [
             f"{facts['scenario']} → {facts['store']}{' (new)' * facts['new']}",
             table(rows),
-            f"{facts['replications_left']} of {facts['replications']} replications left: "
-            f"about {duration(facts['seconds'])} on {workers}",
+            f"asked for {counted(facts['replications'], 'replication')}, {facts['replications_left']} left "
+            f"in whole units{new}: about {duration(facts['seconds'])} on {counted(facts['workers'], 'worker')}",
             f"{size(facts['bytes_per_replication'])} a replication before compression, {size(facts['bytes'])} and "
             f"{facts['files']} files in all; {size(facts['memory_per_worker'])} of memory a worker",
         ]
@@ -102,9 +131,11 @@ def status_text(facts: Mapping[str, Any]) -> str:
     rows = [["n", "units done", "of"]]
     rows += [[str(one["n"]), str(one["done"]), str(one["units"])] for one in facts["sizes"]]
     state = "complete" if facts["complete"] else f"{facts['share']:.0%} done, `ckrr run` goes on"
-    failed = f"\n{facts['failed']} replications of cells failed" if facts["failed"] else ""
+    failed = f"\n{facts['failed']} cells of replications failed: `ckrr errors` says why" if facts["failed"] else ""
     last = facts["last_run"]
-    ended = f", ended {last['end']}" if last.get("end") else ", not ended in order"
+    ended = (
+        f", ended {last['end']}" if last.get("end") else ", stopped by hand" if last.get("stopped") else ", not ended"
+    )
     history = f"\nlast run: started {last['start']} on {last['host']}{ended}" if last else ""
     return f"{facts['scenario']} in {facts['store']}: {state}\n{table(rows)}{failed}{history}"
 
@@ -136,20 +167,20 @@ def replay_text(found: Replayed) -> str:
     return f"different from what the store has: {names}; by up to {found.largest:.1e} of the value{cause}{failed}"
 
 
-def coverage_text(cube: xr.Dataset) -> str:
-    """Coverage by procedure and n with its error, at one θ, λ and α, for every γ."""
-    alpha = min(cube["alpha"].to_numpy().tolist(), key=lambda each: (abs(each - 0.1), each))
-    here = {"theta": str(cube["theta"].to_numpy()[0]), "lam": float(cube["lam"].to_numpy()[0]), "alpha": alpha}
-    part = cube.sel(here)
-    lines = [
-        f"coverage of y* at α = {alpha:g}, θ = {here['theta']}, λ = {label(here['lam'])} (± its Monte-Carlo error)"
-    ]
-    for gamma in part["gamma"].to_numpy().tolist():
-        rows = [[f"γ = {label(gamma)}", *(f"n = {n}" for n in part["n"].to_numpy().tolist())]]
-        for name in part["procedure"].to_numpy().tolist():
+def coverage_text(cube: xr.Dataset, asked: Extent) -> str:
+    """Coverage with its error and the median width, by procedure and n: for every γ, at one θ, λ and α."""
+    alpha, lam = min(asked.grid.alpha, key=lambda each: (abs(each - 0.1), each)), max(asked.grid.lam)
+    theta = theta_label(asked.grid.theta[0])
+    part = cube.sel(theta=theta, lam=lam, alpha=alpha, n=sorted(asked.grid.n)).sel(quantile=0.5)
+    error = "" if asked.paths > 1 else " (its Monte-Carlo error needs more than one path)"
+    place = f"α = {alpha:g}, θ = {theta}, λ = {label(lam)}"
+    lines = [f"coverage of y* ± its Monte-Carlo error, and median width, at {place}{error}"]
+    for gamma in asked.grid.gamma:
+        rows = [[f"γ = {label(gamma)}", *(f"n = {n}" for n in sorted(asked.grid.n))]]
+        for name in asked.grid.procedure:
             cells = part.sel(gamma=gamma, procedure=name)
-            both = zip(cells["coverage"].to_numpy().tolist(), cells["coverage_se"].to_numpy().tolist(), strict=True)
-            rows.append([str(name), *(estimate(*each) for each in both)])
+            parts = (cells[each].to_numpy().tolist() for each in ("coverage", "coverage_se", "width"))
+            rows.append([name, *(f"{estimate(c, e)}  {w:#.3g}" for c, e, w in zip(*parts, strict=True))])
         lines.append(table(rows))
     return "\n".join(lines)
 

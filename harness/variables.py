@@ -97,7 +97,7 @@ CUBE = (
     Summary("width_mean", "float64", "mean width of the hull; inf where any is unbounded"),
     Summary("length", "float64", "median over replications of the quantiles of the region's length", quantile=True),
     Summary("length_mean", "float64", "mean length of the region; inf where any is unbounded"),
-    Summary("interval_score", "float64", "mean interval (Winkler) score of the hull"),
+    Summary("interval_score", "float64", "mean interval (Winkler) score of the hull; inf where any is unbounded"),
     Summary("distance_lower", "float64", "mean distance of the lower end from that of the reference procedure"),
     Summary("distance_upper", "float64", "mean distance of the upper end from that of the reference procedure"),
     Summary("unbounded", "float64", "share of unbounded regions"),

@@ -162,7 +162,7 @@ def _made(maker: Callable[..., Source], given: Mapping[str, Any], name: str) -> 
     """Calls the maker, with types and names checked by its own annotations."""
     model = _model(maker)
     try:
-        checked = model.model_validate(given)
+        checked = model.model_validate({key: _comparable(value) for key, value in given.items()})
         source = maker(**{key: getattr(checked, key) for key in given})
     except ValidationError as error:
         raise Wrong(*_prefixed(from_pydantic(error, keys_of(model)))) from None
@@ -185,7 +185,9 @@ def _model(maker: Callable[..., Source]) -> type[BaseModel]:
     for name, parameter in _parameters(maker).items():
         default = ... if parameter.default is inspect.Parameter.empty else parameter.default
         fields[name] = (hints.get(name, Any), default)
-    return create_model("source", __config__=ConfigDict(extra="forbid", arbitrary_types_allowed=True), **fields)
+    return create_model(
+        "source", __config__=ConfigDict(extra="forbid", arbitrary_types_allowed=True, strict=True), **fields
+    )
 
 
 def _parameters(maker: Callable[..., Source]) -> Mapping[str, inspect.Parameter]:

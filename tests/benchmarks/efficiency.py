@@ -20,7 +20,7 @@ from harness import driver, execute, receipts
 from harness.cube import refresh
 from harness.loading import check
 from harness.nouns import Unit
-from harness.plan import by_size
+from harness.planning import by_size
 from harness.record import load
 from tests.benchmarks.common import on_disk, recorded, scratch, study
 

@@ -19,7 +19,7 @@ from zarr.storage import LocalStore, WrapperStore
 from harness import driver
 from harness.cube import refresh
 from harness.nouns import Unit
-from harness.plan import Plan
+from harness.planning import Plan
 from harness.progress import Tally, duration
 from harness.record import load
 from harness.show import size as as_text

@@ -62,15 +62,15 @@ def test_a_study_from_the_first_command_to_the_last(folder: Path) -> None:
     """plan, run, status, and run again, which has nothing to do."""
     code, out, err = ckrr("plan", "toy.toml", cwd=folder)
     assert (code, err) == (0, "")
-    assert "24 of 24 replications left" in out
+    assert "asked for 24 replications, 24 left" in out
     assert not (folder / "results").exists(), "a plan writes nothing"
 
     code, out, err = ckrr("run", "toy.toml", cwd=folder)
     assert code == 0, err
     assert "toy: 24 replications in" in out
     assert "100%  24 of 24 replications" in err
-    assert "coverage of y* at α = 0.1, θ = 1, λ = 0.1" in out
-    assert "next: ckrr status results/toy.zarr" in out
+    assert "and median width, at α = 0.1, θ = 1, λ = 0.1" in out
+    assert 'the cube: xarray.open_zarr("results/toy.zarr")' in out
 
     code, out, _ = ckrr("status", "results/toy.zarr", cwd=folder)
     assert code == 0
@@ -82,7 +82,10 @@ def test_a_study_from_the_first_command_to_the_last(folder: Path) -> None:
     assert code == 0
     assert "complete, nothing to do" in out
     code, out, _ = ckrr("run", "toy.toml", "--json", cwd=folder)
-    assert json.loads(out)["units"] == 0
+    facts = json.loads(out)
+    assert facts["units"] == 0
+    assert facts["complete"] is True
+    assert facts["efficiency"] is None
 
     code, _, err = ckrr("run", "toy.toml", "--set", "seed=6", cwd=folder)
     assert code == 2
@@ -92,7 +95,7 @@ def test_a_study_from_the_first_command_to_the_last(folder: Path) -> None:
 def test_failures_show_in_the_exit_code(folder: Path) -> None:
     code, out, _ = ckrr("run", "toy.toml", "--set", "source.fails_at=0.3", cwd=folder)
     assert code == 1
-    assert "replications of cells failed" in out
+    assert "replications of cells failed: ckrr errors results/toy.zarr says why" in out
 
 
 def test_smoke_has_a_store_of_its_own(folder: Path) -> None:
@@ -118,7 +121,7 @@ def test_a_source_in_a_file_beside_the_scenario(folder: Path) -> None:
     (folder / "mine.py").write_text((folder / "mine.py").read_text() + "# changed\n")
     code, _, err = ckrr("run", "mine.toml", cwd=folder)
     assert code == 2
-    assert "belongs to another study: files was" in err
+    assert "mine.py has changed since (the old text is in" in err
 
 
 def test_a_table_beside_the_scenario(folder: Path) -> None:
@@ -149,6 +152,7 @@ def test_interrupted_by_the_keyboard_it_says_how_to_go_on(folder: Path) -> None:
     _, out, _ = ckrr("status", "results/toy.zarr", "--json", cwd=folder)
     state = json.loads(out)
     assert 0 < state["share"] < 1
+    assert "stopped" in state["last_run"]
 
 
 def assert_no_process_is_left(group: int) -> None:
@@ -186,6 +190,30 @@ def test_new_writes_a_scenario_that_runs(folder: Path) -> None:
     code, _, err = ckrr("new", "fresh", cwd=folder)
     assert code == 2
     assert err == "error: fresh.toml is there already: choose another name\n"
+
+
+def test_from_python_in_a_plain_script(folder: Path) -> None:
+    """Without `if __name__ == "__main__":`, which people forget; and the calls are calls, in any order."""
+    script = (
+        "import harness\nfrom harness import plan, run, status\n"
+        "cube = harness.run('toy.toml', workers=1)\n"
+        "print(dict(cube.sizes)['n'], harness.plan('toy.toml')['replications_left'], status('results/toy.zarr')['complete'])\n"
+        "try:\n    run('nothing.toml')\nexcept harness.Mistake as mistake:\n    print(mistake)\n"
+    )
+    (folder / "script.py").write_text(script)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "script.py"], cwd=folder, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    first, second = done.stdout.splitlines()
+    assert first == "2 0 True"
+    assert second.startswith("nothing.toml: no such file")
+
+
+def test_output_may_be_cut_off(folder: Path) -> None:
+    command = f"{sys.executable} -m harness.cli plan toy.toml | head -1"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, shell=True, cwd=folder, env=environment, capture_output=True, text=True)
+    assert done.stderr == ""
 
 
 def test_list_names_what_comes_along(folder: Path) -> None:

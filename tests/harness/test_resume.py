@@ -118,7 +118,7 @@ def test_what_failed_is_done_again_when_asked(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(BROKEN.replace("BUG = True", "BUG = False"))
     code, _, err = ckrr("run", "toy.toml", cwd=tmp_path)
     assert code == 2
-    assert "(or mend it and use --retry-failed)" in err
+    assert "--retry-failed if mended" in err
     code, out, err = ckrr("run", "toy.toml", "--retry-failed", cwd=tmp_path)
     assert code == 0, err
     after = replications(where, 10, "coverage")

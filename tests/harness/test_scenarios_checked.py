@@ -88,7 +88,11 @@ def test_the_issue_s_example_is_good(tmp_path: Path) -> None:
         ("0.25]", "nan]", "grid.alpha[3] must be a finite number, got nan"),
         ("[25, 50", "[25, 25", "grid.n must not have a value twice: 25, got [25, 25, 100, 200, 400]"),
         ("[25, 50", "[1, 50", "grid.n[0] must be >= 2, got 1"),
-        ("200, 400]", "200, 5000]", "grid.n[4] must be at most 4000, as many train points as the source has, got 5000"),
+        (
+            "200, 400]",
+            "200, 5000]",
+            "grid.n[4] must be at most 4000, got 5000: the source has no more train points (its pool)",
+        ),
         ("gamma  =", "gama  =", "grid.gama is unknown (did you mean 'gamma'?); known here: gamma, n, theta"),
         ("paths = 50", "paths = 0", "replications.paths must be >= 1, got 0"),
         ("paths = 50", "paths = true", "replications.paths must be a number, got True"),
@@ -103,6 +107,8 @@ def test_the_issue_s_example_is_good(tmp_path: Path) -> None:
         ("test_points = 201", 'test_points = "many"', "source.test_points must be a whole number, got 'many'"),
         ("test_points = 201", 'test = "random"', "source.test must be 'grid' or 'iid', got 'random'"),
         ("dimension = 1", "dimension = 4", "source.dimension must be"),
+        ("dimension = 1", "dimension = true", "source.dimension must be a whole number, got True"),
+        ("pool = 4000", 'pool = "4000"', "source.pool must be a whole number, got '4000'"),
         ("[source]", "[source]]", "is not TOML: "),
         (
             "seed = 20160919",
@@ -149,6 +155,7 @@ def test_what_is_no_scenario_is_told(tmp_path: Path) -> None:
     [
         ("grid.n", "--set grid.n: must be key=value, as in grid.n=[25,50]"),
         ("seed.x=3", "--set seed.x=3: seed is no table"),
+        ("grid.n=[25", "--set grid.n=[25: the value is not TOML: lists are [25,50], texts in them are in quotes"),
         ("grid.n=[1]", "grid.n[0] must be >= 2, got 1"),
         ("source.function=heavyside", "(did you mean 'heaviside'?)"),
     ],

@@ -21,8 +21,8 @@ PER_WORKER = 20
 _BLOCK_BYTES = 64e6
 _WORKER_BYTES = 350e6
 """A worker that has loaded everything and computes nothing."""
-_PER_REPLICATION, _PER_TARGET, _PER_POINT = 4e-4, 2.5e-4, 1.2e-6
-"""Seconds to draw data and to measure: of a replication, of each of its targets, of each test point of those."""
+_PER_TARGET, _PER_POINT = 2.5e-4, 1.2e-6
+"""Seconds to measure each of a replication's targets, and each test point of those."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,8 @@ class Shape:
 
     test_points: int
     keep: tuple[str, ...]
+    drawing: float = 4e-4
+    """Seconds that a sample of the smallest n takes to draw."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,7 @@ def seconds_per_replication(extent: Extent, n: int, shape: Shape, family: Family
                 work += gammas * family.flops(n, shape.test_points, 1, True)
             elif gammas:
                 work += family.flops(n, shape.test_points, gammas, False)
-    return work / flops + _PER_REPLICATION + float(wanted.sum()) * (_PER_TARGET + _PER_POINT * shape.test_points)
+    return work / flops + shape.drawing + float(wanted.sum()) * (_PER_TARGET + _PER_POINT * shape.test_points)
 
 
 def bytes_per_replication(extent: Extent, shape: Shape) -> int:
@@ -116,7 +118,9 @@ def cut(extent: Extent, shape: Shape, family: Family, machine: Machine) -> dict[
     chunks = initial_chunks(extent)
     groups = {}
     for n, seconds in each.items():
-        block = _block(min(max(1, round(target / seconds)), most), extent.paths, extent.draws)
+        rows, columns = _block(min(max(1, round(target / seconds)), most), extent.paths, extent.draws)
+        shortest = int(min(SHORTEST / seconds, most)) // columns if columns == extent.draws else 1
+        block = max(rows, shortest), columns  # a study that starts small may grow: its units may have room
         groups[n] = Group(block, chunks, is_large(block, chunks))
     return groups
 

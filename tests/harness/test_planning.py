@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from harness.nouns import Extent, Grid, Mistake
-from harness.plan import LONGEST, Machine, Plan, Shape, _block, check_fits, cut, make_plan, seconds_per_replication
+from harness.planning import LONGEST, Machine, Plan, Shape, _block, check_fits, cut, make_plan, seconds_per_replication
 from harness.receipts import Receipt
 from harness.record import Record
 from tests.harness.toy import ToyFamily
