@@ -166,10 +166,17 @@ def assert_no_process_is_left(group: int) -> None:
     pytest.fail("a process of the run is left")
 
 
+@pytest.fixture(scope="module")
+def smoked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    here = tmp_path_factory.mktemp("smoked")
+    (here / "toy.toml").write_text(TOY)
+    assert ckrr("run", "toy.toml", "--smoke", "--workers", "1", "--store", "results/toy.zarr", cwd=here)[0] == 0
+    return here
+
+
 @pytest.mark.parametrize("arguments", [["--help"], ["status", "results/toy.zarr"], ["list"], ["run", "--help"]])
-def test_light_commands_start_light(arguments: list[str], folder: Path) -> None:
+def test_light_commands_start_light(arguments: list[str], smoked: Path) -> None:
     """Neither Dask nor xarray nor Zarr is loaded."""
-    ckrr("run", "toy.toml", "--smoke", "--workers", "1", "--store", "results/toy.zarr", cwd=folder)
     code = (
         "import sys\nfrom harness.cli import main\n"
         f"try:\n    main({arguments!r})\nexcept SystemExit as end:\n    assert end.code == 0, end.code\n"
@@ -177,7 +184,7 @@ def test_light_commands_start_light(arguments: list[str], folder: Path) -> None:
         "assert not heavy, heavy\n"
     )
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, "-c", code], cwd=folder, env=environment, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", code], cwd=smoked, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
 
@@ -197,7 +204,8 @@ def test_from_python_in_a_plain_script(folder: Path) -> None:
     script = (
         "import harness\nfrom harness import plan, run, status\n"
         "cube = harness.run('toy.toml', workers=1)\n"
-        "print(dict(cube.sizes)['n'], harness.plan('toy.toml')['replications_left'], status('results/toy.zarr')['complete'])\n"
+        "left = harness.plan('toy.toml')['replications_left']\n"
+        "print(dict(cube.sizes)['n'], left, status('results/toy.zarr')['complete'])\n"
         "try:\n    run('nothing.toml')\nexcept harness.Mistake as mistake:\n    print(mistake)\n"
     )
     (folder / "script.py").write_text(script)
