@@ -13,8 +13,6 @@ from distributed import Client, Future, as_completed
 
 from harness.nouns import Unit
 
-Task = Callable[[Unit, int], Any]
-"""Computes a unit at an attempt."""
 Result = dict[str, Any]
 ATTEMPTS = 3
 """A unit that fails as a whole is tried again, elsewhere if there is an elsewhere."""
@@ -46,7 +44,7 @@ def on_dask(
     """Through a bounded window of tasks; every future is let go as soon as it is done."""
     waiting = iter(units)
     running: dict[Any, tuple[Unit, int]] = {}
-    stream = as_completed(with_results=True, raise_errors=False)
+    stream = as_completed(with_results=True, raise_errors=False, loop=client.loop)  # the client needn't be the default
 
     def send(unit: Unit, attempt: int) -> None:
         key = f"ckrr-{arguments[1]}-{arguments[2]}-{unit.name}-{attempt}"

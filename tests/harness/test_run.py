@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from distributed import Client, LocalCluster
 
 from cluster import local
 from harness import receipts
@@ -71,6 +72,17 @@ def test_other_blocks_give_the_same_numbers(serial: Path, tmp_path: Path, client
 
 def test_on_workers_of_its_own(serial: Path, tmp_path: Path) -> None:
     run(tmp_path / "toy.zarr")
+    assert_identical(tmp_path / "toy.zarr", serial)
+
+
+def test_a_client_of_threads_that_is_not_the_default(serial: Path, tmp_path: Path) -> None:
+    """As in somebody's notebook."""
+    options = {"processes": False, "dashboard_address": "127.0.0.1:0"}
+    with (
+        LocalCluster(n_workers=1, threads_per_worker=3, **options) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        run(tmp_path / "toy.zarr", client)
     assert_identical(tmp_path / "toy.zarr", serial)
 
 
