@@ -252,6 +252,18 @@ def replay(
     return 0 if found.equal else EXIT_FAILED
 
 
+@main.command()
+@click.argument("stores", nargs=-1, required=True)
+@click.option("-o", "--output", required=True, metavar="STORE", help="The store to make.")
+@_told
+def merge(stores: tuple[str, ...], output: str) -> None:
+    """Join STORES of one study, made in several places, into a new one."""
+    from harness.merging import merge as merged
+
+    done = merged(stores, output)
+    click.echo(f"wrote {output}: {done} units are complete; `ckrr run` computes what is missing")
+
+
 @main.command(name="list")
 @_json
 @_told

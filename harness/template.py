@@ -114,7 +114,7 @@ def _replications(group: zarr.Group, record: Record, cut: Group) -> None:
         dims = ("path", "draw", *variable.dims)
         group.create_array(
             variable.name,
-            shape=_shape(variable, record),
+            shape=shape_of(variable, record),
             chunks=_inner(dims, chunks) if cut.sharded else chunks,
             shards=chunks if cut.sharded else None,
             dtype=variable.dtype,
@@ -132,7 +132,8 @@ def _inner(dims: tuple[str, ...], shard: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(1 if dim in single else size for dim, size in zip(dims, shard, strict=True))
 
 
-def _shape(variable: Variable, record: Record) -> list[int]:
+def shape_of(variable: Variable, record: Record) -> list[int]:
+    """The whole of a variable: over paths, draws and its other axes."""
     lengths = _axes(record.extent.grid) | {"point": record.test_points}
     return [record.extent.paths, record.extent.draws, *(lengths[dim] for dim in variable.dims)]
 

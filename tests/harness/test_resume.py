@@ -8,7 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from time import sleep
@@ -16,11 +16,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+import zarr
 
 import harness
 from harness import driver, worker
 from harness.compute import compute
 from harness.desk import Study
+from harness.merging import merge
 from harness.nouns import Block, Bools, Mistake, Status, Unit
 from harness.place import place
 from harness.presence import me, told
@@ -303,3 +305,85 @@ def test_a_replay_is_equal_bit_for_bit(tmp_path: Path) -> None:
     one = replay(str(where), Asked(10, 1, 1, gamma=0.25, theta="best", lam=1.0))
     assert one.equal
     assert one.cells == 1
+
+
+def test_two_stores_become_one(tmp_path: Path) -> None:
+    """Some paths here, other n and θ there, and a part in both: the merged one is the one made at once."""
+    a, b, c, fresh = (tmp_path / f"{name}.zarr" for name in "abcd")
+    run_serially(a, grid__n=[10], grid__theta=[1, "best"])
+    run_serially(b, grid__n=[20, 10], grid__theta=["best", 1], replications__paths=4)
+    merge([str(a), str(b)], str(c))
+    run_serially(c, grid__n=[10, 20], grid__theta=[1, "best"])
+    run_serially(fresh, grid__n=[10, 20], grid__theta=[1, "best"])
+    one, other = (harness.open_cube(str(each)) for each in (c, fresh))
+    for name in one.data_vars:
+        np.testing.assert_array_equal(one[name].to_numpy(), other[name].to_numpy(), err_msg=str(name))
+    for name in ("coverage", "width", "theta_hat", "status"):
+        np.testing.assert_array_equal(replications(c, 10, name), replications(fresh, 10, name), err_msg=name)
+
+
+def test_merged_units_are_not_computed_again(tmp_path: Path) -> None:
+    a, b, c = (tmp_path / f"{name}.zarr" for name in "abc")
+    run_serially(a, grid__n=[10])
+    run_serially(b, grid__n=[20])
+    assert merge([str(a), str(b)], str(c)) == len(prepared(tmp_path / "none.zarr").plan.units)
+    assert not prepared(c).plan.units
+    assert verify(str(c))[1] == []
+    with pytest.raises(Mistake, match="is there already: choose another name with -o"):
+        merge([str(a), str(b)], str(c))
+
+
+def test_stores_that_disagree_are_not_merged(tmp_path: Path) -> None:
+    a, b, c, other = (tmp_path / f"{name}.zarr" for name in "abcd")
+    for each in (a, b):
+        run_serially(each, grid__n=[10])
+    run_serially(other, grid__n=[10], seed=6)
+    with pytest.raises(Mistake, match="is of another study than"):
+        merge([str(a), str(other)], str(c))
+    values = zarr.open_array(str(b), path="replications/n=10/width_mean", mode="r+")
+    values[3, 1, 0, 0, 0, 0, 0] = 17.0
+    with pytest.raises(Mistake, match=r"b.zarr has other numbers than the stores before it: width_mean of n=10/p1_d0"):
+        merge([str(a), str(b)], str(c))
+    assert not c.exists()
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
+    """A small disk of its own, mounted with the options given."""
+    here = tmp_path / "disk"
+    here.mkdir()
+
+    def mounted(options: str) -> Path:
+        command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(here)]
+        if subprocess.run(command, capture_output=True).returncode:
+            pytest.skip("mounting a disk needs root")
+        return here
+
+    yield mounted
+    subprocess.run(["umount", str(here)], capture_output=True)
+
+
+def test_a_full_disk_resumes_once_there_is_room(disk: Callable[[str], Path], tmp_path: Path) -> None:
+    here = disk("size=600k")
+    (tmp_path / "toy.toml").write_text(TOY)
+    command = ("run", "toy.toml", "--store", str(here / "toy.zarr"), "--set", "replications.paths=200")
+    code, _, err = ckrr(*command, cwd=tmp_path)
+    assert code in (2, 3)
+    assert "No space left on device" in err.splitlines()[-1]
+    assert "Traceback" not in err
+    subprocess.run(["mount", "-o", "remount,size=60m", str(here)], check=True)
+    code, _, err = ckrr(*command, cwd=tmp_path)
+    assert code == 0, err
+    assert verify(str(here / "toy.zarr"))[1] == []
+
+
+def test_a_store_that_can_t_be_written_is_told(disk: Callable[[str], Path], tmp_path: Path) -> None:
+    here = disk("size=20m")
+    run_serially(here / "toy.zarr")
+    subprocess.run(["mount", "-o", "remount,ro", str(here)], check=True)
+    (tmp_path / "toy.toml").write_text(TOY)
+    code, _, err = ckrr("run", "toy.toml", "--store", str(here / "new.zarr"), cwd=tmp_path)
+    assert code == 2
+    assert len(err.splitlines()) == 1
+    assert "Read-only file system" in err
+    assert ckrr("status", str(here / "toy.zarr"), cwd=tmp_path)[0] == 0
