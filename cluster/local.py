@@ -9,23 +9,16 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import dask
 from distributed import Client, LocalCluster
 
 LOOPBACK = "127.0.0.1"
 _DEAF = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
-_CONFIG = {
-    "distributed.worker.daemon": True,
-    "distributed.worker.preload": [_DEAF],
-    "distributed.comm.timeouts.connect": "30s",
-    "distributed.admin.system-monitor.gil.enabled": False,
-}
 
 
 @contextmanager
 def local(workers: int, memory: float) -> Iterator[Client]:
     """A client of so many workers, each with so many bytes of memory; all gone at the end."""
-    with dask.config.set(_CONFIG), _main_hidden(), _started(workers, memory) as cluster, Client(cluster) as client:
+    with _main_hidden(), _started(workers, memory) as cluster, Client(cluster) as client:
         yield client
 
 
@@ -54,6 +47,7 @@ def _started(workers: int, memory: float) -> LocalCluster:
             host=LOOPBACK,
             dashboard_address=f"{LOOPBACK}:0",
             memory_limit=int(memory),
+            preload=[_DEAF],  # also for workers that take the place of dead ones
             silence_logs=logging.CRITICAL,
         )
     finally:
