@@ -27,13 +27,14 @@ class Made:
 
 
 def made(seed: int, targets: int = 2, procedures: int = 3, m: int = 7) -> tuple[Made, Array]:
-    """Hulls of every kind: bounded, half-lines, lines, points, empty, in pieces."""
+    """Hulls of every kind: bounded, half-lines, lines, points, empty, in pieces; from seed 10 on all are bounded."""
     rng = np.random.default_rng(seed)
     shape = (targets, procedures, m, len(ALPHA))
     lower = rng.normal(size=shape)
     upper = lower + rng.exponential(size=shape) * (rng.random(shape) > 0.1)
-    lower[rng.random(shape) < 0.15], upper[rng.random(shape) < 0.15] = -inf, inf
-    count = rng.integers(0, 3, shape)
+    count = rng.integers(0 if seed < 10 else 1, 3, shape)
+    if seed < 10:
+        lower[rng.random(shape) < 0.15], upper[rng.random(shape) < 0.15] = -inf, inf
     lower[count == 0] = upper[count == 0] = nan
     length = np.where(count == 0, 0.0, (upper - lower) * np.where(count > 1, 0.5, 1.0))
     hits, hits_f = rng.random(shape) < 0.8, rng.random(shape) < 0.9
