@@ -271,7 +271,7 @@ def list_(as_json: bool) -> None:
     """List the scenarios that come along."""
     import tomllib
 
-    from harness.places import packaged
+    from harness.packaged import packaged
     from harness.show import table
 
     found = [(path.stem, tomllib.loads(path.read_text())) for path in sorted(packaged().glob("*.toml"))]
@@ -287,7 +287,7 @@ def list_(as_json: bool) -> None:
 def new(name: str) -> None:
     """Write a scenario file NAME.toml to start from, with every key explained."""
     from harness.nouns import Mistake
-    from harness.places import packaged
+    from harness.packaged import packaged
 
     path = Path(name if name.endswith(".toml") else f"{name}.toml")
     if not path.stem.replace("-", "").replace("_", "").replace(".", "").isalnum():

@@ -8,8 +8,7 @@ import numpy as np
 import xarray as xr
 
 from harness import store
-from harness.place import place
-from harness.record import Record, load
+from harness.record import Record
 from harness.summary import cube_at
 
 
@@ -29,10 +28,3 @@ def refresh(url: str, record: Record, sizes: Iterable[int]) -> None:
     for n in sizes:
         values = cube_at(record, lambda name, where, n=n: store.read(url, n, name, record.generation, where))  # type: ignore[misc]
         store.write_cube(url, record.generation, record.extent.grid.n.index(n), values)
-
-
-def refresh_all(url: str) -> None:
-    """Computes all of the cube anew."""
-    record = load(place(url))
-    if record is not None:
-        refresh(url, record, record.extent.grid.n)

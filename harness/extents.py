@@ -14,10 +14,9 @@ import numpy as np
 
 from harness.labels import axis_values
 from harness.nouns import Bools, Extent, Grid, Unit
+from harness.variables import CELL
 
 T = TypeVar("T")
-CELL = ("procedure", "gamma", "theta", "lam")
-"""The axes that a status is for: α costs nothing, so no rule leaves one out."""
 
 
 def union(old: Extent, new: Extent) -> Extent:

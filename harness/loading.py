@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from harness import measures
 from harness.complaints import Complaint, from_pydantic, keys_of, nearest, report
 from harness.nouns import Extent, Family, Mistake
-from harness.places import packaged
+from harness.packaged import packaged
 from harness.seeds import Seeds
 from harness.spec import Scenario
 from harness.wiring import Built, Wrong, build, family

@@ -8,8 +8,9 @@ from itertools import product
 import numpy as np
 from hypothesis import given, strategies as st
 
-from harness.extents import CELL, cells, from_json, holds, included, to_json, union
+from harness.extents import cells, from_json, holds, included, to_json, union
 from harness.nouns import Extent, Grid, Unit
+from harness.variables import CELL
 
 AXES = ("procedure", "gamma", "theta", "lam", "n", "alpha")
 VALUES = {
