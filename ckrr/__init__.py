@@ -13,7 +13,7 @@ from ckrr.fits import Fit
 from ckrr.levels import ALPHA
 from ckrr.model import Factor, Inputs, fit, score_together
 from ckrr.plot import plot_bands
-from ckrr.procedures import PROCEDURES
+from ckrr.procedures import PROCEDURES, exact_level
 from ckrr.regions import Regions
 from ckrr.ridge import FactorisationError
 from ckrr.scores import Scores
@@ -27,6 +27,7 @@ __all__ = [
     "Inputs",
     "Regions",
     "Scores",
+    "exact_level",
     "fit",
     "plot_bands",
     "score_together",

@@ -14,7 +14,7 @@ from ckrr import conformal
 from ckrr.checks import Array
 from ckrr.conformal import Side
 from ckrr.crossings import Crossings
-from ckrr.levels import Boundary, thresholds
+from ckrr.levels import Boundary, Level, exact, needed, thresholds
 from ckrr.residuals import Scale, in_sample, leave_one_out, studentised
 from ckrr.tails import Indices
 
@@ -69,3 +69,21 @@ class Levels:
 @lru_cache(maxsize=64)
 def _thresholds(N: int, alpha: tuple[Fraction, ...], boundary: Boundary, sides: int) -> Indices:
     return thresholds(N, [each / sides for each in alpha], boundary)
+
+
+def exact_level(procedure: str, n: int, alpha: Level) -> float | None:
+    """The probability with which a procedure covers y*, for exchangeable points without ties; None if none is promised.
+
+    With N = n + 1, RRCM's p-value is uniform on {1/N, …, 1}, so it covers with 1 − (⌈Nα⌉ − 1)/N. CRR has α/2 on each
+    side, where the one-sided p-values are uniform, too: 1 − 2(⌈Nα/2⌉ − 1)/N. Bayesian intervals promise nothing of the
+    kind: their level holds if the model does.
+
+    Examples
+    --------
+    >>> exact_level("RRCM", 25, 0.1), exact_level("CRR", 400, 0.05), exact_level("GPR-f", 25, 0.1)
+    (0.923076923, 0.950124688, None)
+    """
+    if procedure not in CONFORMAL:
+        return None
+    sides, N = CONFORMAL[procedure][0].sides, n + 1
+    return float(1 - Fraction(sides * (max(needed(N, exact(alpha) / sides), 1) - 1), N))

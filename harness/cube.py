@@ -26,5 +26,5 @@ def open_cube(url: str) -> xr.Dataset:
 def refresh(url: str, record: Record, sizes: Iterable[int]) -> None:
     """Computes the cube anew at these n, from the replications, and writes it."""
     for n in sizes:
-        values = cube_at(record, lambda name, where, n=n: store.read(url, n, name, record.generation, where))  # type: ignore[misc]
+        values = cube_at(record, n, lambda name, where, n=n: store.read(url, n, name, record.generation, where))  # type: ignore[misc]
         store.write_cube(url, record.generation, record.extent.grid.n.index(n), values)

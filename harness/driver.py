@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import product
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
@@ -19,13 +20,13 @@ from typing import Any
 from harness import execute, receipts, store
 from harness.cube import refresh
 from harness.loading import Loaded
-from harness.nouns import Mistake, Unit
+from harness.nouns import Family, Grid, Mistake, Unit
 from harness.place import Place, place
 from harness.planning import Machine, Plan, Shape, check_fits, cut, make_plan
 from harness.presence import heard, me, other, present, told
 from harness.probe import check_source, cores, flops, free_disk, memory
 from harness.progress import Progress
-from harness.record import CLAIM, Record, digest, load, save
+from harness.record import CLAIM, Levels, Record, digest, joined, load, save
 from harness.worker import work
 
 _REFRESH = 20.0
@@ -119,10 +120,23 @@ def _record(loaded: Loaded, found: Record | None, shape: Shape, machine: Machine
     scenario = loaded.scenario.model_dump(mode="json", exclude_defaults=False)
     if found is None:
         groups = cut(loaded.extent, shape, loaded.family, machine)
-        return Record(scenario, loaded.fingerprint, (loaded.extent,), groups, loaded.scenario.keep, shape.test_points)
+        shared = (scenario, loaded.fingerprint, (loaded.extent,), groups, loaded.scenario.keep, shape.test_points)
+        return Record(*shared, loaded.built.source.test, promised(loaded.family, loaded.extent.grid))
     grown = found.grown(loaded.extent)
+    levels = joined(found.levels, promised(loaded.family, grown.extent.grid))
     fresh = {n: group for n, group in cut(grown.extent, shape, loaded.family, machine).items() if n not in found.groups}
-    return replace(grown, scenario=scenario, fingerprint=loaded.fingerprint, groups={**found.groups, **fresh})
+    groups = {**found.groups, **fresh}
+    return replace(grown, scenario=scenario, fingerprint=loaded.fingerprint, groups=groups, levels=levels)
+
+
+def promised(family: Family, grid: Grid) -> Levels:
+    """The exact levels of the procedures that have one."""
+    found: dict[str, dict[int, dict[float, float]]] = {}
+    for name, n, alpha in product(grid.procedure, grid.n, grid.alpha):
+        level = family.level(name, n, alpha)
+        if level is not None:
+            found.setdefault(name, {}).setdefault(n, {})[alpha] = level
+    return found
 
 
 def check_fingerprint(url: str, old: Mapping[str, Any], new: Mapping[str, Any], mended: bool = False) -> None:

@@ -36,6 +36,10 @@ class KernelRidge:
         latent = [target.f_test for target in targets if target.f_test is not None]
         return ckrr.score_together(mine, Y, Y_test, procedures, alpha, f_test=latent or None)
 
+    def level(self, procedure: str, n: int, alpha: float) -> float | None:
+        """The exact one of conformal procedures."""
+        return ckrr.exact_level(procedure, n, alpha)
+
     def flops(self, n: int, points: int, targets: int, searched: bool) -> float:
         """Factorisation and inverse 2n³/3, products 2n²·points; then passes over n × points numbers, and calls.
 

@@ -17,7 +17,7 @@ from harness.cube import refresh
 from harness.extents import included, union
 from harness.nouns import INNER, Block, Failure, Mistake, Status, Unit, Values
 from harness.place import Place, place
-from harness.record import Record, load
+from harness.record import Record, joined, load
 from harness.template import shape_of
 from harness.variables import Variable, replication_variables
 
@@ -65,7 +65,8 @@ def _record(parts: Sequence[_Part]) -> Record:
     merged = {"start": now, "end": now, "host": "", "command": "merge of " + ", ".join(p.there.url for p in parts)}
     history = [entry for part in parts for entry in part.record.history]
     ordered = {n: groups[n] for n in extent.grid.n}
-    return replace(parts[0].record, extents=(extent,), groups=ordered, history=(*history, merged))
+    levels = reduce(joined, (part.record.levels for part in parts))
+    return replace(parts[0].record, extents=(extent,), groups=ordered, levels=levels, history=(*history, merged))
 
 
 def _files(part: _Part) -> dict[str, bytes]:

@@ -249,6 +249,10 @@ class Family(Protocol):
         """
         ...
 
+    def level(self, procedure: str, n: int, alpha: float) -> float | None:
+        """The coverage that a procedure promises where train and test points are exchangeable; None if none is."""
+        ...
+
     def flops(self, n: int, points: int, targets: int, searched: bool) -> float:
         """The work of one factor and its scores, in operations of a matrix product: n³/3 is a Cholesky factor."""
         ...

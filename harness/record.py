@@ -16,7 +16,7 @@ from harness.extents import from_json, sizes, to_json, union
 from harness.nouns import INNER, Extent, Mistake, Unit
 from harness.place import Place
 
-SCHEMA = 1
+SCHEMA = 2
 ROOT = "zarr.json"
 DRIVER = "driver.json"
 """The driver that is at work."""
@@ -24,6 +24,9 @@ CLAIM = "claim.json"
 """There while a driver makes or grows the store: without a root, what is there may be made anew."""
 _SHARD_ABOVE = 1 << 20
 """Bytes of a variable in one unit above which it is sharded, so that a slice reads little."""
+
+
+Levels = Mapping[str, Mapping[int, Mapping[float, float]]]
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,10 @@ class Record:
     groups: Mapping[int, Group]
     keep: tuple[str, ...]
     test_points: int
+    test: str = "iid"
+    """How test points are laid out: exact levels are for "iid" alone."""
+    levels: Levels = field(default_factory=dict)
+    """For each procedure, n and α the coverage that is promised, if one is."""
     history: Sequence[Mapping[str, Any]] = field(default=())
     """Each run's start, end, host, command, versions."""
 
@@ -104,7 +111,18 @@ def digest(fingerprint: Mapping[str, Any]) -> str:
     return sha256(json.dumps(fingerprint, sort_keys=True).encode()).hexdigest()[:16]
 
 
-_PARTS = ("scenario", "fingerprint", "extents", "groups", "keep", "history")
+def joined(one: Levels, other: Levels) -> Levels:
+    """All levels of both."""
+    return {
+        name: {
+            n: {**one.get(name, {}).get(n, {}), **other.get(name, {}).get(n, {})}
+            for n in {**one.get(name, {}), **other.get(name, {})}
+        }
+        for name in {**one, **other}
+    }
+
+
+_PARTS = ("scenario", "fingerprint", "extents", "groups", "keep", "levels", "history")
 
 
 def attributes(record: Record) -> dict[str, Any]:
@@ -119,6 +137,7 @@ def attributes(record: Record) -> dict[str, Any]:
         "extents": [to_json(extent) for extent in record.extents],
         "groups": groups,
         "keep": list(record.keep),
+        "levels": record.levels,
         "history": list(record.history),
     }
     return {
@@ -126,6 +145,7 @@ def attributes(record: Record) -> dict[str, Any]:
         "coordinates": "theta_value",
         "title": record.scenario.get("name", ""),
         "test_points": record.test_points,
+        "test": record.test,
         **{name: json.dumps(part) for name, part in parts.items()},
     }
 
@@ -137,9 +157,13 @@ def parsed(plain: Mapping[str, Any]) -> Record:
         int(n): Group((one["block"][0], one["block"][1]), one["chunks"], one["sharded"])
         for n, one in parts["groups"].items()
     }
+    levels = {
+        name: {int(n): {float(alpha): level for alpha, level in row.items()} for n, row in rows.items()}
+        for name, rows in parts["levels"].items()
+    }
     extents = tuple(from_json(one) for one in parts["extents"])
-    shared = (parts["scenario"], parts["fingerprint"], extents, groups)
-    return Record(*shared, tuple(parts["keep"]), plain["test_points"], tuple(parts["history"]))
+    shared = (parts["scenario"], parts["fingerprint"], extents, groups, tuple(parts["keep"]))
+    return Record(*shared, plain["test_points"], plain["test"], levels, tuple(parts["history"]))
 
 
 def load(place: Place) -> Record | None:

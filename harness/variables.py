@@ -92,6 +92,9 @@ class Summary:
 CUBE = (
     Summary("coverage", "float64", "mean coverage of y*"),
     Summary("coverage_se", "float64", "its Monte-Carlo standard error, between paths; NaN with one path"),
+    Summary(
+        "level", "float64", "the coverage that is promised for exchangeable train and test points; NaN where none is"
+    ),
     Summary("coverage_f", "float64", "mean coverage of f(x*)"),
     Summary("coverage_f_se", "float64", "its Monte-Carlo standard error, between paths"),
     Summary("width", "float64", "median over replications of the quantiles of the hull's width", quantile=True),

@@ -26,7 +26,7 @@ FAMILIES = {"krr": "harness.krr:FAMILY"}
 FILE = "file"
 """The parameter by which a source takes a file to read."""
 _SOURCE = ("dimension", "test", "test_points", "knows_f", "redraws", "largest_n", "path")
-_FAMILY = ("procedures", "searches", "reference", "version", "inputs", "score", "flops", "memory")
+_FAMILY = ("procedures", "searches", "reference", "version", "inputs", "score", "level", "flops", "memory")
 
 
 class Wrong(Exception):

@@ -136,6 +136,9 @@ class ToyFamily:
             for factor, target, some in zip(factors, targets, streams, strict=True)
         ]
 
+    def level(self, procedure: str, n: int, alpha: float) -> float | None:
+        return 1 - alpha if procedure == "exact" else None
+
     def flops(self, n: int, points: int, targets: int, searched: bool) -> float:
         return 1e6
 
