@@ -1,0 +1,1 @@
+"""From the cube to conclusions: estimates with honest errors, verdicts, precision, tables."""

@@ -1,0 +1,62 @@
+"""Digits follow the error: none is shown below it."""
+
+from __future__ import annotations
+
+from math import floor, inf, isfinite, isnan, log10
+
+DASH = "–"
+
+
+def decimals(error: float) -> int:
+    """How many digits after the point an error allows: it has one digit that counts, two if that is a 1.
+
+    Examples
+    --------
+    >>> decimals(0.0034), decimals(0.0013), decimals(0.12), decimals(7.0), decimals(0.0996)
+    (3, 4, 2, 0, 1)
+    """
+    place = floor(log10(error))
+    leading = round(error * 10.0**-place)
+    return max(-place - 1, 0) if leading == 10 else max(-place + int(leading == 1), 0)
+
+
+def shown(value: float, error: float, least: float = 0.0) -> str:
+    """A value with its error; alone where the error isn't known, with the digits that `least`, an error, allows.
+
+    Examples
+    --------
+    >>> shown(0.90123, 0.0034), shown(1.0, 0.0), shown(0.9, float("nan"), 0.02), shown(float("inf"), float("nan"))
+    ('0.901 ± 0.003', '1', '0.90', 'inf')
+    >>> shown(123456.0, 1230.0), shown(float("nan"), 1.0), shown(0.00004, 0.00002)
+    ('123500 ± 1200', '–', '4e-05 ± 2e-05')
+    """
+    if isnan(value):
+        return DASH
+    if not isfinite(value):
+        return "inf" if value == inf else "−inf"
+    if not isfinite(error) or error <= 0:
+        return alone(value, error, least)
+    if error < 1e-4:
+        return _tiny(value, error)
+    digits = decimals(error)
+    if digits == 0 and error >= 10:
+        place = floor(log10(error))
+        unit = 10.0 ** (place - int(round(error * 10.0**-place) == 1))
+        return f"{round(value / unit) * unit:.0f} ± {round(error / unit) * unit:.0f}"
+    return f"{value:.{digits}f} ± {error:.{digits}f}"
+
+
+def alone(value: float, error: float, least: float = 0.0) -> str:
+    """A value whose error is 0, or isn't known."""
+    if error == 0:
+        return f"{value:g}"
+    return f"{value:.{decimals(least)}f}" if 1e-4 <= least < 1 else f"{value:.3g}"
+
+
+def _tiny(value: float, error: float) -> str:
+    """Errors that would need many noughts."""
+    if abs(value) >= 1e-3:
+        return f"{value:.{decimals(error)}f} ± {error:.0e}"
+    place = floor(log10(error))
+    figures = max(floor(log10(abs(value))) - place, 0) if value else 0
+    return f"{value:.{figures}e} ± {error:.0e}" if value else f"0 ± {error:.0e}"

@@ -1,0 +1,104 @@
+"""Verdicts: which cells keep their promise, decided for the whole grid at once.
+
+With c the coverage of a cell, L its level and τ a tolerance, a cell is ::
+
+    invalid        c < L − τ
+    valid          c ≥ L − τ
+    conservative   c > L + τ          (valid, too, and wider than it need be)
+
+as far as the intervals show it: a verdict is given only if the whole of a cell's interval says so, and **undecided**
+otherwise. The intervals hold together: each of G cells has the level 1 − (1 − 0.95)/G (Bonferroni), so that with
+probability at least 0.95 no verdict in the whole grid is wrong. G is the whole grid's, whatever slice is looked at.
+
+L is the exact finite-sample level where one is promised (conformal procedures), 1 − α otherwise. An exact level is for
+exchangeable points: with test points on a grid, or θ searched for on the train sample, a verdict measures what breaking
+exchangeability costs. Unless told, τ is 0.02, or α/5 if that is less.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import xarray as xr
+
+from harness.extents import cells
+from harness.results.catalog import MEASURES
+from harness.results.estimates import estimate
+from harness.results.intervals import LEVEL
+from harness.record import Record
+from harness.results.runs import Where, runs
+from harness.summary import levels_at
+
+VALID, CONSERVATIVE, INVALID, UNDECIDED, EMPTY = "valid", "conservative", "invalid", "undecided", ""
+VERDICTS = (VALID, CONSERVATIVE, INVALID, UNDECIDED)
+TOLERANCE, SHARE_OF_ALPHA = 0.02, 0.2
+
+
+def tolerances(alpha: xr.DataArray, tolerance: float | None) -> xr.DataArray:
+    """τ at each α."""
+    return xr.full_like(alpha, tolerance) if tolerance is not None else (SHARE_OF_ALPHA * alpha).clip(max=TOLERANCE)
+
+
+def verdicts(
+    url: str,
+    where: Where | None = None,
+    tolerance: float | None = None,
+    level: float = LEVEL,
+    measure: str = "coverage",
+) -> xr.Dataset:
+    """The verdict of every cell, or of those chosen, beside what it is from.
+
+    Returns
+    -------
+    xarray.Dataset
+        `verdict` ("" where nothing was run), `value`, `se`, the simultaneous `low` and `high`, `target`, `tolerance`,
+        `promised` (the target is an exact level), `exchangeable` (and its conditions hold), over the cube's axes.
+    """
+    chosen = runs(url, where)
+    record = chosen.record
+    each = 1 - (1 - level) / max(cells(record.extent), 1)
+    found = estimate(url, measure, where, each)
+    target, promised = _targets(found, record)
+    found["target"], found["promised"] = target, promised
+    found["tolerance"] = tolerances(found["alpha"], tolerance)
+    numeric = xr.DataArray([_is_number(text) for text in found["theta"].values], dims="theta")
+    found["exchangeable"] = promised & numeric & (record.test == "iid")
+    found["verdict"] = _judged(found)
+    found.attrs = {
+        "description": f"verdicts on {MEASURES[measure].what}, at {level:g} for the whole grid",
+        "level": level,
+        "cells": cells(record.extent),
+    }
+    return found
+
+
+def _targets(found: xr.Dataset, record: Record) -> tuple[xr.DataArray, xr.DataArray]:
+    """The level of each procedure, n and α, and whether it is an exact one."""
+    grid = record.extent.grid
+    levels = xr.DataArray(
+        np.array([levels_at(record, n) for n in grid.n]),
+        dims=("n", "procedure", "alpha"),
+        coords={"n": list(grid.n), "procedure": np.array(grid.procedure, dtype=object), "alpha": list(grid.alpha)},
+    ).sel(n=found["n"], procedure=found["procedure"], alpha=found["alpha"])
+    promised = levels.notnull()
+    return levels.where(promised, 1 - found["alpha"]), promised
+
+
+def _judged(found: xr.Dataset) -> xr.DataArray:
+    least, most = found["target"] - found["tolerance"], found["target"] + found["tolerance"]
+    verdict = xr.full_like(found["value"], UNDECIDED, dtype=object)
+    verdict = verdict.where(~(found["low"] >= least - _ROUNDING), VALID)
+    verdict = verdict.where(~(found["low"] > most), CONSERVATIVE)
+    verdict = verdict.where(~(found["high"] < least), INVALID)
+    return verdict.where(found["replications"] > 0, EMPTY)
+
+
+_ROUNDING = 1e-12
+"""1 − α − τ isn't exact."""
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
