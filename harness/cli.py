@@ -50,6 +50,7 @@ _scenarios = click.argument("scenarios", nargs=-1, required=True, metavar="SCENA
 _store = click.option("--store", metavar="URL", help="Where results go. [default: results/NAME.zarr]")
 _settings = click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Override, as grid.n=[25,50].")
 _workers = click.option("--workers", type=click.IntRange(min=1), help="Processes. [default: one a core]")
+_where = click.option("--where", multiple=True, metavar="AXIS=VALUES", help="Only these, as n=100,400,alpha=0.05.")
 _json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
@@ -167,9 +168,10 @@ def plan(
 @main.command()
 @click.argument("store")
 @click.option("--verify", "checked", is_flag=True, help="Read every chunk, and name what is torn or missing.")
+@click.option("--precision", type=float, metavar="SE", help="How many more paths a standard error of coverage needs.")
 @_json
 @_told
-def status(store: str, checked: bool, as_json: bool) -> int:
+def status(store: str, checked: bool, precision: float | None, as_json: bool) -> int:
     """Say how far the study in STORE is."""
     from harness.show import status_text
     from harness.state import status as state
@@ -177,8 +179,22 @@ def status(store: str, checked: bool, as_json: bool) -> int:
     if checked and (code := _verify(store)):
         return code
     facts = state(store)
-    click.echo(json.dumps(facts) if as_json else status_text(facts))
+    needs = None if precision is None else _needs(store, precision)
+    if as_json:
+        click.echo(json.dumps(facts if needs is None else {**facts, "precision": [vars(one) for one in needs]}))
+        return 0
+    click.echo(status_text(facts))
+    if needs is not None and precision is not None:
+        from harness.show import precision_text
+
+        click.echo(precision_text(needs, precision))
     return 0
+
+
+def _needs(store: str, target: float) -> list[Any]:
+    from harness.results.precision import precision
+
+    return list(precision(store, target))
 
 
 def _verify(store: str) -> int:
@@ -192,6 +208,48 @@ def _verify(store: str) -> int:
         return EXIT_FAILED
     click.echo(f"all {count} units read, nothing is torn", err=True)
     return 0
+
+
+@main.command()
+@click.argument("store")
+@click.option(
+    "--measure", "measures", default="coverage", show_default=True, metavar="NAMES", help="Separated by commas."
+)
+@click.option("--rows", metavar="AXES", help="Separated by commas. [default: procedure and what is left]")
+@click.option("--columns", metavar="AXES", help="[default: n]")
+@_where
+@click.option("--versus", metavar="PROCEDURE", help="Paired differences from this one.")
+@click.option(
+    "--format",
+    "form",
+    default="text",
+    show_default=True,
+    type=click.Choice(["text", "markdown", "latex", "csv", "json"]),
+)
+@_told
+def table(
+    store: str,
+    measures: str,
+    rows: str | None,
+    columns: str | None,
+    where: tuple[str, ...],
+    versus: str | None,
+    form: str,
+) -> None:
+    """Print measures of STORE with their Monte-Carlo errors.
+
+    MEASURES: coverage, error, mad, verdict, width, relative_width, unbounded, failed and more (a wrong name lists all).
+    """
+    from harness.results.formats import FORMATS
+    from harness.results.runs import parse_where
+    from harness.results.tables import table as made
+
+    axes = [None if text is None else _names(text) for text in (rows, columns)]
+    click.echo(FORMATS[form](made(store, _names(measures), axes[0], axes[1], parse_where(where), versus)))
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 @main.command()

@@ -14,10 +14,11 @@ if TYPE_CHECKING:
 
     from harness.driver import Outcome, Prepared
     from harness.replay import Replayed
+    from harness.results.precision import Need
 
 
-def table(rows: Sequence[Sequence[str]]) -> str:
-    """Columns that stand under each other, the first to the left and the others to the right.
+def table(rows: Sequence[Sequence[str]], left: int = 1) -> str:
+    """Columns that stand under each other, the first ones to the left and the others to the right.
 
     Examples
     --------
@@ -28,8 +29,9 @@ def table(rows: Sequence[Sequence[str]]) -> str:
     """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = []
-    for first, *others in rows:
-        cells = [first.ljust(widths[0]), *(c.rjust(w) for c, w in zip(others, widths[1:], strict=True))]
+    for row in rows:
+        pairs = enumerate(zip(row, widths, strict=True))
+        cells = [cell.ljust(width) if i < left else cell.rjust(width) for i, (cell, width) in pairs]
         lines.append("  ".join(cells).rstrip())
     return "\n".join(lines)
 
@@ -138,6 +140,27 @@ def status_text(facts: Mapping[str, Any]) -> str:
     )
     history = f"\nlast run: started {last['start']} on {last['host']}{ended}" if last else ""
     return f"{facts['scenario']} in {facts['store']}: {state}\n{table(rows)}{failed}{history}"
+
+
+def precision_text(needs: Sequence[Need], target: float) -> str:
+    """What a target error needs, in words."""
+    rows = [["n", "error now", "paths in all", "or draws a path"]]
+    for one in needs:
+        known = one.paths is not None
+        rows.append(
+            [str(one.n), f"{one.se:.2g}" if known else "–", str(one.paths or "–"), str(one.draws or "–")],
+        )
+    unknown = "\nwith one path the error between paths can't be told: run a few more" if _none(needs) else ""
+    note = (
+        "\n(–: more draws won't do, or with one draw a path it can't be told)"
+        if not all(one.draws for one in needs)
+        else ""
+    )
+    return f"for a standard error of coverage of {target:g} in every cell:\n{table(rows)}{unknown or note}"
+
+
+def _none(needs: Sequence[Need]) -> bool:
+    return all(one.paths is None for one in needs)
 
 
 def errors_text(groups: Sequence[Mapping[str, Any]], store: str) -> str:

@@ -72,7 +72,7 @@ class Runs:
         return np.isin(self.read(slab, "status"), FAILED)
 
     def array(self, made: Mapping[Slab, Values], fill: Any = np.nan) -> xr.DataArray:
-        """Puts the results of slabs, over procedure, γ, θ, λ and α, to their places; sorted, and only what is chosen."""
+        """Puts the results of slabs, over procedure, γ, θ, λ and α, to their places; sorted, only what is chosen."""
         grid = self.record.extent.grid
         lengths = [len(axis_values(grid, axis)) for axis in CUBE_DIMS]
         first = next(iter(made.values()))
