@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+import os
+from contextlib import nullcontext
+from functools import cache, lru_cache
 from hashlib import sha256
 from time import perf_counter, time
 from typing import Any
@@ -10,29 +12,49 @@ from typing import Any
 from threadpoolctl import threadpool_limits
 
 from harness import receipts, store
+from harness.careful import compute_carefully
 from harness.compute import compute
 from harness.desk import Study
 from harness.loading import BLAS_THREADS
 from harness.mending import Known, merged, todo
-from harness.nouns import Block, Failure, Mistake, Unit
+from harness.nouns import Block, Bools, Care, Failure, Mistake, Unit
 from harness.place import place
 from harness.receipts import Receipt
 from harness.record import Record, load
 from harness.seeds import Seeds
 from harness.variables import replication_variables
+from harness.watch import watching
 from harness.wiring import family, unpacked
 
 
-def work(url: str, fingerprint: str, generation: int, retry: bool, unit: Unit, attempt: int = 0) -> dict[str, Any]:
-    """Computes what is left of a unit, writes it, signs for it. (The attempt makes the task's name a new one.)"""
+_ORDINARY = Care()
+
+
+def work(
+    url: str, fingerprint: str, generation: int, retry: bool, unit: Unit, care: Care = _ORDINARY
+) -> dict[str, Any]:
+    """Computes what is left of a unit, writes it, signs for it."""
     start, began = perf_counter(), time()
-    record, study = _study(url, fingerprint, generation)
+    where = (url, fingerprint, generation)
+    record, study = study_at(*where)
     known = _known(url, record, unit, retry)
-    with threadpool_limits(BLAS_THREADS):
-        block = compute(study, unit, None if known is None else todo(known, record.extent, unit.n))
+    left = None if known is None else todo(known, record.extent, unit.n)
+    block = compute_carefully(study, where, unit, left, care) if care.alone else _computed(study, unit, left, care)
     pure = perf_counter() - start
     receipt = write(url, record, block if known is None else merged(block, known, record.keep), pure)
     return {"unit": unit, "failed": receipt.failed, "compute": pure, "began": began, "ended": time()}
+
+
+def _computed(study: Study, unit: Unit, left: Bools | None, care: Care) -> Block:
+    """Here, with a limit only where this process is replaced if it ends."""
+    with threadpool_limits(BLAS_THREADS), watching(care.seconds, _nowhere()) if care.replaced else nullcontext():
+        return compute(study, unit, left)
+
+
+@cache
+def _nowhere() -> int:
+    """Careful computing finds out where it hung."""
+    return os.open(os.devnull, os.O_WRONLY)
 
 
 def write(url: str, record: Record, block: Block, pure: float) -> Receipt:
@@ -54,7 +76,7 @@ def _known(url: str, record: Record, unit: Unit, retry: bool) -> Known | None:
 
 
 @lru_cache(maxsize=8)
-def _study(url: str, fingerprint: str, generation: int) -> tuple[Record, Study]:
+def study_at(url: str, fingerprint: str, generation: int) -> tuple[Record, Study]:
     """What a store says is to be computed; read once for each of its extents."""
     record = load(place(url))
     if record is None or record.generation < generation:
