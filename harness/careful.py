@@ -14,7 +14,7 @@ from dataclasses import replace
 from itertools import product
 from multiprocessing.connection import Connection, Pipe
 from time import monotonic
-from typing import IO, Self
+from typing import IO, Any, Self
 
 from harness.desk import Desk, Study
 from harness.fate import fate
@@ -95,13 +95,11 @@ class _Child:
 
     def _start(self) -> None:
         ours, theirs = Pipe()
-        self._pipe, self._dump = ours, tempfile.TemporaryFile()
+        self._pipe, self._dump = ours, tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the child
         files = (theirs.fileno(), self._dump.fileno())
         command = [sys.executable, "-P", "-m", "harness.child", *map(str, files)]
         paths = {"PYTHONPATH": os.pathsep.join(sys.path)}  # what can be imported here can be there
-        self._process = subprocess.Popen(
-            command, pass_fds=files, stdin=subprocess.DEVNULL, env={**os.environ, **paths}
-        )
+        self._process = subprocess.Popen(command, pass_fds=files, stdin=subprocess.DEVNULL, env={**os.environ, **paths})
         theirs.close()
         try:
             ours.send((os.getpid(), self._where, self._care))
@@ -112,7 +110,7 @@ class _Child:
             self.stop()
             raise RuntimeError(f"the process that computes carefully can't start: {told}")
 
-    def _received(self, seconds: float = float("inf")) -> Answer:
+    def _received(self, seconds: float = float("inf")) -> Any:
         """Waits for an answer, as long as there is a process: the pipe may be kept open by one that it started."""
         end = monotonic() + seconds
         assert self._process is not None
@@ -121,8 +119,7 @@ class _Child:
                 raise EOFError
             if monotonic() > end:
                 raise TimeoutError
-        answer: Answer = self._pipe.recv()
-        return answer
+        return self._pipe.recv()
 
     def _fate(self) -> tuple[Status, str]:
         """How it died."""

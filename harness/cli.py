@@ -102,7 +102,7 @@ def _run(loaded: Any, store: str | None, workers: int | None, smoke: bool, retry
         click.echo("stopped: what is done is kept, the same command goes on", err=True)
         return EXIT_INTERRUPTED
     except Broken as broken:
-        click.echo(f"error: {broken}; what is done is kept, the same command goes on", err=True)
+        click.echo(f"error: {broken}", err=True)
         return EXIT_CLUSTER
     _report(prepared, outcome, as_json)
     return EXIT_FAILED if outcome.failed else 0

@@ -190,11 +190,11 @@ def kind_of(error: BaseException) -> Status:
 
 
 def message_of(error: BaseException) -> str:
-    """What an exception says, on one line.
+    r"""What an exception says, on one line.
 
     Examples
     --------
-    >>> message_of(ValueError("no\\n  good")), message_of(MemoryError())
+    >>> message_of(ValueError("no\n  good")), message_of(MemoryError())
     ('ValueError: no good', 'MemoryError')
     """
     return " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")

@@ -40,12 +40,12 @@ def _name(number: int) -> str:
 
 
 def _where(dump: str) -> str:
-    """The innermost line of a file that is no library's, of the thread that died, or else of the first thread.
+    r"""The innermost line of a file that is no library's, of the thread that died, or else of the first thread.
 
     Examples
     --------
-    >>> _where('Thread 0x1 (most recent call first):\\n  File "/a/lib/python3.11/ctypes/__init__.py", line 5 in string_at'
-    ...        '\\n  File "/home/me/mine.py", line 7 in draw\\n  File "/home/me/harness/compute.py", line 1 in compute')
+    >>> _where('Thread 0x1 (most recent call first):\n  File "/a/lib/python3.11/ctypes/__init__.py", line 5 in at\n'
+    ...        '  File "/home/me/mine.py", line 7 in draw\n  File "/home/me/harness/compute.py", line 1 in compute')
     ', in mine.py:7 draw'
     """
     current = dump.rpartition("Current thread ")[2]

@@ -26,7 +26,6 @@ from harness.variables import replication_variables
 from harness.watch import watching
 from harness.wiring import family, unpacked
 
-
 _ORDINARY = Care()
 
 
