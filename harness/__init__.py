@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from harness.api import plan, run
     from harness.cube import open_cube
+    from harness.execute import Broken
     from harness.nouns import Mistake
     from harness.state import status
 
-__all__ = ["Mistake", "open_cube", "plan", "run", "status"]
+__all__ = ["Broken", "Mistake", "open_cube", "plan", "run", "status"]
 
 _HOMES = {
     "run": "harness.api",
@@ -20,6 +21,7 @@ _HOMES = {
     "status": "harness.state",
     "open_cube": "harness.cube",
     "Mistake": "harness.nouns",
+    "Broken": "harness.execute",
 }
 
 

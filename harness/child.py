@@ -21,8 +21,8 @@ from harness.compute import compute
 from harness.desk import Study, kind_of, message_of
 from harness.loading import BLAS_THREADS
 from harness.nouns import Bools, Unit
+from harness.studies import study_at
 from harness.watch import watching
-from harness.worker import study_at
 
 _DIE_WITH_PARENT = 1
 """PR_SET_PDEATHSIG."""

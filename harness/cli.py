@@ -230,13 +230,16 @@ def replay(
     plot: str | None,
 ) -> int:
     """Compute one replication of STORE again, here, and say whether it is what the store has."""
+    from harness.nouns import Mistake
     from harness.replay import Asked, looked_into, replay as again
     from harness.show import replay_text
     from harness.wiring import theta_of
 
     asked = Asked(n, path, draw, gamma, None if theta is None else theta_of(theta), lam)
-    found = again(store, asked)
+    found = again(store, asked, lambda text: click.echo(text, err=True))
     click.echo(replay_text(found))
+    if found.deadly and found.failures and (save or plot):
+        raise Mistake("--save and --plot need a replication that doesn't end its process")
     if save or plot:
         arrays = looked_into(store, asked)
         if save:

@@ -25,7 +25,7 @@ from harness.planning import Machine, Plan, Shape, check_fits, cut, make_plan
 from harness.presence import heard, me, other, present, told
 from harness.probe import check_source, cores, flops, free_disk, memory
 from harness.progress import Progress
-from harness.record import CLAIM, Record, digest, load, save
+from harness.record import CLAIM, FILES, Record, digest, load, save
 from harness.worker import work
 
 _HANG, _SLOWER = 600.0, 30.0
@@ -136,7 +136,7 @@ def check_fingerprint(url: str, old: Mapping[str, Any], new: Mapping[str, Any], 
     differing = [key for key in keys if old.get(key) != new.get(key)]
     if differing == ["files"] and old["files"].keys() == new["files"].keys():
         names = ", ".join(name for name, hashed in old["files"].items() if new["files"][name] != hashed)
-        where = f"the old text is in {url}/{store.FILES}"
+        where = f"the old text is in {url}/{FILES}"
         raise Mistake(
             f"{url}: {names} has changed since ({where}): choose another --store, or --retry-failed if mended"
         )

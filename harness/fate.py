@@ -32,6 +32,11 @@ def fate(code: int, dump: str, seconds: float) -> tuple[Status, str]:
     return Status.ERROR, f"its process ended with exit code {code}"
 
 
+def was_ended(kind: str, message: str) -> bool:
+    """Whether what failed so may do the same to the process that computes it again."""
+    return kind in (Status.SLOW.name, Status.MEMORY.name) or message.startswith("its process ")
+
+
 def _name(number: int) -> str:
     try:
         return signal.Signals(number).name

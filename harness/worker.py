@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import nullcontext
-from functools import cache, lru_cache
-from hashlib import sha256
+from functools import cache
 from time import perf_counter, time
 from typing import Any
 
@@ -17,14 +16,13 @@ from harness.compute import compute
 from harness.desk import Study
 from harness.loading import BLAS_THREADS
 from harness.mending import Known, merged, todo
-from harness.nouns import Block, Bools, Care, Failure, Mistake, Unit
+from harness.nouns import Block, Bools, Care, Failure, Unit
 from harness.place import place
 from harness.receipts import Receipt
-from harness.record import Record, load
-from harness.seeds import Seeds
+from harness.record import Record
+from harness.studies import study_at
 from harness.variables import replication_variables
 from harness.watch import watching
-from harness.wiring import family, unpacked
 
 _ORDINARY = Care()
 
@@ -72,32 +70,3 @@ def _known(url: str, record: Record, unit: Unit, retry: bool) -> Known | None:
     values = {v.name: store.read_unit(url, record, unit, v.name) for v in replication_variables(record.keep)}
     failures = [Failure(**one) for one in content["failures"]]
     return Known(values, failures, len(record.extents[receipt.generation].grid.alpha), retry)
-
-
-@lru_cache(maxsize=8)
-def study_at(url: str, fingerprint: str, generation: int) -> tuple[Record, Study]:
-    """What a store says is to be computed; read once for each of its extents."""
-    record = load(place(url))
-    if record is None or record.generation < generation:
-        raise Mistake(f"{url} isn't the store that the driver sees: workers must reach it by the same name")
-    return record, study_of(url, record)
-
-
-def study_of(url: str, record: Record) -> Study:
-    """From a store alone, its files checked against the fingerprint."""
-    scenario, fingerprint = record.scenario, record.fingerprint
-    files = {name: _file(url, name, hashed) for name, hashed in fingerprint["files"].items()}
-    return Study(
-        record.extent,
-        unpacked(scenario["source"], files),
-        family(scenario["family"]),
-        Seeds.of(fingerprint["seed"], fingerprint["source"]),
-        record.keep,
-    )
-
-
-def _file(url: str, name: str, hashed: str) -> bytes:
-    data = place(url).get(f"{store.FILES}/{name}")
-    if data is None or sha256(data).hexdigest() != hashed:
-        raise Mistake(f"{url}: {store.FILES}/{name} isn't what the study was made with")
-    return data

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from distributed import Client, LocalCluster
 
 from cluster import local
 from harness import driver, receipts
@@ -19,8 +17,7 @@ from harness.loading import Loaded, check
 from harness.nouns import Status
 from harness.place import place
 from harness.progress import Silent
-from tests.harness.studies import assert_identical, contents, replications, toy
-from tests.harness.test_cli import ckrr
+from tests.harness.studies import contents, replications, toy
 
 SOURCE = (Path(__file__).parent / "poison.txt").read_text()
 PATHS, DRAWS = 8, 3
@@ -63,7 +60,9 @@ class Study:
 
 def written(folder: Path, poison: Mapping[float | str, str], **changes: Any) -> Study:
     folder.mkdir(exist_ok=True, parents=True)
-    text = SOURCE.replace("POISON = {}", f"POISON = {dict(poison)!r}").replace('LOG = ""', f"LOG = {str(folder / 'log')!r}")
+    text = SOURCE.replace("POISON = {}", f"POISON = {dict(poison)!r}").replace(
+        'LOG = ""', f"LOG = {str(folder / 'log')!r}"
+    )
     (folder / "poison.py").write_text(text)
     (folder / "log").touch()
     plain = toy(source={"function": "poison.py"}, grid=SMALL, replications={"paths": PATHS, "draws": DRAWS}, **changes)
