@@ -28,8 +28,8 @@ from harness.progress import Progress
 from harness.record import CLAIM, FILES, Record, digest, load, save
 from harness.worker import work
 
-_HANG, _SLOWER = 600.0, 30.0
-"""A step of a replication hangs after so many seconds, and so many times what the replication is planned to take."""
+_HANGS = 30.0
+"""A step of a replication hangs if it takes so many times as long as the replication is planned to take, or longer."""
 _REFRESH = 20.0
 """Seconds between two refreshes of the cube, and at least twenty times what one takes."""
 
@@ -234,7 +234,7 @@ def _cares(prepared: Prepared) -> list[Care]:
     """The limit of each unit: the scenario's, or one that only what hangs can reach."""
     told = prepared.loaded.scenario.replications.seconds
     planned = {size.n: size.seconds / (size.block[0] * size.block[1]) for size in prepared.plan.sizes}
-    limits = {n: told or max(_HANG, _SLOWER * seconds) for n, seconds in planned.items()}
+    limits = {n: told or max(Care.seconds, _HANGS * seconds) for n, seconds in planned.items()}
     return [Care(limits[unit.n], asked=told is not None) for unit in prepared.plan.units]
 
 

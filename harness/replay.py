@@ -103,7 +103,7 @@ def _deadly(receipt: Mapping[str, Any] | None, asked: Asked) -> str | None:
 
 def _care(record: Record) -> Care:
     told = record.scenario["replications"].get("seconds")
-    return Care(told or Care().seconds, memory=0.9 * memory() / cores())
+    return Care(told or Care.seconds, memory=0.9 * memory() / cores())
 
 
 def _record(url: str) -> Record:

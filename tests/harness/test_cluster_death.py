@@ -8,14 +8,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
-from time import monotonic, sleep
 
 import pytest
 from distributed import Client
 
 from harness import Broken, driver, execute, receipts
 from harness.place import place
-from tests.harness.studies import ROOT, assert_identical, contents
+from tests.harness.studies import ROOT, assert_identical, contents, until
 from tests.harness.test_poison import Study, written
 from tests.harness.test_resume import Noted
 
@@ -30,15 +29,6 @@ def dask(*arguments: str) -> Iterator[subprocess.Popen[bytes]]:
     finally:
         process.kill()
         process.wait()
-
-
-def until(condition: object) -> None:
-    """Waits for something to be true."""
-    end = monotonic() + 60
-    assert callable(condition)
-    while not condition():
-        assert monotonic() < end
-        sleep(0.05)
 
 
 def broken(one: Study, client: Client, victim: subprocess.Popen[bytes], notes: list[str]) -> str:
