@@ -9,8 +9,11 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import dask
 from distributed import Client, LocalCluster
 
+_BLAME = {"distributed.scheduler.allowed-failures": 0, "distributed.scheduler.worker-saturation": 1.0}
+"""A worker's death is blamed at once on its task, and a worker has one: no innocent waits beside it."""
 LOOPBACK = "127.0.0.1"
 _DEAF = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
 
@@ -40,16 +43,17 @@ def _started(workers: int, memory: float) -> LocalCluster:
     main = threading.current_thread() is threading.main_thread()
     before = signal.signal(signal.SIGINT, signal.SIG_IGN) if main else None
     try:
-        return LocalCluster(
-            n_workers=workers,
-            threads_per_worker=1,
-            processes=True,
-            host=LOOPBACK,
-            dashboard_address=f"{LOOPBACK}:0",
-            memory_limit=int(memory),
-            preload=[_DEAF],  # also for workers that take the place of dead ones
-            silence_logs=logging.CRITICAL,
-        )
+        with dask.config.set(_BLAME):  # the scheduler reads it as it starts
+            return LocalCluster(
+                n_workers=workers,
+                threads_per_worker=1,
+                processes=True,
+                host=LOOPBACK,
+                dashboard_address=f"{LOOPBACK}:0",
+                memory_limit=int(memory),
+                preload=[_DEAF],  # also for workers that take the place of dead ones
+                silence_logs=logging.CRITICAL,
+            )
     finally:
         if before is not None:
             signal.signal(signal.SIGINT, before)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from harness.api import plan, run
     from harness.cube import open_cube
+    from harness.execute import Broken
     from harness.nouns import Mistake
     from harness.results.estimates import difference, estimate
     from harness.results.precision import precision
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from harness.state import status
 
 __all__ = [
+    "Broken",
     "Mistake",
     "difference",
     "estimate",
@@ -40,6 +42,7 @@ _HOMES = {
     "precision": "harness.results.precision",
     "table": "harness.results.tables",
     "verdicts": "harness.results.verdicts",
+    "Broken": "harness.execute",
 }
 
 

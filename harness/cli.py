@@ -103,7 +103,7 @@ def _run(loaded: Any, store: str | None, workers: int | None, smoke: bool, retry
         click.echo("stopped: what is done is kept, the same command goes on", err=True)
         return EXIT_INTERRUPTED
     except Broken as broken:
-        click.echo(f"error: {broken}; what is done is kept, the same command goes on", err=True)
+        click.echo(f"error: {broken}", err=True)
         return EXIT_CLUSTER
     _report(prepared, outcome, as_json)
     return EXIT_FAILED if outcome.failed else 0
@@ -288,13 +288,16 @@ def replay(
     plot: str | None,
 ) -> int:
     """Compute one replication of STORE again, here, and say whether it is what the store has."""
+    from harness.nouns import Mistake
     from harness.replay import Asked, looked_into, replay as again
     from harness.show import replay_text
     from harness.wiring import theta_of
 
     asked = Asked(n, path, draw, gamma, None if theta is None else theta_of(theta), lam)
-    found = again(store, asked)
+    found = again(store, asked, lambda text: click.echo(text, err=True))
     click.echo(replay_text(found))
+    if found.deadly and found.failures and (save or plot):
+        raise Mistake("--save and --plot need a replication that doesn't end its process")
     if save or plot:
         arrays = looked_into(store, asked)
         if save:
