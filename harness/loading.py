@@ -13,8 +13,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from harness import measures
-from harness.complaints import Complaint, from_pydantic, keys_of, nearest, report
-from harness.nouns import Extent, Family, Mistake
+from harness.complaints import Complaint, from_pydantic, keys_of, nearest, report, shown
+from harness.nouns import Extent, Family, Limited, Mistake, Source
+from harness.labels import label
 from harness.packaged import packaged
 from harness.seeds import Seeds
 from harness.spec import Scenario
@@ -109,7 +110,8 @@ def check(plain: Mapping[str, Any], where: str, folder: Path) -> Loaded:
     built = _source(plain, folder, complaints)
     scenario = _scenario(plain, known, complaints)
     if scenario is not None and built is not None:
-        complaints += _sizes(scenario, built)
+        limited = isinstance(built.source, Limited)
+        complaints += _unknown(scenario, built.source) if limited else _sizes(scenario, built)
     if complaints or scenario is None or built is None or known is None:
         raise report(where, sorted(complaints, key=lambda one: "is missing" in one.text))
     return Loaded(where, scenario, built, known, _fingerprint(scenario, built, known))
@@ -152,6 +154,22 @@ def _sizes(scenario: Scenario, built: Built) -> Iterable[Complaint]:
                 f"grid.n[{i}]",
                 f"must be at most {largest}, got {n}: the source has no more train points ({_why(built)})",
             )
+
+
+def _unknown(scenario: Scenario, source: Source) -> Iterable[Complaint]:
+    """Values for which a source has no data."""
+    only = source.only if isinstance(source, Limited) else {}
+    for axis in ("gamma", "theta", "lam", "n"):
+        for i, value in enumerate(getattr(scenario.grid, axis)):
+            if value not in only.get(axis, (value,)):
+                known = ", ".join(map(label, only[axis]))
+                yield Complaint(
+                    f"grid.{axis}[{i}]", f"must be one of {known}, for which the source has data, got {shown(value)}"
+                )
+    for axis, count in (("path", scenario.replications.paths), ("draw", scenario.replications.draws)):
+        if axis in only and count > len(only[axis]):
+            text = f"must be at most {len(only[axis])}, for which the source has data, got {count}"
+            yield Complaint(f"replications.{axis}s", text)
 
 
 def _why(built: Built) -> str:
