@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from hashlib import sha256
 from time import perf_counter, time
 from typing import Any
 
@@ -12,6 +11,7 @@ from threadpoolctl import threadpool_limits
 from harness import receipts, store
 from harness.compute import compute
 from harness.desk import Study
+from harness.hashes import content_hash
 from harness.loading import BLAS_THREADS
 from harness.mending import Known, merged, todo
 from harness.nouns import Block, Failure, Mistake, Unit
@@ -77,6 +77,6 @@ def study_of(url: str, record: Record) -> Study:
 
 def _file(url: str, name: str, hashed: str) -> bytes:
     data = place(url).get(f"{store.FILES}/{name}")
-    if data is None or sha256(data).hexdigest() != hashed:
+    if data is None or content_hash(name, data) != hashed:
         raise Mistake(f"{url}: {store.FILES}/{name} isn't what the study was made with")
     return data
