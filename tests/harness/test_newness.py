@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from time import process_time
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from harness.loading import check
 from harness.newness import newness
 from harness.nouns import Block, Bools, Extent, Status, Unit
 from harness.planning import Machine, Plan, make_plan
+from harness.probe import flops
 from harness.receipts import Receipt
 from harness.record import digest
 from harness.show import plan_facts, plan_text
@@ -206,20 +208,27 @@ def test_failures_that_are_retried_cost_their_cells(tmp_path: Path) -> None:
 
 def test_seconds_are_about_those_of_the_run(tmp_path: Path) -> None:
     """Real fits: one θ more on top of three takes about a third of the time, in the plan and on the clock."""
-    took, said = [], []
-    for theta in ([10, 100, 1000], [10, 100, 1000, 30]):
-        plain = {
-            "name": "real",
-            "seed": 1,
-            "source": {"function": "heaviside", "test_points": 100},
-            "grid": {"gamma": [0.1], "n": [200], "theta": theta, "lam": [0.1], "procedure": ["GPR-f", "RRCM"]},
-            "replications": {"paths": 16},
-        }
-        study = driver.prepare(check(plain, "real.toml", ROOT), str(tmp_path / "real.zarr"), workers=1)
-        record = driver._started(study)
-        arguments = (str(tmp_path / "real.zarr"), digest(record.fingerprint), record.generation, False)
-        took.append(sum(work(*arguments, unit)["compute"] for unit in study.plan.units))
-        said.append(study.plan.seconds)
-    assert 0.25 < said[1] / said[0] < 0.45
-    assert 0.1 < took[1] / took[0] < 0.8
-    assert 0.1 < took[1] / said[1] < 10
+    speed = flops()
+    run_really(tmp_path / "first.zarr", [1], speed)  # loads what it needs
+    (said, took), (said_more, took_more) = (
+        run_really(tmp_path / "real.zarr", theta, speed) for theta in ([10, 100, 1000], [10, 100, 1000, 30])
+    )
+    assert 0.25 < said_more / said < 0.45
+    assert 0.15 < took_more / took < 0.9, "a whole study again would be 4/3"
+    assert 0.1 < took_more / said_more < 10
+
+
+def run_really(where: Path, theta: list[float], speed: float) -> tuple[float, float]:
+    """The seconds that the plan says, and those of the CPU, which other processes don't change much."""
+    plain = {
+        "name": "real",
+        "seed": 1,
+        "source": {"function": "heaviside", "test_points": 200},
+        "grid": {"gamma": [0.1], "n": [400], "theta": theta, "lam": [0.1], "procedure": ["GPR-f", "RRCM"]},
+        "replications": {"paths": 40},
+    }
+    study = driver.prepare(check(plain, "real.toml", ROOT), str(where), workers=1, speed=speed)
+    record, start = driver._started(study), process_time()
+    for unit in study.plan.units:
+        work(str(where), digest(record.fingerprint), record.generation, False, unit)
+    return study.plan.seconds, process_time() - start
