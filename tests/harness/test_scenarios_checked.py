@@ -96,6 +96,8 @@ def test_the_issue_s_example_is_good(tmp_path: Path) -> None:
         ("gamma  =", "gama  =", "grid.gama is unknown (did you mean 'gamma'?); known here: gamma, n, theta"),
         ("paths = 50", "paths = 0", "replications.paths must be >= 1, got 0"),
         ("paths = 50", "paths = true", "replications.paths must be a number, got True"),
+        ("paths = 50", "paths = 50\nseconds = 0", "replications.seconds must be > 0, got 0"),
+        ("paths = 50", 'paths = 50\nseconds = "soon"', "replications.seconds must be a number, got 'soon'"),
         ("[replications]", "[replication]", "replications is missing"),
         ('function = "gp"', 'function = "heavyside"', "(did you mean 'heaviside'?)"),
         ('function = "gp"', "", "source.function is missing: the name of a source"),
