@@ -176,7 +176,7 @@ def interrupted(process: subprocess.Popen[str], until: str = "") -> list[str]:
     return lines
 
 
-@pytest.mark.parametrize("pattern", ["receipts/*/*.json", "driver.json"])
+@pytest.mark.parametrize("pattern", ["receipts/*/*.json", "zarr.json"])
 def test_interrupted_by_the_keyboard_it_says_how_to_go_on(pattern: str, folder: Path) -> None:
     """In the middle of units, or while workers start. What is done stays done."""
     with started(folder, pattern) as process:
@@ -192,7 +192,7 @@ def test_interrupted_by_the_keyboard_it_says_how_to_go_on(pattern: str, folder: 
     assert "stopped" in state["last_run"]
 
 
-@pytest.mark.parametrize("pattern", ["receipts/*/*.json", "driver.json"])
+@pytest.mark.parametrize("pattern", ["receipts/*/*.json", "zarr.json"])
 def test_interrupted_twice_it_ends_at_once(pattern: str, folder: Path) -> None:
     with started(folder, pattern) as process:
         assert interrupted(process, until=STOPPING) == [STOPPING]
