@@ -51,13 +51,10 @@ def _answer(child: _Child, unit: Unit, todo: Bools) -> Answer:
     Anybody may be killed by chance. A replication that is too slow isn't asked twice: that takes long.
     """
     answer, was_new = child.ask(unit, todo)
-    if child.alive:
-        starved = isinstance(answer, Block) and any(one.kind == Status.MEMORY.name for one in answer.failures)
-        if not starved or was_new:
-            return answer
-        child.stop()
-    elif isinstance(answer, tuple) and answer[0] == Status.SLOW:
+    kinds = {one.kind for one in answer.failures} if isinstance(answer, Block) else {answer[0].name}
+    if Status.SLOW.name in kinds or (child.alive and (was_new or Status.MEMORY.name not in kinds)):
         return answer
+    child.stop()
     return child.ask(unit, todo)[0]
 
 

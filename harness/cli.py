@@ -12,7 +12,9 @@ from typing import Any, NoReturn
 
 import click
 
-EXIT_FAILED, EXIT_MISTAKE, EXIT_CLUSTER, EXIT_INTERRUPTED = 1, 2, 3, 130
+from harness.stopping import leave, stoppable
+
+EXIT_FAILED, EXIT_MISTAKE, EXIT_CLUSTER = 1, 2, 3
 
 
 def _told(command: Callable[..., int | None]) -> Callable[..., NoReturn]:
@@ -31,6 +33,9 @@ def _told(command: Callable[..., int | None]) -> Callable[..., NoReturn]:
         except BrokenPipeError:  # whoever read our output has enough of it
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(0)
+        except KeyboardInterrupt as interrupt:
+            click.echo(str(interrupt) or "stopped", err=True)
+            leave()
         except OSError as error:
             if error.filename is None and error.errno is None:
                 raise
@@ -81,8 +86,9 @@ def run(
 
     if store is not None and len(scenarios) > 1:
         raise Mistake("--store takes one scenario; give each its own run, or leave --store out")
-    loaded = [load(each, settings) for each in scenarios]  # all are checked before the first one starts
-    return max(_run(each, store, workers, smoke, retry, as_json) for each in loaded)
+    with stoppable():
+        loaded = [load(each, settings) for each in scenarios]  # all are checked before the first one starts
+        return max(_run(each, store, workers, smoke, retry, as_json) for each in loaded)
 
 
 def _run(loaded: Any, store: str | None, workers: int | None, smoke: bool, retry: bool, as_json: bool) -> int:
@@ -100,8 +106,7 @@ def _run(loaded: Any, store: str | None, workers: int | None, smoke: bool, retry
         outcome = driver.run(prepared, suitable())
     except KeyboardInterrupt:
         driver.stopped(prepared)
-        click.echo("stopped: what is done is kept, the same command goes on", err=True)
-        return EXIT_INTERRUPTED
+        raise KeyboardInterrupt("stopped: what is done is kept, the same command goes on") from None
     except Broken as broken:
         click.echo(f"error: {broken}", err=True)
         return EXIT_CLUSTER
@@ -166,16 +171,17 @@ def plan(
 
 
 @main.command()
-@click.argument("store")
+@click.argument("store", metavar="STORE|SCENARIO")
 @click.option("--verify", "checked", is_flag=True, help="Read every chunk, and name what is torn or missing.")
 @click.option("--precision", type=float, metavar="SE", help="How many more paths a standard error of coverage needs.")
 @_json
 @_told
 def status(store: str, checked: bool, precision: float | None, as_json: bool) -> int:
-    """Say how far the study in STORE is."""
+    """Say how far the study in STORE is, or that of SCENARIO in its default store."""
     from harness.show import status_text
-    from harness.state import status as state
+    from harness.state import status as state, store_of
 
+    store = store_of(store)
     if checked and (code := _verify(store)):
         return code
     facts = state(store)

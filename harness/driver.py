@@ -13,11 +13,10 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import product
-from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 
-from harness import execute, receipts, store
+from harness import execute, receipts, state, store
 from harness.cube import refresh
 from harness.loading import Loaded
 from harness.nouns import Care, Family, Grid, Mistake
@@ -67,7 +66,7 @@ class Outcome:
 
 def default_store(loaded: Loaded) -> str:
     """Where results go unless told otherwise."""
-    return str(Path("results") / f"{loaded.scenario.name}.zarr")
+    return state.default_store(loaded.scenario.name)
 
 
 def smoked(loaded: Loaded) -> Loaded:

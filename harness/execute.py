@@ -172,6 +172,8 @@ class _Guard:
     """Whether there were workers at all: at first they may wait in a queue for hours."""
     since: float | None = None
     """When there were none any more."""
+    told: bool = False
+    """Whether the user knows."""
 
     def heard(self) -> None:
         """Results come, so there are workers."""
@@ -198,8 +200,10 @@ class _Guard:
     def _miss(self) -> None:
         now = monotonic()
         if self.since is None:
-            self.since = now
+            self.since, self.told = now, False
+        elif not self.told:  # they are missed twice: nannies take a second or two to start others
             self.note("there are no workers: waiting for them" + f" for {PATIENCE:.0f} s" * self.seen)
+            self.told = True
         if self.seen and now - self.since > PATIENCE:
             raise Broken(f"there have been no workers for {PATIENCE:.0f} s")
 

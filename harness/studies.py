@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from hashlib import sha256
 
 from harness.desk import Study
+from harness.hashes import content_hash
 from harness.nouns import Mistake
 from harness.place import place
 from harness.record import FILES, Record, load
@@ -37,6 +37,6 @@ def study_of(url: str, record: Record) -> Study:
 
 def _file(url: str, name: str, hashed: str) -> bytes:
     data = place(url).get(f"{FILES}/{name}")
-    if data is None or sha256(data).hexdigest() != hashed:
+    if data is None or content_hash(name, data) != hashed:
         raise Mistake(f"{url}: {FILES}/{name} isn't what the study was made with")
     return data
