@@ -338,14 +338,14 @@ def list_(as_json: bool) -> None:
     """List the scenarios that come along."""
     import tomllib
 
-    from harness.packaged import packaged
+    from harness.packaged import scenario_files
     from harness.show import table
 
-    found = [(path.stem, tomllib.loads(path.read_text())) for path in sorted(packaged().glob("*.toml"))]
+    found = [(name, tomllib.loads(path.read_text())) for name, path in scenario_files().items()]
     if as_json:
         click.echo(json.dumps([{"name": name, "description": one.get("description", "")} for name, one in found]))
         return
-    click.echo(table([[name, one.get("description", "")] for name, one in found]))
+    click.echo(table([[name, one.get("description", "")] for name, one in found], left=2))
 
 
 @main.command()

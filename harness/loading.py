@@ -16,7 +16,7 @@ from harness.complaints import Complaint, from_pydantic, homed, keys_of, nearest
 from harness.hashes import content_hash
 from harness.labels import label
 from harness.nouns import Extent, Family, Limited, Mistake, Source
-from harness.packaged import packaged
+from harness.packaged import scenario_files
 from harness.seeds import Seeds
 from harness.spec import GridPart, Replications, Scenario
 from harness.wiring import Built, Wrong, build, family
@@ -61,7 +61,7 @@ def find(reference: str) -> Path:
     path = Path(reference)
     if path.is_file():
         return path
-    known = {each.stem: each for each in sorted(packaged().glob("*.toml"))}
+    known = scenario_files()
     if reference in known:
         return known[reference]
     if path.is_dir():

@@ -12,3 +12,16 @@ def packaged() -> Path:
     assert spec is not None
     assert spec.origin is not None
     return Path(spec.origin).parent
+
+
+def scenario_files() -> dict[str, Path]:
+    """The packaged scenarios by name: `quickstart`, and with its folder `paper/f2`.
+
+    Examples
+    --------
+    >>> sorted(scenario_files())[-1]
+    'quickstart'
+    """
+    folder = packaged()
+    files = [*sorted(folder.glob("*.toml")), *sorted(folder.glob("*/*.toml"))]
+    return {path.relative_to(folder).with_suffix("").as_posix(): path for path in files}

@@ -142,12 +142,12 @@ def _name(gamma: float) -> str:
     return f"path-gamma={gamma:g}"
 
 
-def published(study: str) -> FunctionAsRun | PathAsRun:
+def published_study(study: str) -> FunctionAsRun | PathAsRun:
     """The data of the paper as it was run: gp1, gp2, f6, heaviside, pressure2, f2 or f5.
 
     Examples
     --------
-    >>> source = published("f2")
+    >>> source = published_study("f2")
     >>> at = {"gamma": 0.1, "lam": 0.1, "theta": 10.0, "path": 24, "draw": 0}
     >>> source.draw(lambda name: None, 150, at).y[:2].round(4)
     array([0., 0.])
