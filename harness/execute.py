@@ -50,9 +50,7 @@ def window_of(client: Client) -> int:
     return int(max(64, 3 * threads))
 
 
-def on_worker(
-    work: Callable[..., Result], arguments: tuple[Any, ...], unit: Unit | Preparation, care: Care
-) -> Result:
+def on_worker(work: Callable[..., Result], arguments: tuple[Any, ...], unit: Unit | Preparation, care: Care) -> Result:
     """What a task does: its work, with the care that this worker allows.
 
     A limit ends the process, so it is only for a worker whose nanny starts another. Without one, a child has the limit.

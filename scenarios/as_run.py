@@ -62,7 +62,9 @@ class _AsRun:
         for axis, known in self.only.items():
             value = n if axis == "n" else at[axis]
             if value not in known:
-                raise ValueError(f"{axis} must be one of {', '.join(map(str, known))} ({self.study} as run), got {value}")
+                raise ValueError(
+                    f"{axis} must be one of {', '.join(map(str, known))} ({self.study} as run), got {value}"
+                )
         gamma, lam = at["gamma"], at["lam"]
         assert isinstance(gamma, float)
         assert isinstance(lam, float)

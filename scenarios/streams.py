@@ -78,7 +78,7 @@ class Replayed:
 @lru_cache(maxsize=len(EXPERIMENTS))
 def replayed(experiment: Experiment) -> Replayed:
     """Runs through a whole stream once."""
-    stream = np.random.RandomState(experiment.seed)  # noqa: NPY002 - the published numbers came from it
+    stream = np.random.RandomState(experiment.seed)
     pool = stream.uniform(size=(experiment.pool or 0, experiment.dimension))
     paths: dict[float, State] = {}
     cells: dict[Cell, State] = {}
@@ -101,6 +101,6 @@ def _drawn(stream: np.random.RandomState, experiment: Experiment, n: int) -> tup
 
 
 def _at(state: State) -> np.random.RandomState:
-    stream = np.random.RandomState()  # noqa: NPY002 - as above
+    stream = np.random.RandomState()
     stream.set_state(state)
     return stream
