@@ -43,9 +43,10 @@ def merge(urls: Sequence[str], target: str) -> int:
     units = [unit for n in record.extent.grid.n for unit in record.units(n, record.extent)]
     for unit in units:  # all are compared before anything is written
         _joined(record, parts, unit)
+    preparing.check_same([part.there for part in parts])
+    store.publish(there, record, _files(parts[0]))
     for part in parts:
         preparing.copy(part.there, there)
-    store.publish(there, record, _files(parts[0]))
     done = sum(_write(there, record, _joined(record, parts, unit)) for unit in units)
     refresh(there.url, record, record.extent.grid.n)
     return done

@@ -1,7 +1,7 @@
 """Stage one: what a source needs that is expensive and shared, made once and kept in the store.
 
-First the array, `prepared/<name>.npy`, then its receipt, `prepared/<name>.json`: without a receipt that fits it there is
-no array, and the next run makes it again.
+First the array, `prepared/<name>.npy`, then its receipt, `prepared/<name>.json`: an array without a receipt that fits
+counts as missing, and the next run makes it again.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
 from hashlib import sha256
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -81,14 +82,20 @@ def forget(there: Place, name: str) -> None:
     there.delete(_key(name, "json"))
 
 
+def check_same(places: Iterable[Place]) -> None:
+    """Refuses stores of one study that have other arrays: their numbers don't belong together."""
+    known: dict[str, object] = {}
+    for there in places:
+        for name in signed(there):
+            hashed = (receipt(there, name) or {}).get("sha256")
+            if known.setdefault(name, hashed) != hashed:
+                raise Mistake(f"{there.url} has another {FOLDER}/{name} than the stores before it (from another CPU?)")
+
+
 def copy(source: Place, target: Place) -> None:
-    """To another store of the same study, which must not have other arrays."""
-    for name in signed(source):
-        have, new = receipt(target, name), receipt(source, name) or {}
-        if have is not None and have["sha256"] != new.get("sha256"):
-            raise Mistake(f"{source.url} has another {FOLDER}/{name} than the stores before it: other CPUs, other bits")
-        for ending in ("npy", "json"):
-            target.put(_key(name, ending), source.get(_key(name, ending)) or b"")
+    """Everything to another store, each receipt after its array."""
+    for name, ending in product(signed(source), ("npy", "json")):
+        target.put(_key(name, ending), source.get(_key(name, ending)) or b"")
 
 
 def provided(source: Source, there: Place) -> Source:

@@ -1,7 +1,7 @@
 """The θ̂ that the search found, compared with those that were found when the printed digits were reproduced.
 
-They are from SciPy 1.17.1. Another version's COBYLA may stop elsewhere, and a table may then differ in a digit: here that
-is seen at once.
+They are from SciPy 1.17.1. Another version's COBYLA may stop elsewhere, and a table may then differ in a digit: here
+that is seen at once.
 """
 
 from __future__ import annotations

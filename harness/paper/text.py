@@ -13,8 +13,9 @@ from harness.show import table
 _STUDIES = {"gp2": "gp on [0, 1]²", "f2": "f2"}
 _NOTES = {
     (3, "CRR-loo", 1e-6, 1e-6, SEARCH): (
-        "the search stops within 1e-4 of log₁₀θ, and moving θ̂ by a third of that moves as many points; filling the gaps "
-        "between neighbouring kept breakpoints, as the original did, moves none at this α"
+        "the search stops within 1e-4 of the best log₁₀θ, and with every θ̂ moved by a third of that this number is "
+        "2.537 or 2.556. (The gaps that the original filled between kept breakpoints hold no test value at this α, and "
+        "filling them could only lower the number.)"
     )
 }
 """What is known of numbers that differ."""
@@ -53,7 +54,7 @@ def _theta(theta: str) -> str:
 
 
 def _cell(one: Number) -> str:
-    return f"{one.ours:.3f}  {one.printed.text} {'=' if one.equal else '≠'}"
+    return f"{one.ours:.3f} {one.printed.text:>5} {'=' if one.equal else '≠'}"
 
 
 def count_text(numbers: Sequence[Number]) -> str:
