@@ -133,6 +133,7 @@ def _report(prepared: Any, outcome: Any, as_json: bool) -> None:
     if outcome.failed:
         click.echo(f"{outcome.failed} replications of cells failed: ckrr errors {_shown(outcome.url)} says why")
     click.echo(f'the cube: xarray.open_zarr("{_shown(outcome.url)}")')
+    click.echo(f"what it says, in one file: ckrr report {_shown(outcome.url)}")
 
 
 def _shown(url: str) -> str:
@@ -250,6 +251,18 @@ def replay(
             draw_bands(store, arrays, plot)
             click.echo(f"wrote {plot}")
     return 0 if found.equal else EXIT_FAILED
+
+
+@main.command()
+@click.argument("store")
+@click.option("-o", "--output", metavar="FILE.html", help="Where to write it. [default: beside the store, NAME.html]")
+@_told
+def report(store: str, output: str | None) -> None:
+    """Write the study in STORE as one HTML file: verdicts, tables, figures, and how it was made."""
+    from harness.report.writing import write
+
+    path = write(store, output, _shown(store))
+    click.echo(f"wrote {path} ({path.stat().st_size / 1e6:.1f} MB)")
 
 
 @main.command()

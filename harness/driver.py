@@ -18,6 +18,7 @@ from time import monotonic, sleep
 from typing import Any
 
 from harness import execute, receipts, store
+from harness.commit import commit
 from harness.cube import refresh
 from harness.loading import Loaded
 from harness.nouns import Family, Grid, Mistake, Unit
@@ -288,6 +289,7 @@ def _started(prepared: Prepared) -> Record:
         "host": platform.node(),
         "command": " ".join(sys.argv),
         **{key: receipts.machine()[key] for key in ("python", "versions")},
+        "commit": commit(),
     }
     record = replace(record, history=(*record.history, entry))
     old = load(there)

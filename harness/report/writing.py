@@ -1,0 +1,39 @@
+"""Writing the report to a file."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from harness.nouns import Mistake
+from harness.place import place
+from harness.record import load
+
+LARGEST = 5_000_000
+"""Bytes of a report that can be mailed."""
+
+
+def default_file(url: str) -> Path:
+    """Beside a store of this machine, `results/my.html` for `results/my.zarr`; here for one in a bucket."""
+    name = url.rstrip("/").rpartition("/")[2].removesuffix(".zarr") or "report"
+    return Path(f"{name}.html") if "://" in url else Path(url).with_name(f"{name}.html")
+
+
+def write(url: str, output: str | None = None, shown: str | None = None) -> Path:
+    """Writes the report of a store and says where; all or nothing."""
+    if load(place(url)) is None:
+        raise Mistake(f"{url}: there is no store here; `ckrr run SCENARIO --store {url}` makes one")
+    target = Path(output) if output else default_file(url)
+    if target.is_dir():
+        raise Mistake(f"{target} is a directory: -o takes the name of a file")
+    if not target.parent.is_dir():
+        raise Mistake(f"{target.parent} is no directory: -o takes a file in one that is there")
+    from harness.report.page import page
+
+    draft = target.with_name(f".{target.name}.{os.getpid()}.partial")
+    try:
+        draft.write_text(page(url, shown or url), encoding="utf-8")
+        draft.replace(target)
+    finally:
+        draft.unlink(missing_ok=True)
+    return target
