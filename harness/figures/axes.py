@@ -1,0 +1,132 @@
+"""Axes: n on a log scale with its own values as ticks, numbers as people write them, and an edge for infinity."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import exp, log
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+from harness.figures.look import FAINT
+from harness.figures.words import written
+from harness.nouns import Array
+
+N_LABEL = "size n of the train sample"
+_EDGE = 0.09
+"""The part of an axis that is for infinity, or for nought."""
+
+
+def sizes_on(ax: Axes, sizes: Sequence[int], inches: float = 2.2) -> None:
+    """n along x, with ticks where n is, as many as have room."""
+    low, high = min(sizes), max(sizes)
+    margin = max(0.08 * log(high / low), 0.16) if high > low else log(1.9)
+    span = log(high / low) + 2 * margin
+    ax.set_xscale("log")
+    ax.set_xlim(low * exp(-margin), high * exp(margin))
+    kept: list[int] = []
+    for n in sorted(sizes, reverse=True):  # the largest always has its label
+        room = 0.07 * (len(str(n)) + 1.5) / inches * span
+        if not kept or log(kept[-1] / n) >= room:
+            kept.append(n)
+    ax.xaxis.set_minor_locator(NullLocator())
+    ax.set_xticks(kept, [str(n) for n in kept])
+
+
+def side_by_side(names: Sequence[str], sizes: Sequence[int], share: float = 0.3) -> dict[str, float]:
+    """Factors on n that put the marks of several procedures beside each other."""
+    gap = min(log(b / a) for a, b in zip(sizes, sizes[1:], strict=False)) if len(sizes) > 1 else log(2.2)
+    step = share * gap / max(len(names), 2)
+    return {name: exp(step * (place - (len(names) - 1) / 2)) for place, name in enumerate(names)}
+
+
+def coverage_on(axis: Axis, low: float) -> bool:
+    """Coverage from `low` to 1; whether it is stretched towards 1, where a wide range would leave no room to see."""
+    ax = axis.axes
+    limits = ax.set_ylim if axis.axis_name == "y" else ax.set_xlim
+    if low >= STRETCHED_BELOW:
+        limits(low - 0.03 * (1 - low), 1 + 0.03 * (1 - low))
+        return False
+    (ax.set_yscale if axis.axis_name == "y" else ax.set_xscale)("function", functions=(_root, _square))
+    limits(max(low - 0.03, 0.0), 1 + 5e-4)
+    ticks = [0, 0.2, 0.4, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1]
+    axis.set_ticks([each for each in ticks if each >= low - 0.03], minor=False)
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.2f}"))
+    return True
+
+
+STRETCHED_BELOW = 0.65
+STRETCHED = "The scale of coverage is stretched towards 1 (it is that of the square root of the error rate)."
+
+
+def _root(coverage: Array) -> Array:
+    error = 1 - np.asarray(coverage, dtype=float)
+    return np.asarray(-np.sign(error) * np.sqrt(np.abs(error)))
+
+
+def _square(position: Array) -> Array:
+    position = np.asarray(position, dtype=float)
+    return np.asarray(1 + np.sign(position) * position**2)
+
+
+def log_numbers(axis: Axis, low: float, high: float) -> None:
+    """Ticks of a log axis, written plainly."""
+    decades = np.log10(high / low)
+    subs = (1.0,) if decades > 2.2 else (1.0, 2.0, 5.0) if decades > 0.6 else tuple(np.arange(1.0, 10.0, 1.0))
+    axis.set_major_locator(LogLocator(subs=subs, numticks=12 if decades <= 2.2 else 7))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(FuncFormatter(lambda value, _: written(float(f"{value:.6g}"))))
+
+
+class Edges:
+    """A log axis for positive numbers, with a strip at its end for infinity, and one at its start for nought.
+
+    Only what is there has its strip.
+    """
+
+    def __init__(self, *values: Array) -> None:
+        together = np.concatenate([np.asarray(each, dtype=float).ravel() for each in values])
+        finite = together[np.isfinite(together) & (together > 0)]
+        self.low, self.high = (float(finite.min()), float(finite.max())) if len(finite) else (0.5, 2.0)
+        spare = max((self.high / self.low) ** 0.06, 1.15)
+        self.low, self.high = self.low / spare, self.high * spare
+        self.has_infinity, self.has_nought = bool(np.isposinf(together).any()), bool((together == 0).any())
+        span = log(self.high / self.low)
+        strip = exp(span * _EDGE / (1 - _EDGE * (self.has_infinity + self.has_nought)))
+        self.start = self.low / strip if self.has_nought else self.low
+        self.end = self.high * strip if self.has_infinity else self.high
+        self.nought, self.infinity = self.low / strip**0.55, self.high * strip**0.55
+
+    def placed(self, values: Array) -> Array:
+        """Infinity and nought at their strips; all else as it is."""
+        values = np.asarray(values, dtype=float)
+        values = np.where(np.isposinf(values), self.infinity, values)
+        return np.where(values == 0, self.nought, values)
+
+    def within(self, values: Array) -> Array:
+        """Only what is neither: what a line may join."""
+        values = np.asarray(values, dtype=float)
+        return np.where(np.isfinite(values) & (values > 0), values, np.nan)
+
+    def put(self, axis: Axis, rule: Callable[..., object], labelled: bool = True) -> None:
+        """Limits, ticks, and a rule between numbers and the strips; `rule` is `ax.axhline` or `ax.axvline`."""
+        ax = axis.axes
+        (ax.set_ylim if axis.axis_name == "y" else ax.set_xlim)(self.start, self.end)
+        log_numbers(axis, self.low, self.high)
+        for there, at, bound, text in (
+            (self.has_infinity, self.infinity, self.high, "∞"),
+            (self.has_nought, self.nought, self.low, "0"),
+        ):
+            if there:
+                rule(bound, color=FAINT, linewidth=0.6, linestyle=(0, (1, 2)))
+                if labelled:
+                    _edge_label(ax, axis.axis_name, at, text)
+
+
+def _edge_label(ax: Axes, name: str, at: float, text: str) -> None:
+    if name == "y":
+        ax.annotate(text, (0, at), (-5, 0), ("axes fraction", "data"), "offset points", ha="right", va="center")
+    else:
+        ax.annotate(text, (at, 0), (0, -4), ("data", "axes fraction"), "offset points", ha="center", va="top")

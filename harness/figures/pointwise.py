@@ -1,0 +1,2 @@
+from typing import Any
+draw: Any = None

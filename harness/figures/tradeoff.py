@@ -1,0 +1,87 @@
+"""Coverage against width: each procedure's way as n grows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from harness.figures import marks
+from harness.figures.axes import STRETCHED, Edges, coverage_on
+from harness.figures.coverage import OVER, lowest
+from harness.figures.look import INK, Stroke, strokes
+from harness.figures.page import axis_labels, finish, page
+from harness.figures.sheets import Sheet, sheet
+from harness.figures.width import LABEL
+from harness.nouns import Array
+from harness.results.estimates import estimate
+from harness.results.runs import Where
+
+_LEAST, _MOST = 2.5, 7.5
+"""Marks for the smallest and the largest n, in points."""
+
+
+def draw(url: str, where: Where | None = None) -> Figure:
+    """The figure."""
+    shown = sheet(url, where, OVER)
+    coverage, width = (estimate(url, measure, shown.where) for measure in ("coverage", "width"))
+    marks.check_some(coverage["value"], shown)
+    looks = strokes(shown.known)
+    edges = Edges(*(width[part].to_numpy() for part in ("value", "low", "high")))
+    made = page(shown.panels, shown.rows, shown.columns, size=(2.6, 2.2))
+    low = lowest(coverage, shown)
+    for ax, panel in zip(made.axes, shown.panels, strict=True):
+        ax.set_xscale("log")
+        _panel(ax, coverage.sel(panel.at), width.sel(panel.at), shown, looks, edges)
+        marks.nominal_line(ax, panel.at["alpha"])
+        stretched = coverage_on(ax.yaxis, low)
+        edges.put(ax.xaxis, ax.axvline, labelled=panel.row == shown.rows - 1)
+    axis_labels(made, shown.panels, f"median {LABEL}", "coverage of y*")
+    handles = [*marks.procedure_handles(looks, shown.procedures), *_handles(shown)]
+    notes = ["The upper left is best: as wide as need be, no wider." if False else _reading(shown)]
+    notes += [*marks.error_notes(coverage, "Bars"), *([STRETCHED] if stretched else []), *shown.notes]
+    return finish(made, marks.title(shown, "Coverage against width"), marks.subtitle(shown), handles, notes)
+
+
+def _reading(shown: Sheet) -> str:
+    grows = f"Marks grow with n ({', '.join(map(str, shown.sizes))}). " if len(shown.sizes) > 1 else ""
+    return f"{grows}On the line is what was asked for; of two procedures there, the one to the left is better."
+
+
+def _panel(
+    ax: Axes, coverage: xr.Dataset, width: xr.Dataset, shown: Sheet, looks: Mapping[str, Stroke], edges: Edges
+) -> None:
+    if bool(coverage["value"].isnull().all()):
+        marks.nothing_here(ax)
+    for name in shown.procedures:
+        y, x = ({part: _part(one, name, part) for part in ("value", "low", "high")} for one in (coverage, width))
+        _way(ax, x, y, looks[name], edges)
+
+
+def _part(found: xr.Dataset, name: str, part: str) -> Array:
+    one = found[part].sel(procedure=name) if "procedure" in found.dims else found[part]
+    return np.atleast_1d(marks.plain(one))
+
+
+def _way(ax: Axes, x: Mapping[str, Array], y: Mapping[str, Array], look: Stroke, edges: Edges) -> None:
+    """Marks that grow with n, joined where widths are finite, with bars both ways."""
+    at = edges.placed(x["value"])
+    ax.plot(edges.within(x["value"]), y["value"], color=look.colour, linestyle=look.line, linewidth=1.0)
+    ax.vlines(at, y["low"], y["high"], color=look.colour, linewidth=0.9, alpha=0.8)
+    ax.hlines(y["value"], edges.placed(x["low"]), edges.placed(x["high"]), color=look.colour, linewidth=0.9, alpha=0.8)
+    sizes = np.linspace(_LEAST, _MOST, len(at)) if len(at) > 1 else np.array([5.5])
+    ax.scatter(at, y["value"], s=sizes**2, color=look.colour, marker=look.marker, edgecolor="white", linewidth=0.4, zorder=3)
+
+
+def _handles(shown: Sheet) -> list[Any]:
+    nominal = Line2D([], [], color=INK, linewidth=0.9, linestyle=(0, (5, 2)), label=marks.NOMINAL)
+    if len(shown.sizes) == 1:
+        return [nominal]
+    ends = ((shown.sizes[0], _LEAST), (shown.sizes[-1], _MOST))
+    grey = {"color": INK, "marker": "o", "linestyle": "none"}
+    return [nominal, *(Line2D([], [], markersize=size, label=f"n = {n}", **grey) for n, size in ends)]

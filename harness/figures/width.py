@@ -1,0 +1,76 @@
+"""Widths against n: medians joined by lines, and bars from the 5 % to the 95 % quantile over test points."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from harness.figures import marks
+from harness.figures.axes import N_LABEL, Edges, side_by_side, sizes_on
+from harness.figures.coverage import OVER
+from harness.figures.look import FAINT, Stroke, strokes
+from harness.figures.page import axis_labels, finish, page
+from harness.figures.sheets import Sheet, sheet
+from harness.nouns import Array
+from harness.results.estimates import estimate
+from harness.results.runs import Where
+
+LABEL = "width of the region's hull"
+
+
+def draw(url: str, where: Where | None = None) -> Figure:
+    """The figure."""
+    shown = sheet(url, where, OVER)
+    found = estimate(url, "width", shown.where)
+    marks.check_some(found["value"], shown)
+    found["q05"], found["q95"] = (estimate(url, f"width_{q}", shown.where)["value"] for q in ("q05", "q95"))
+    looks = strokes(shown.known)
+    edges = Edges(*(found[part].to_numpy() for part in ("value", "q05", "q95", "low", "high")))
+    made = page(shown.panels, shown.rows, shown.columns)
+    for ax, panel in zip(made.axes, shown.panels, strict=True):
+        ax.set_yscale("log")
+        _panel(ax, found.sel(panel.at), shown, looks, edges)
+        sizes_on(ax, shown.sizes)
+        edges.put(ax.yaxis, ax.axhline, labelled=panel.column == 0)
+    axis_labels(made, shown.panels, N_LABEL, LABEL)
+    handles = [*marks.procedure_handles(looks, shown.procedures), *_handles()]
+    notes = [*_notes(found, edges), *shown.notes]
+    return finish(made, marks.title(shown, "Width against n"), marks.subtitle(shown), handles, notes)
+
+
+def _panel(ax: Axes, found: xr.Dataset, shown: Sheet, looks: Mapping[str, Stroke], edges: Edges) -> None:
+    if bool(found["value"].isnull().all()):
+        marks.nothing_here(ax)
+    beside = side_by_side(shown.procedures, shown.sizes, share=0.6)
+    for name in shown.procedures:
+        one = found.sel(procedure=name) if "procedure" in found.dims else found
+        n = np.array(shown.sizes) * beside[name]
+        parts = {part: np.atleast_1d(marks.plain(one[part])) for part in ("value", "q05", "q95", "low", "high")}
+        _one(ax, n, parts, looks[name], edges)
+
+
+def _one(ax: Axes, n: Array, parts: Mapping[str, Array], look: Stroke, edges: Edges) -> None:
+    """A line through what is finite; a mark at the edge for what isn't."""
+    style = {"color": look.colour, "markeredgecolor": "white", "markeredgewidth": 0.4}
+    ax.plot(n, edges.within(parts["value"]), linestyle=look.line, color=look.colour)
+    ax.plot(n, edges.placed(parts["value"]), linestyle="none", marker=look.marker, **style, zorder=3)
+    low, high = (edges.placed(parts[part]) for part in ("q05", "q95"))
+    ax.vlines(n, low, high, color=look.colour, linewidth=0.9, alpha=0.8)
+    ax.plot(n, low, "_", n, high, "_", color=look.colour, markersize=3.5, markeredgewidth=0.9)
+    if len(n) > 1:
+        ax.fill_between(n, edges.placed(parts["low"]), edges.placed(parts["high"]), color=look.colour, alpha=0.14, linewidth=0)
+
+
+def _handles() -> list[Line2D]:
+    return [Line2D([], [], color=FAINT, marker="|", markersize=11, linestyle="none", label="5 % to 95 % over\ntest points")]
+
+
+def _notes(found: xr.Dataset, edges: Edges) -> list[str]:
+    marked = "Marks: median over replications of the median over test points; bars: of the 5 % and 95 % quantiles."
+    infinite = ["At ∞: at least half of the regions, or the 95 % quantile of a bar, is unbounded."] if edges.has_infinity else []
+    return [marked, *infinite, *marks.error_notes(found, "Bands")]
