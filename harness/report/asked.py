@@ -26,6 +26,18 @@ def asked(facts: Facts) -> Markup:
     )
 
 
+def in_a_line(facts: Facts) -> str:
+    """The whole question, for the top of the page."""
+    extent = facts.record.extent
+    sizes = [f"{len(axis_values(extent.grid, axis))} {AXES[axis]}" for axis in ("gamma", "theta", "lam", "n", "alpha")]
+    name = str(facts.record.scenario.get("source", {}).get("function", ""))
+    return (
+        f"{counted(len(extent.grid.procedure), 'procedure')} × {' × '.join(sizes)} on data from {name}, "
+        f"each with {counted(extent.paths, 'path')} × {counted(extent.draws, 'train sample')} "
+        f"and {counted(facts.record.test_points, 'test point')}"
+    )
+
+
 def _aims(facts: Facts) -> Markup:
     said = str(facts.record.scenario.get("description", "")).strip()
     names = facts.record.extent.grid.procedure
@@ -48,14 +60,14 @@ def _data(facts: Facts) -> Markup:
         if record.test == "iid"
         else "on a regular grid, not from the train points' law"
     )
-    replications = f"{counted(extent.paths, 'path')} (independent draws of the world) × {counted(extent.draws, 'train sample')} from each"
+    paths, draws = counted(extent.paths, "path"), counted(extent.draws, "train sample")
     return items(
         [
             joined([tag("b", name), f": {_source_words(name)}", _parameters(source)]),
             noise,
             f"Train sizes: n = {sizes}.",
             f"Test points: {record.test_points} in each replication, {layout}.",
-            f"Replications of each cell: {replications}.",
+            f"Replications of each cell: {paths} (independent draws of the world) × {draws} from each.",
         ]
     )
 

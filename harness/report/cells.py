@@ -89,14 +89,14 @@ def columns(facts: Facts, alpha: int) -> list[Column]:
 _MEASURED: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     ("of f(x*)", "share of test points with f(x*) in the region", "coverage_f", ()),
     (
-        "its 5–95 %",
+        "coverage 5–95 %",
         "coverage of single replications: 5 % and 95 % quantiles",
         "coverage_q05",
         ("coverage_q05", "coverage_q95"),
     ),
     ("width", "width of the hull: median over test points and replications", "width", ()),
     (
-        "its 5–95 %",
+        "width 5–95 %",
         "width over test points: 5 % and 95 % quantiles, medians over replications",
         "width_q05",
         ("width_q05", "width_q95"),
@@ -131,7 +131,12 @@ def _has_values(found: xr.Dataset, alpha: int, share: bool) -> bool:
 def with_error(found: xr.Dataset, alpha: int) -> Callable[[Place], str]:
     """A measure with its error."""
     values, errors = (found[part].values[..., alpha].tolist() for part in ("value", "se"))
-    return lambda place: shown(_at(values, place), _at(errors, place), 0.001)
+    return lambda place: shown(value := _at(values, place), _real(_at(errors, place), value), 0.001)
+
+
+def _real(error: float, value: float) -> float:
+    """Errors that are only rounding are none."""
+    return 0.0 if error < 1e-9 * abs(value) else error
 
 
 def _at(nested: list, place: Place) -> float:  # type: ignore[type-arg]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -67,9 +67,9 @@ def judged(facts: Facts) -> list[Judged]:
     """Each procedure, as the scenario lists them; those for f(x*) twice."""
     found = []
     for name in facts.judged["procedure"].values.tolist():
-        found.append(_judged(facts.judged, facts.included, name, "y*"))
         if facts.judged_f is not None and name in facts.judged_f["procedure"].values:
             found.append(_judged(facts.judged_f, facts.included, name, "f(x*)"))
+        found.append(_judged(facts.judged, facts.included, name, "y*"))
     return found
 
 
@@ -88,19 +88,19 @@ def _worst(one: xr.Dataset) -> Worst | None:
     at = dict(zip(CUBE_DIMS, np.unravel_index(int(np.nanargmin(short)), short.shape), strict=True))
     here = one.isel({axis: int(place) for axis, place in at.items()})
     cell = {axis: here[axis].item() for axis in CUBE_DIMS if axis != "procedure"}
-    numbers = [float(here[part]) for part in ("value", "se", "target")]
-    return Worst(cell, *numbers, bool(here["promised"]), str(here["verdict"].item()))
+    value, se, target = (float(here[part]) for part in ("value", "se", "target"))
+    return Worst(cell, value, se, target, bool(here["promised"]), str(here["verdict"].item()))
 
 
-def place(cell: Mapping[str, object], left_out: tuple[str, ...] = ()) -> str:
-    """A cell in letters.
+def place(cell: Mapping[str, object]) -> str:
+    """A cell in letters, not to be broken around "=".
 
     Examples
     --------
     >>> place({"gamma": 0.1, "theta": "ml", "n": 25})
-    'γ = 0.1, θ = ml, n = 25'
+    'γ\xa0=\xa00.1, θ\xa0=\xa0ml, n\xa0=\xa025'
     """
-    return ", ".join(f"{AXES[axis]} = {label(value)}" for axis, value in cell.items() if axis not in left_out)
+    return ", ".join(f"{AXES[axis]}\u00a0=\u00a0{label(value)}" for axis, value in cell.items())
 
 
 def cards(facts: Facts) -> Markup:
@@ -112,13 +112,21 @@ def _card(one: Judged, facts: Facts) -> Markup:
     state = INVALID if one.counts[INVALID] else VALID
     if not one.cells or one.counts[UNDECIDED] == one.cells:
         state = UNDECIDED
-    name = joined([one.name, tag("small", f" of {one.of}")]) if one.name in OF_THE_FUNCTION else one.name
+    of = tag("small", f" for {one.of}") if one.name in OF_THE_FUNCTION else Markup("")
     return tag(
         "article",
-        tag("h3", name, " ", tag("span", SYMBOLS[state], " ", one.headline, class_=f"pill {CLASSES[state]}")),
+        tag(
+            "h3",
+            tag("span", one.name, of),
+            " ",
+            tag("span", SYMBOLS[state], " ", one.headline, class_=f"pill {CLASSES[state]}"),
+        ),
         bar(one.counts),
         tag("p", counts_text(one.counts), class_="counts"),
         tag("p", sentence(one, facts.record.extent.paths)),
+        tag("p", furthest(one, [axis for axis in CUBE_DIMS if facts.judged.sizes[axis] > 1]))
+        if one.worst
+        else Markup(""),
         class_="card",
     )
 
@@ -146,10 +154,10 @@ def counts_text(counts: Mapping[str, int]) -> Markup:
 
 
 def sentence(one: Judged, paths: int) -> str:
-    """What the counts mean."""
+    """What the counts mean, but for the worst cell."""
     if not one.cells:
         return "Nothing of it has been run."
-    parts = [_verdict_in_words(one), _undecided(one, paths), _conservative(one), _aim(one), _furthest(one)]
+    parts = [_verdict_in_words(one), _undecided(one, paths), _conservative(one), _aim(one)]
     return " ".join(part for part in parts if part)
 
 
@@ -159,7 +167,7 @@ def _verdict_in_words(one: Judged) -> str:
         return f"Covers less than it {'promises' if _promises(one) else 'claims'} in {bad} of {all_of_them}."
     decided = one.cells - one.counts[UNDECIDED]
     if decided == one.cells:
-        return f"Covers at least what it {'promises' if _promises(one) else 'claims'}, less the tolerance, in all {all_of_them}."
+        return f"Covers what it {'promises' if _promises(one) else 'claims'} in all {all_of_them}."
     return f"No cell is shown to fall short; {decided} of {all_of_them} are shown to hold." if decided else ""
 
 
@@ -185,15 +193,17 @@ def _aim(one: Judged) -> str:
     if one.name not in OF_THE_FUNCTION:
         return ""
     if one.of == "y*":
-        return "It is an interval for f(x*), not for y*: that it misses new observations isn't a fault but a misuse."
-    return "This is what it is meant for."
+        return "It is an interval for f(x*), not for y*: it leaves out the noise of a new observation."
+    return "This is what it is for."
 
 
-def _furthest(one: Judged) -> str:
+def furthest(one: Judged, axes: Sequence[str]) -> str:
+    """The worst cell, by the axes that vary."""
     worst = one.worst
     if worst is None:
         return ""
+    cell = {axis: value for axis, value in worst.cell.items() if axis in axes}
     word = "the exact level is" if worst.promised else "it claims"
-    where = f"{place(worst.cell)}: {shown(worst.value, worst.se, 0.001)} where {word} {worst.target:.4g}"
-    kind = "Worst cell" if worst.verdict == INVALID else "Furthest below its level, if at all"
-    return f"{kind}: {where}."
+    numbers = f"{shown(worst.value, worst.se, 0.001)} where {word} {worst.target:.4g}".replace(" ± ", "\u00a0±\u00a0")
+    kind = "Worst cell" if worst.verdict == INVALID else "Lowest against its level"
+    return f"{kind}: {numbers}{f', at {place(cell)}' if cell else ''}."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from harness.labels import label
@@ -11,7 +11,7 @@ from harness.place import place
 from harness.progress import duration
 from harness.record import digest
 from harness.report.facts import Facts
-from harness.report.markup import Markup, joined, pairs, tag
+from harness.report.markup import Markup, joined, pairs, plain_table, tag
 from harness.report.toml import scenario_of, written
 from harness.show import counted
 from harness.store import FILES
@@ -32,28 +32,21 @@ def _numbers(facts: Facts) -> Markup:
     numerics = record.fingerprint.get("numerics", {})
     units, done = (sum(one[key] for one in state["sizes"]) for key in ("units", "done"))
     return pairs(
-        [
+        class_="ademp",
+        rows=[
             ("Seed", str(record.scenario.get("seed", "?"))),
             ("Fingerprint", joined([tag("code", digest(record.fingerprint)), " of seed, source and arithmetic"])),
             ("Arithmetic", ", ".join(f"{key} version {value}" for key, value in numerics.items()) or "?"),
             ("Units", f"{done} of {units} are done"),
             ("Store", tag("code", facts.url)),
-        ]
+        ],
     )
-
-
-def table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Markup:
-    """A plain one."""
-    head = tag("tr", *(tag("th", text, scope="col") for text in heads))
-    body = [tag("tr", *(tag("td", text) for text in row)) for row in rows]
-    whole = tag("table", tag("caption", caption), tag("thead", head), tag("tbody", *body), class_="plain")
-    return tag("div", whole, class_="box", tabindex="0", role="region", aria_label=caption)
 
 
 def _history(facts: Facts) -> Markup:
     rows = [
         [
-            str(one.get("start", "?")),
+            _time(one.get("start", "?")),
             _end(one, facts, one is facts.record.history[-1]),
             str(one.get("host", "?")),
             tag("code", str(one.get("command", "?"))),
@@ -63,16 +56,23 @@ def _history(facts: Facts) -> Markup:
         for one in facts.record.history
     ]
     heads = ("start", "end", "host", "command", "commit", "versions")
-    return table("Runs into this store (times are UTC).", heads, rows) if rows else tag("p", "No run is on record.")
+    return (
+        plain_table("Runs into this store (times are UTC).", heads, rows) if rows else tag("p", "No run is on record.")
+    )
 
 
 def _end(one: Mapping[str, Any], facts: Facts, last: bool) -> str:
     if one.get("end"):
         seconds = one.get("seconds")
-        return f"{one['end']}{f' ({duration(seconds)})' if isinstance(seconds, int | float) else ''}"
+        return f"{_time(one['end'])}{f' ({duration(seconds)})' if isinstance(seconds, int | float) else ''}"
     if one.get("stopped"):
-        return f"{one['stopped']}, stopped by hand"
+        return f"{_time(one['stopped'])}, stopped by hand"
     return "at work" if last and facts.driver is not None else "not ended"
+
+
+def _time(text: object) -> str:
+    """As people write it."""
+    return str(text).removesuffix("+00:00").replace("T", " ")
 
 
 def _commit(one: Mapping[str, Any]) -> Markup:
@@ -89,7 +89,7 @@ def _versions(one: Mapping[str, Any]) -> str:
 def _machines(facts: Facts) -> Markup:
     rows = [[str(one["host"]), ", ".join(map(str, one.get("blas") or ["?"])), _versions(one)] for one in facts.machines]
     text = "Machines that computed, from receipts. The bits of a result depend on the BLAS and its core type."
-    return table(text, ("host", "BLAS", "versions"), rows) if rows else Markup("")
+    return plain_table(text, ("host", "BLAS", "versions"), rows) if rows else Markup("")
 
 
 def _again(facts: Facts) -> Markup:
@@ -144,7 +144,7 @@ def failures(facts: Facts) -> Markup:
     caption = (
         f"{counted(total, 'replication')} of cells failed. They are left out of all numbers but the share that failed."
     )
-    return joined([table(caption, ("count", "kind", "message", "shows it again"), rows), note])
+    return joined([plain_table(caption, ("count", "kind", "message", "shows it again"), rows), note])
 
 
 def _example(facts: Facts, example: Mapping[str, Any]) -> Markup:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from html import escape
 
 
@@ -12,7 +12,7 @@ class Markup(str):
     __slots__ = ()
 
 
-_VOID = ("meta", "input", "img")
+_VOID = ("meta", "input")
 
 
 def tag(name: str, /, *inside: str, **attributes: str | bool) -> Markup:
@@ -60,3 +60,11 @@ def items(texts: Iterable[str], **attributes: str | bool) -> Markup:
 def pairs(rows: Iterable[tuple[str, str]], **attributes: str | bool) -> Markup:
     """A list of terms, each with what is to say of it."""
     return tag("dl", *(Markup(tag("dt", term) + tag("dd", said)) for term, said in rows), **attributes)
+
+
+def plain_table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Markup:
+    """A small table in a box that scrolls, the first column to the left."""
+    head = tag("tr", *(tag("th", text, scope="col") for text in heads))
+    body = [tag("tr", *(tag("td", text) for text in row)) for row in rows]
+    whole = tag("table", tag("caption", caption), tag("thead", head), tag("tbody", *body), class_="plain")
+    return tag("div", whole, class_="box", tabindex="0", role="region", aria_label=caption)

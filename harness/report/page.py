@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from importlib.resources import files
-from importlib.util import find_spec
 
-from harness.report.asked import asked
+from harness.report.asked import asked, in_a_line
 from harness.report.choices import Section, together
 from harness.report.facts import Facts, gathered
 from harness.report.judged import cards
@@ -15,7 +14,7 @@ from harness.report.markup import Markup, joined, tag
 from harness.report.pictures import pictures
 from harness.report.sheets import mad_table, sheets
 from harness.report.summary import lead
-from harness.report.sure import broken, key, sure
+from harness.report.sure import broken, key, level, sure
 from harness.report.verdict_map import choices, verdict_map
 
 
@@ -25,7 +24,7 @@ def page(url: str, shown: str) -> str:
     sections = [
         _verdicts(facts),
         _numbers(facts, shown),
-        *([_figures(facts, shown)] if find_spec("harness.figures") else []),
+        _figures(facts, shown),
         Section("asked", "What was asked", asked(facts)),
         Section("sure", "How sure it is", sure(facts)),
         Section("made", "How it was made", made(facts)),
@@ -58,6 +57,7 @@ def _top(facts: Facts, sections: list[Section]) -> Markup:
         "header",
         tag("h1", str(scenario.get("name", "study"))),
         tag("p", said, class_="soft") if said else Markup(""),
+        tag("p", in_a_line(facts), class_="soft"),
         _unfinished(facts),
         lead(facts),
         _caveats(facts),
@@ -89,7 +89,7 @@ def _caveats(facts: Facts) -> Markup:
 
 
 def _verdicts(facts: Facts) -> Section:
-    body = together([key(), cards(facts), tag("h3", "Where"), verdict_map(facts), failures(facts)])
+    body = together([key(), level(facts), cards(facts), tag("h3", "Where"), verdict_map(facts), failures(facts)])
     return Section("verdicts", "Verdicts", body, choices(facts).style())
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from itertools import product
 from math import prod
-from urllib.parse import quote
 
 import numpy as np
 
@@ -17,12 +17,14 @@ from harness.report.facts import Facts
 from harness.report.markup import Markup, tag
 from harness.report.words import AXES
 
-CHOSEN = ("coverage", "width", "tradeoff")
+CHOSEN = ("coverage", "width")
 """Drawn for every choice."""
-ONCE = ("failures", "seconds")
-"""Drawn once."""
+FIRST = ("tradeoff",)
+"""Drawn for the choice at the start."""
+ONCE: tuple[str, ...] = ()
+"""Drawn once, of everything."""
 _AXES = ("gamma", "theta", "lam", "alpha")
-SETTINGS = 16
+SETTINGS = 12
 """Choices that are drawn at most: each takes a second or two, and some tens of kilobytes."""
 ROOM = 1_500_000
 """Bytes that all figures may take."""
@@ -46,17 +48,16 @@ def pictures(facts: Facts, store: str) -> Pictures:
         {AXES[axis]: drawn[axis].index(_first(facts, axis)) for axis in _AXES},
     )
     room = ROOM
-    parts, missing = [], 0
+    parts: list[Markup] = []
     for places in _in_order(facts, drawn):
         where = {axis: [texts[axis][drawn[axis][i]]] for axis, i in zip(_AXES, places, strict=True)}
         marks = buttons.marks(**{AXES[axis]: i for axis, i in zip(_AXES, places, strict=True)})
-        for name in CHOSEN:
+        for name in (*CHOSEN, *(FIRST if not parts else ())):
             one = _figure(facts.url, name, where, marks) if room > 0 else None
-            room -= len(one) if one else 0
-            missing += one is None
-            parts.append(one or Markup(""))
+            room -= len(one or "")
+            parts.append(one or _undrawn(name, where, marks, store))
     once = [_figure(facts.url, name, {}, "") for name in ONCE if _wanted(facts, name)]
-    box = tag("div", together([buttons.buttons(), *parts]), id="figures")
+    box = tag("div", together([buttons.buttons(), *parts]), id="figures", class_="figures")
     note = _note(facts, drawn, store)
     return Pictures(together([box, *(one for one in once if one), note]), buttons.style())
 
@@ -89,7 +90,8 @@ def _spread(facts: Facts, axis: str, count: int) -> list[int]:
 
 def _first(facts: Facts, axis: str) -> int:
     """What is shown at the start."""
-    return main_alpha(facts) if axis == "alpha" else facts.judged.sizes[axis] - 1 if axis == "gamma" else 0
+    last = facts.judged.sizes[axis] - 1
+    return main_alpha(facts) if axis == "alpha" else 0 if axis == "theta" else last
 
 
 def _in_order(facts: Facts, drawn: Mapping[str, Sequence[int]]) -> list[tuple[int, ...]]:
@@ -108,9 +110,18 @@ def _figure(url: str, name: str, where: Mapping[str, Sequence[str]], marks: str)
     said = ", ".join(f"{AXES[axis]} = {values[0]}" for axis, values in where.items())
     text = f"{FIGURES[name].what}{f'; {said}' if said else ''}"
     text = text[0].upper() + text[1:] + "."
-    # a picture of its own, so that what is in one can't meet what is in another
-    image = tag("img", src="data:image/svg+xml," + quote(drawn, safe=" /:=;,()!*'<>"), alt=text, loading="lazy")
+    image = Markup(
+        drawn.replace("<svg ", f'<svg role="img" aria-label="{escape(text)}" ', 1)
+    )  # Matplotlib escapes texts
     return tag("figure", image, tag("figcaption", text), **({"class_": marks} if marks else {}))
+
+
+def _undrawn(name: str, where: Mapping[str, Sequence[str]], marks: str, store: str) -> Markup:
+    """In place of a figure that there is no room for."""
+    chosen = ",".join(f"{axis}={values[0]}" for axis, values in where.items())
+    return tag(
+        "p", "Not drawn here: ", tag("code", f"ckrr figure {store} {name} --where {chosen}"), class_=f"note {marks}"
+    )
 
 
 def svg(url: str, name: str, where: Mapping[str, Sequence[str]]) -> str | None:
@@ -126,7 +137,7 @@ def svg(url: str, name: str, where: Mapping[str, Sequence[str]]) -> str | None:
 def _note(facts: Facts, drawn: Mapping[str, Sequence[int]], store: str) -> Markup:
     """What isn't here, and how to get it."""
     some = [AXES[axis] for axis in _AXES if len(drawn[axis]) < facts.judged.sizes[axis]]
-    command = tag("code", f"ckrr figure {store} --where {_example(facts)}")
+    command = tag("code", f"ckrr figure {store} coverage --where {_example(facts)}")
     if not some:
         return tag("p", "Other slices: ", command, class_="note")
     return tag("p", f"Drawn here are some values of {', '.join(some)}; others: ", command, class_="note")

@@ -60,7 +60,8 @@ def sheets(facts: Facts, command: str) -> Sheets:
         room -= len(parts[i].encode())
     bodies = [tag("div", parts[i], class_=chosen.marks(α=i)) for i in range(len(alphas))]
     box = tag("div", together([chosen.buttons(), *bodies]), id="sheets", class_="data")
-    return Sheets(together([tag("p", " ".join(noughts(facts))), box]), chosen.style())
+    told = {one.head: one for i in range(len(alphas)) for one in columns(facts, i)}
+    return Sheets(together([tag("p", " ".join(noughts(facts))), box, _legend(list(told.values()))]), chosen.style())
 
 
 def _fitting(facts: Facts, alpha: int, room: int, command: str) -> Markup:
@@ -96,7 +97,7 @@ def long_table(facts: Facts, alpha: int) -> Markup:
     caption = f"Cells at α = {labels(facts, 'alpha')[alpha]}{f', {single}' if single else ''}."
     heads = [_head(AXES[axis], axis) for axis in axes]
     heads += [_head(one.head, "verdict" if one.head == "verdict" else "", one.what) for one in told]
-    return together([_boxed(caption, heads, rows), _legend(told)])
+    return _boxed(caption, heads, rows)
 
 
 def _legend(told: Sequence[Column]) -> Markup:
@@ -147,7 +148,7 @@ def wide_table(facts: Facts, measure: str, alpha: int) -> Markup:
 
 def _settings(facts: Facts) -> Iterator[tuple[int, ...]]:
     """Procedures in turn, without settings of which nothing is there."""
-    there = facts.included.values.any(axis=(-1, -2))
+    there = np.asarray(facts.included.values.any(axis=(-1, -2)))
     p, *others = there.shape
     for setting in product(*map(range, others), range(p)):
         place = (setting[-1], *setting[:-1])

@@ -67,4 +67,5 @@ def _narrowest(facts: Facts, run: list[Judged]) -> str:
         return ""
     wins = np.bincount(widths[:, comparable].argmin(axis=0), minlength=len(good)) / comparable.sum()
     best = int(wins.argmax())
-    return f"Of those that hold, {good[best]} is the narrowest most often: in {wins[best]:.0%} of the cells, by median width."
+    share = f"in {100 * wins[best]:.0f} % of the cells"
+    return f"Of those that hold, {good[best]} is the narrowest most often: {share}, by median width."

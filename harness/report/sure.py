@@ -7,7 +7,7 @@ from math import isnan
 from harness.labels import label
 from harness.report.facts import TARGET, Facts
 from harness.report.judged import CLASSES, SYMBOLS
-from harness.report.markup import Markup, items, joined, tag
+from harness.report.markup import Markup, items, joined, plain_table, tag
 from harness.results.precision import Need
 from harness.results.verdicts import CONSERVATIVE, INVALID, UNDECIDED, VALID
 from harness.show import counted
@@ -28,27 +28,36 @@ def key() -> Markup:
     return tag("ul", *rows, class_="key")
 
 
-def rules(facts: Facts) -> Markup:
-    """Level, tolerance, and what is compared with what."""
+def level(facts: Facts) -> Markup:
+    """The tolerance, and the level over the whole grid."""
     judged = facts.judged
-    level, cells = float(judged.attrs["level"]), int(judged.attrs["cells"])
-    tolerances = "; ".join(
+    tolerances = [
         f"{float(tau):.3g} at α = {label(float(alpha))}"
         for tau, alpha in zip(judged["tolerance"], judged["alpha"], strict=True)
+    ]
+    sure = float(judged.attrs["level"])
+    said = (
+        f"Tolerance: {', '.join(tolerances)}. With probability at least {sure:g} no verdict on y* is wrong, in all "
+        f"{judged.attrs['cells']} cells together."
     )
+    return tag("p", said, class_="soft")
+
+
+def rules(facts: Facts) -> Markup:
+    """What is compared with what, and how errors are found."""
+    judged = facts.judged
+    wrong, cells = 1 - float(judged.attrs["level"]), judged.attrs["cells"]
     said = [
-        f"A verdict is given only if the whole confidence interval of a cell's coverage says so. The intervals hold for all "
-        f"{cells} cells together: with probability at least {level:g} no verdict on y* in this report is wrong "
-        f"(Bonferroni: each interval has the level 1 − {1 - level:.2g}/{cells}).",
-        f"Tolerance: {tolerances}.",
+        f"A verdict is given only if the whole confidence interval of a cell's coverage says so. Each interval has the "
+        f"level 1 − {wrong:.2g}/{cells}, so that all {cells} hold together (Bonferroni).",
         "Standard errors (±) are between paths, because train samples on one path aren't independent.",
         *exchangeability(facts),
     ]
     if facts.judged_f is not None:
         said.append(
-            "Verdicts on f(x*) are beside those on y*, with intervals of the same width, and not counted among them."
+            "Verdicts on f(x*) stand beside those on y*, at the same level for each cell, and are counted apart."
         )
-    return items(said)
+    return joined([level(facts), items(said)])
 
 
 def exchangeability(facts: Facts) -> list[str]:
@@ -71,14 +80,14 @@ def broken(facts: Facts) -> list[str]:
     said = []
     if facts.record.test != "iid":
         said.append(
-            "Test points lie on a regular grid, so they aren't exchangeable with the train points (†): no conformal level "
-            "is promised here. What is measured, in every conformal cell, is what that costs."
+            "Test points lie on a regular grid, so they aren't exchangeable with the train points (†): no conformal "
+            "level is promised here. What is measured, in every conformal cell, is what that costs."
         )
     searched = [theta for theta in judged["theta"].values.tolist() if not _is_number(theta)]
     if searched:
         said.append(
-            f"θ = {', '.join(searched)} is searched for on the train sample, which breaks exchangeability (†): in those "
-            "cells no conformal level is promised, and what is measured is what the search costs."
+            f"θ = {', '.join(searched)} is searched for on the train sample, which breaks exchangeability (†): in "
+            "those cells no conformal level is promised, and what is measured is what the search costs."
         )
     return said
 
@@ -93,25 +102,15 @@ def _is_number(text: str) -> bool:
 
 def precision(facts: Facts) -> Markup:
     """For each n the error now, and what a smaller one would take."""
-    rows = [
-        tag(
-            "tr",
-            tag("th", str(need.n), scope="row"),
-            tag("td", _error(need)),
-            tag("td", _paths(need)),
-            tag("td", _draws(need)),
-        )
-        for need in facts.needs
-    ]
-    heads = ("n", "largest error of coverage", f"paths for {TARGET:g}", f"or draws for {TARGET:g}")
-    head = tag("tr", *(tag("th", text, scope="col") for text in heads))
     extent = facts.record.extent
+    several = extent.draws > 1  # with one draw a path, what differs between draws can't be told
+    heads = ["n", "largest error of coverage", f"paths for {TARGET:g}", *([f"or draws for {TARGET:g}"] * several)]
+    rows = [[str(need.n), _error(need), _paths(need), *([_draws(need)] * several)] for need in facts.needs]
     caption = (
         f"Monte-Carlo error of coverage in the worst cell of each n, with {counted(extent.paths, 'path')} × "
-        f"{counted(extent.draws, 'draw')}; and how many paths (or draws of each path) would bring it down to {TARGET:g}."
+        f"{counted(extent.draws, 'draw')}; and what would bring it to {TARGET:g}."
     )
-    table = tag("table", tag("caption", caption), tag("thead", head), tag("tbody", *rows))
-    return tag("div", table, class_="box", tabindex="0", role="region", aria_label="precision")
+    return plain_table(caption, heads, rows)
 
 
 def _error(need: Need) -> str:
@@ -128,11 +127,8 @@ def _draws(need: Need) -> str:
 
 def sure(facts: Facts) -> Markup:
     """The section."""
-    return joined([rules(facts), precision(facts), tag("p", *_reading())])
-
-
-def _reading() -> list[str]:
-    return [
-        "A quantile (width, score) has the interval of its order statistics; it is infinite where more than half of the "
-        "regions are unbounded. No digit is shown below the error."
-    ]
+    reading = (
+        "Widths and scores are medians, with the errors of order statistics: infinite where half of the regions are "
+        "unbounded. No digit is shown below the error."
+    )
+    return joined([rules(facts), precision(facts), tag("p", reading)])

@@ -29,12 +29,12 @@ def written(scenario: Mapping[str, Any]) -> str:
 
     Examples
     --------
-    >>> print(written({"name": "my", "keep": [], "source": {"function": "gp", "theta": 100.0}, "exclude": [{"n": [5]}]}))
+    >>> print(written({"name": "my", "keep": [], "source": {"function": "gp", "theta": 1.0}, "exclude": [{"n": [5]}]}))
     name = "my"
     <BLANKLINE>
     [source]
     function = "gp"
-    theta = 100.0
+    theta = 1.0
     <BLANKLINE>
     [[exclude]]
     n = [5]
