@@ -93,7 +93,7 @@ def _worst(one: xr.Dataset) -> Worst | None:
 
 
 def place(cell: Mapping[str, object]) -> str:
-    """A cell in letters, not to be broken around "=".
+    r"""A cell in letters, not to be broken around "=".
 
     Examples
     --------
