@@ -256,12 +256,13 @@ def replay(
 @main.command()
 @click.argument("store")
 @click.option("-o", "--output", metavar="FILE.html", help="Where to write it. [default: beside the store, NAME.html]")
+@click.option("--drawn", type=click.IntRange(min=0), help="Choices of γ, θ, λ and α that have figures. [default: 12]")
 @_told
-def report(store: str, output: str | None) -> None:
+def report(store: str, output: str | None, drawn: int | None) -> None:
     """Write the study in STORE as one HTML file: verdicts, tables, figures, and how it was made."""
     from harness.report.writing import write
 
-    path = write(store, output, _shown(store))
+    path = write(store, output, _shown(store), drawn)
     click.echo(f"wrote {path} ({path.stat().st_size / 1e6:.1f} MB)")
 
 

@@ -11,20 +11,20 @@ from harness.report.facts import Facts, gathered
 from harness.report.judged import cards
 from harness.report.made import failures, made
 from harness.report.markup import Markup, joined, tag
-from harness.report.pictures import pictures
+from harness.report.pictures import SETTINGS, pictures
 from harness.report.sheets import mad_table, sheets
 from harness.report.summary import lead
 from harness.report.sure import broken, key, level, sure
 from harness.report.verdict_map import choices, verdict_map
 
 
-def page(url: str, shown: str) -> str:
-    """The report of a store, which the reader knows by the name `shown`."""
+def page(url: str, shown: str, settings: int = SETTINGS) -> str:
+    """The report of a store, which the reader knows by the name `shown`; figures of so many settings."""
     facts = gathered(url)
     sections = [
         _verdicts(facts),
         _numbers(facts, shown),
-        _figures(facts, shown),
+        *([_figures(facts, shown, settings)] if settings else []),
         Section("asked", "What was asked", asked(facts)),
         Section("sure", "How sure it is", sure(facts)),
         Section("made", "How it was made", made(facts)),
@@ -99,8 +99,8 @@ def _numbers(facts: Facts, shown: str) -> Section:
     return Section("numbers", "Numbers", body, made.style)
 
 
-def _figures(facts: Facts, shown: str) -> Section:
-    made = pictures(facts, shown)
+def _figures(facts: Facts, shown: str, settings: int) -> Section:
+    made = pictures(facts, shown, settings)
     return Section("figures", "Figures", made.markup, made.style)
 
 

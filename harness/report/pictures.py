@@ -25,7 +25,7 @@ ONCE: tuple[str, ...] = ()
 """Drawn once, of everything."""
 _AXES = ("gamma", "theta", "lam", "alpha")
 SETTINGS = 12
-"""Choices that are drawn at most: each takes a second or two, and some tens of kilobytes."""
+"""Choices that are drawn at most unless told: each takes a second or two, and some tens of kilobytes."""
 ROOM = 1_500_000
 """Bytes that all figures may take."""
 
@@ -38,12 +38,12 @@ class Pictures:
     style: str
 
 
-def pictures(facts: Facts, store: str) -> Pictures:
-    """Every figure that there is room for."""
-    drawn = offered(facts)
+def pictures(facts: Facts, store: str, settings: int) -> Pictures:
+    """Every figure that there is room for, of at most so many choices."""
+    drawn = offered(facts, settings)
     texts = {axis: labels(facts, axis) for axis in _AXES}
     buttons = Choices(
-        "figures",
+        "drawings",
         {AXES[axis]: [texts[axis][i] for i in drawn[axis]] for axis in _AXES},
         {AXES[axis]: drawn[axis].index(_first(facts, axis)) for axis in _AXES},
     )
@@ -57,7 +57,7 @@ def pictures(facts: Facts, store: str) -> Pictures:
             room -= len(one or "")
             parts.append(one or _undrawn(name, where, marks, store))
     once = [_figure(facts.url, name, {}, "") for name in ONCE if _wanted(facts, name)]
-    box = tag("div", together([buttons.buttons(), *parts]), id="figures", class_="figures")
+    box = tag("div", together([buttons.buttons(), *parts]), id="drawings", class_="figures")
     note = _note(facts, drawn, store)
     return Pictures(together([box, *(one for one in once if one), note]), buttons.style())
 
@@ -68,10 +68,10 @@ def _wanted(facts: Facts, name: str) -> bool:
     return name != "failures" or any(bool(each.any()) for each in seen)
 
 
-def offered(facts: Facts) -> dict[str, list[int]]:
+def offered(facts: Facts, settings: int) -> dict[str, list[int]]:
     """Which values of each axis are drawn: all, or fewer of the longest axes, spread over their ranges."""
     counts = {axis: facts.judged.sizes[axis] for axis in _AXES}
-    while prod(counts.values()) > SETTINGS:
+    while prod(counts.values()) > settings:
         longest = max(_AXES, key=lambda axis: (counts[axis], axis == "alpha"))
         counts[longest] -= 1
     return {axis: _spread(facts, axis, count) for axis, count in counts.items()}

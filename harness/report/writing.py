@@ -19,8 +19,16 @@ def default_file(url: str) -> Path:
     return Path(f"{name}.html") if "://" in url else Path(url).with_name(f"{name}.html")
 
 
-def write(url: str, output: str | None = None, shown: str | None = None) -> Path:
-    """Writes the report of a store and says where; all or nothing."""
+def write(url: str, output: str | None = None, shown: str | None = None, settings: int | None = None) -> Path:
+    """Writes the report of a store and says where; all or nothing.
+
+    Parameters
+    ----------
+    url : the store
+    output : the file; unless told, beside the store
+    shown : how the reader knows the store
+    settings : how many choices of γ, θ, λ and α have figures
+    """
     if load(place(url)) is None:
         raise Mistake(f"{url}: there is no store here; `ckrr run SCENARIO --store {url}` makes one")
     target = Path(output) if output else default_file(url)
@@ -29,10 +37,11 @@ def write(url: str, output: str | None = None, shown: str | None = None) -> Path
     if not target.parent.is_dir():
         raise Mistake(f"{target.parent} is no directory: -o takes a file in one that is there")
     from harness.report.page import page
+    from harness.report.pictures import SETTINGS
 
     draft = target.with_name(f".{target.name}.{os.getpid()}.partial")
     try:
-        draft.write_text(page(url, shown or url), encoding="utf-8")
+        draft.write_text(page(url, shown or url, SETTINGS if settings is None else settings), encoding="utf-8")
         draft.replace(target)
     finally:
         draft.unlink(missing_ok=True)
