@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import exp, log
+from math import ceil, exp, floor, log, log10
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
-from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+from matplotlib.ticker import FuncFormatter, NullLocator
 
 from harness.figures.look import FAINT
 from harness.figures.words import written
@@ -19,10 +19,10 @@ _EDGE = 0.09
 """The part of an axis that is for infinity, or for nought."""
 
 
-def sizes_on(ax: Axes, sizes: Sequence[int], inches: float = 2.2) -> None:
-    """n along x, with ticks where n is, as many as have room."""
+def sizes_on(ax: Axes, sizes: Sequence[int], reach: float = 1.0, inches: float = 2.2) -> None:
+    """n along x, with ticks where n is, as many as have room; marks stand up to a factor `reach` beside it."""
     low, high = min(sizes), max(sizes)
-    margin = max(0.08 * log(high / low), 0.16) if high > low else log(1.9)
+    margin = log(reach) + max(0.05 * log(high / low), 0.08)
     span = log(high / low) + 2 * margin
     ax.set_xscale("log")
     ax.set_xlim(low * exp(-margin), high * exp(margin))
@@ -36,9 +36,9 @@ def sizes_on(ax: Axes, sizes: Sequence[int], inches: float = 2.2) -> None:
 
 
 def side_by_side(names: Sequence[str], sizes: Sequence[int], share: float = 0.3) -> dict[str, float]:
-    """Factors on n that put the marks of several procedures beside each other."""
-    gap = min(log(b / a) for a, b in zip(sizes, sizes[1:], strict=False)) if len(sizes) > 1 else log(2.2)
-    step = share * gap / max(len(names), 2)
+    """Factors on n that put the marks of several procedures beside each other, on a part of the room between two n."""
+    gap = min(log(b / a) for a, b in zip(sizes, sizes[1:], strict=False)) if len(sizes) > 1 else log(2.0)
+    step = (share if len(sizes) > 1 else 0.8) * gap / max(len(names), 2)
     return {name: exp(step * (place - (len(names) - 1) / 2)) for place, name in enumerate(names)}
 
 
@@ -72,12 +72,16 @@ def _square(position: Array) -> Array:
 
 
 def log_numbers(axis: Axis, low: float, high: float) -> None:
-    """Ticks of a log axis, written plainly."""
-    decades = np.log10(high / low)
-    subs = (1.0,) if decades > 2.2 else (1.0, 2.0, 5.0) if decades > 0.6 else tuple(np.arange(1.0, 10.0, 1.0))
-    axis.set_major_locator(LogLocator(subs=subs, numticks=12 if decades <= 2.2 else 7))
+    """Ticks of a log axis between two numbers, written plainly."""
+    first, last = floor(log10(low)), ceil(log10(high))
+    for fronts in ((1,), (1, 3), (1, 2, 5), (1, 1.2, 1.5, 2, 3, 5, 7)):
+        ticks = [front * 10.0**power for power in range(first, last + 1) for front in fronts]
+        ticks = [float(f"{each:.6g}") for each in ticks if low <= each <= high]
+        if len(ticks) >= 3:
+            break
+    ticks = ticks[:: ceil(len(ticks) / 7)]
     axis.set_minor_locator(NullLocator())
-    axis.set_major_formatter(FuncFormatter(lambda value, _: written(float(f"{value:.6g}"))))
+    axis.set_ticks(ticks, [written(each) for each in ticks])
 
 
 class Edges:
@@ -94,15 +98,15 @@ class Edges:
         self.low, self.high = self.low / spare, self.high * spare
         self.has_infinity, self.has_nought = bool(np.isposinf(together).any()), bool((together == 0).any())
         span = log(self.high / self.low)
-        strip = exp(span * _EDGE / (1 - _EDGE * (self.has_infinity + self.has_nought)))
+        self.strip = strip = exp(span * _EDGE / (1 - _EDGE * (self.has_infinity + self.has_nought)))
         self.start = self.low / strip if self.has_nought else self.low
         self.end = self.high * strip if self.has_infinity else self.high
-        self.nought, self.infinity = self.low / strip**0.55, self.high * strip**0.55
+        self.nought, self.infinity = self.low / strip**0.5, self.high * strip**0.5
 
-    def placed(self, values: Array) -> Array:
-        """Infinity and nought at their strips; all else as it is."""
+    def placed(self, values: Array, beside: float = 0.0) -> Array:
+        """Infinity and nought at their strips, up to half a strip `beside` the middle; all else as it is."""
         values = np.asarray(values, dtype=float)
-        values = np.where(np.isposinf(values), self.infinity, values)
+        values = np.where(np.isposinf(values), self.infinity * self.strip ** (0.8 * beside), values)
         return np.where(values == 0, self.nought, values)
 
     def within(self, values: Array) -> Array:

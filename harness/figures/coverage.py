@@ -40,7 +40,7 @@ def draw(url: str, where: Where | None = None) -> Figure:
     for ax, panel in zip(made.axes, shown.panels, strict=True):
         _panel(ax, found.sel(panel.at), shown, looks, panel.at["alpha"])
         _levels(ax, shown, panel.at["alpha"], reach, groups)
-        sizes_on(ax, shown.sizes)
+        sizes_on(ax, shown.sizes, reach)
     low = lowest(found, shown)
     stretched = [coverage_on(ax.yaxis, low) for ax in made.axes]
     axis_labels(made, shown.panels, N_LABEL, "coverage of y*")

@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 from harness.figures import words
 from harness.figures.look import FAINT, INK, Stroke
 from harness.figures.sheets import Sheet
-from harness.nouns import Mistake
+from harness.nouns import Array, Mistake
 from harness.results.intervals import LEVEL
 
 ONE_PATH = "One path: no Monte-Carlo error."
@@ -66,6 +66,12 @@ def error_notes(found: xr.Dataset, what: str) -> list[str]:
     return [f"{what}: {100 * LEVEL:g} % Monte-Carlo interval, between paths."]
 
 
-def plain(values: xr.DataArray) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+def plain(values: xr.DataArray) -> Array:
     """As an array."""
     return np.asarray(values.to_numpy(), dtype=float)
+
+
+def check_some_values(found: Sequence[Array], sheet: Sheet) -> None:
+    """The same of plain arrays."""
+    if all(np.isnan(each).all() for each in found):
+        raise Mistake(f"{sheet.runs.url}: nothing has been run yet at {words.place(sheet.fixed)}")

@@ -79,7 +79,8 @@ def sheet(url: str, where: Where | None, over: Sequence[str], single: Sequence[s
     ----------
     url, where : the store, and what of it is asked for
     over : the axes that panels are for, the most important first
-    single : the axes of which one value is enough, unless several are asked for: α nearest to 0.1, the largest n
+    single : the axes of which one value is enough, unless several are asked for: α nearest to 0.1, the largest n and λ,
+        the first of others
     """
     chosen, done = opened(url, where)
     asked = {axis: chosen.sorted(axis) for axis in CUBE_DIMS}
@@ -97,7 +98,9 @@ def _usual(axis: str, values: Sequence[Any], done: Sequence[int]) -> Any:
     """The value that is shown unless told."""
     if axis == "alpha":
         return min(values, key=lambda each: (abs(each - 0.1), each))
-    return done[-1] if axis == "n" else values[0]
+    if axis == "n":
+        return done[-1]
+    return values[-1] if axis == "lam" else values[0]
 
 
 def _fitting(shown: Mapping[str, Sequence[Any]], over: Sequence[str]) -> dict[str, Sequence[Any]]:
@@ -123,7 +126,7 @@ def _laid_out(shown: Mapping[str, Sequence[Any]], several: Sequence[str]) -> tup
 
 
 def _wrapped(axis: str, values: Sequence[Any]) -> tuple[list[Panel], int, int]:
-    columns = len(values) if len(values) <= 3 else (2 if len(values) == 4 else 3)
+    columns = {4: 2, 7: 4, 8: 4, 10: 4, 11: 4, 12: 4}.get(len(values), min(len(values), 3))
     panels = [
         Panel(place // columns, place % columns, {axis: value}, words.named(axis, value))
         for place, value in enumerate(values)

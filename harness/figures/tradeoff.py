@@ -22,7 +22,7 @@ from harness.nouns import Array
 from harness.results.estimates import estimate
 from harness.results.runs import Where
 
-_LEAST, _MOST = 2.5, 7.5
+_LEAST, _MOST = 3.5, 7.5
 """Marks for the smallest and the largest n, in points."""
 
 
@@ -32,19 +32,19 @@ def draw(url: str, where: Where | None = None) -> Figure:
     coverage, width = (estimate(url, measure, shown.where) for measure in ("coverage", "width"))
     marks.check_some(coverage["value"], shown)
     looks = strokes(shown.known)
-    edges = Edges(*(width[part].to_numpy() for part in ("value", "low", "high")))
-    made = page(shown.panels, shown.rows, shown.columns, size=(2.6, 2.2))
+    made = page(shown.panels, shown.rows, shown.columns, size=(2.8, 2.3), sharex=False)
     low = lowest(coverage, shown)
     for ax, panel in zip(made.axes, shown.panels, strict=True):
         ax.set_xscale("log")
-        _panel(ax, coverage.sel(panel.at), width.sel(panel.at), shown, looks, edges)
+        here = width.sel(panel.at)
+        edges = Edges(*(here[part].to_numpy() for part in ("value", "low", "high")))
+        _panel(ax, coverage.sel(panel.at), here, shown, looks, edges)
         marks.nominal_line(ax, panel.at["alpha"])
         stretched = coverage_on(ax.yaxis, low)
-        edges.put(ax.xaxis, ax.axvline, labelled=panel.row == shown.rows - 1)
+        edges.put(ax.xaxis, ax.axvline)
     axis_labels(made, shown.panels, f"median {LABEL}", "coverage of y*")
     handles = [*marks.procedure_handles(looks, shown.procedures), *_handles(shown)]
-    notes = ["The upper left is best: as wide as need be, no wider." if False else _reading(shown)]
-    notes += [*marks.error_notes(coverage, "Bars"), *([STRETCHED] if stretched else []), *shown.notes]
+    notes = [_reading(shown), *marks.error_notes(coverage, "Bars"), *([STRETCHED] if stretched else []), *shown.notes]
     return finish(made, marks.title(shown, "Coverage against width"), marks.subtitle(shown), handles, notes)
 
 
@@ -58,9 +58,9 @@ def _panel(
 ) -> None:
     if bool(coverage["value"].isnull().all()):
         marks.nothing_here(ax)
-    for name in shown.procedures:
+    for beside, name in zip(np.linspace(-0.5, 0.5, len(shown.procedures) + 2)[1:-1], shown.procedures, strict=True):
         y, x = ({part: _part(one, name, part) for part in ("value", "low", "high")} for one in (coverage, width))
-        _way(ax, x, y, looks[name], edges)
+        _way(ax, x, y, looks[name], edges, float(beside))
 
 
 def _part(found: xr.Dataset, name: str, part: str) -> Array:
@@ -68,12 +68,12 @@ def _part(found: xr.Dataset, name: str, part: str) -> Array:
     return np.atleast_1d(marks.plain(one))
 
 
-def _way(ax: Axes, x: Mapping[str, Array], y: Mapping[str, Array], look: Stroke, edges: Edges) -> None:
+def _way(ax: Axes, x: Mapping[str, Array], y: Mapping[str, Array], look: Stroke, edges: Edges, beside: float) -> None:
     """Marks that grow with n, joined where widths are finite, with bars both ways."""
-    at = edges.placed(x["value"])
+    at = edges.placed(x["value"], beside)
     ax.plot(edges.within(x["value"]), y["value"], color=look.colour, linestyle=look.line, linewidth=1.0)
     ax.vlines(at, y["low"], y["high"], color=look.colour, linewidth=0.9, alpha=0.8)
-    ax.hlines(y["value"], edges.placed(x["low"]), edges.placed(x["high"]), color=look.colour, linewidth=0.9, alpha=0.8)
+    ax.hlines(y["value"], *(edges.placed(x[end], beside) for end in ("low", "high")), color=look.colour, linewidth=0.9, alpha=0.8)
     sizes = np.linspace(_LEAST, _MOST, len(at)) if len(at) > 1 else np.array([5.5])
     ax.scatter(at, y["value"], s=sizes**2, color=look.colour, marker=look.marker, edgecolor="white", linewidth=0.4, zorder=3)
 

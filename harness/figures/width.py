@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import xarray as xr
@@ -15,12 +15,14 @@ from harness.figures.axes import N_LABEL, Edges, side_by_side, sizes_on
 from harness.figures.coverage import OVER
 from harness.figures.look import FAINT, Stroke, strokes
 from harness.figures.page import axis_labels, finish, page
-from harness.figures.sheets import Sheet, sheet
+from harness.figures.sheets import Panel, Sheet, sheet
 from harness.nouns import Array
 from harness.results.estimates import estimate
 from harness.results.runs import Where
 
 LABEL = "width of the region's hull"
+_SHARE = 0.6
+"""Bars need room beside each other."""
 
 
 def draw(url: str, where: Where | None = None) -> Figure:
@@ -30,23 +32,24 @@ def draw(url: str, where: Where | None = None) -> Figure:
     marks.check_some(found["value"], shown)
     found["q05"], found["q95"] = (estimate(url, f"width_{q}", shown.where)["value"] for q in ("q05", "q95"))
     looks = strokes(shown.known)
-    edges = Edges(*(found[part].to_numpy() for part in ("value", "q05", "q95", "low", "high")))
-    made = page(shown.panels, shown.rows, shown.columns)
+    made = page(shown.panels, shown.rows, shown.columns, sharey="row")
+    rows = {row: _edges(found, [each for each in shown.panels if each.row == row]) for row in range(shown.rows)}
+    reach = max(side_by_side(shown.procedures, shown.sizes, _SHARE).values())
     for ax, panel in zip(made.axes, shown.panels, strict=True):
         ax.set_yscale("log")
-        _panel(ax, found.sel(panel.at), shown, looks, edges)
-        sizes_on(ax, shown.sizes)
-        edges.put(ax.yaxis, ax.axhline, labelled=panel.column == 0)
+        _panel(ax, found.sel(panel.at), shown, looks, rows[panel.row])
+        sizes_on(ax, shown.sizes, reach)
+        rows[panel.row].put(ax.yaxis, ax.axhline, labelled=panel.column == 0)
     axis_labels(made, shown.panels, N_LABEL, LABEL)
     handles = [*marks.procedure_handles(looks, shown.procedures), *_handles()]
-    notes = [*_notes(found, edges), *shown.notes]
+    notes = [*_notes(found, any(each.has_infinity for each in rows.values())), *shown.notes]
     return finish(made, marks.title(shown, "Width against n"), marks.subtitle(shown), handles, notes)
 
 
 def _panel(ax: Axes, found: xr.Dataset, shown: Sheet, looks: Mapping[str, Stroke], edges: Edges) -> None:
     if bool(found["value"].isnull().all()):
         marks.nothing_here(ax)
-    beside = side_by_side(shown.procedures, shown.sizes, share=0.6)
+    beside = side_by_side(shown.procedures, shown.sizes, _SHARE)
     for name in shown.procedures:
         one = found.sel(procedure=name) if "procedure" in found.dims else found
         n = np.array(shown.sizes) * beside[name]
@@ -63,14 +66,19 @@ def _one(ax: Axes, n: Array, parts: Mapping[str, Array], look: Stroke, edges: Ed
     ax.vlines(n, low, high, color=look.colour, linewidth=0.9, alpha=0.8)
     ax.plot(n, low, "_", n, high, "_", color=look.colour, markersize=3.5, markeredgewidth=0.9)
     if len(n) > 1:
-        ax.fill_between(n, edges.placed(parts["low"]), edges.placed(parts["high"]), color=look.colour, alpha=0.14, linewidth=0)
+        ax.fill_between(n, edges.within(parts["low"]), edges.within(parts["high"]), color=look.colour, alpha=0.14, linewidth=0)
 
 
 def _handles() -> list[Line2D]:
     return [Line2D([], [], color=FAINT, marker="|", markersize=11, linestyle="none", label="5 % to 95 % over\ntest points")]
 
 
-def _notes(found: xr.Dataset, edges: Edges) -> list[str]:
+def _notes(found: xr.Dataset, infinite: bool) -> list[str]:
     marked = "Marks: median over replications of the median over test points; bars: of the 5 % and 95 % quantiles."
-    infinite = ["At ∞: at least half of the regions, or the 95 % quantile of a bar, is unbounded."] if edges.has_infinity else []
-    return [marked, *infinite, *marks.error_notes(found, "Bands")]
+    at_the_edge = ["At ∞: this quantile is infinite, since so many regions are unbounded."] if infinite else []
+    return [marked, *at_the_edge, *marks.error_notes(found, "Bands")]
+
+
+def _edges(found: xr.Dataset, panels: Sequence[Panel]) -> Edges:
+    """One scale for each line of panels."""
+    return Edges(*(found[part].sel(panel.at).to_numpy() for part in ("value", "q05", "q95") for panel in panels))
