@@ -21,7 +21,7 @@ CHOSEN = ("coverage", "width")
 """Drawn for every choice."""
 FIRST = ("tradeoff",)
 """Drawn for the choice at the start."""
-ONCE: tuple[str, ...] = ()
+ONCE = ("failures", "seconds")
 """Drawn once, of everything."""
 _AXES = ("gamma", "theta", "lam", "alpha")
 SETTINGS = 12

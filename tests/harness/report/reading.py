@@ -70,4 +70,4 @@ class Reader(HTMLParser):
 
     @property
     def words(self) -> str:
-        return " ".join("".join(self.text).replace("\u00a0", " ").split())
+        return " ".join(" ".join(self.text).replace("\u00a0", " ").split())

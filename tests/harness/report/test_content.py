@@ -101,8 +101,8 @@ def test_the_worst_cell_is_the_one_furthest_below_its_level(toy_store: str) -> N
 
 
 def test_failures_are_told_with_their_messages(toy: Reader) -> None:
-    _, row = toy.table("336 replications of cells failed").rows
-    assert row[0] == "336"
+    _, row = toy.table("168 replications of cells failed").rows
+    assert row[0] == "168"
     assert "thirteen is singular" in row[2]
     assert row[3].startswith("ckrr replay ")
 
