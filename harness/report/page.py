@@ -95,7 +95,7 @@ def _verdicts(facts: Facts) -> Section:
 
 def _numbers(facts: Facts, shown: str) -> Section:
     made = sheets(facts, f"ckrr table {shown}")
-    body = together([made.markup, mad_table(facts)])
+    body = together([made.markup, mad_table(facts, f"ckrr table {shown}")])
     return Section("numbers", "Numbers", body, made.style)
 
 

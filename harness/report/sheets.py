@@ -33,7 +33,8 @@ from harness.report.words import AXES
 from harness.results.mad import MAD
 
 ROOM = 2_700_000
-"""Bytes that all tables may take."""
+"""Bytes that the tables of cells may take, all together."""
+ROOM_FOR_MAD = 400_000
 _PRINTED = 1200
 """Rows up to which a table is printed."""
 _ACROSS = ("procedure", "gamma", "theta", "lam")
@@ -53,36 +54,40 @@ def sheets(facts: Facts, command: str) -> Sheets:
     alphas = labels(facts, "alpha")
     main = main_alpha(facts)
     chosen = Choices("sheets", {"α": alphas}, {"α": main})
-    room = ROOM
-    parts: dict[int, Markup] = {}
-    for i in sorted(range(len(alphas)), key=lambda i: i != main):
-        parts[i] = _fitting(facts, i, room, command)
-        room -= len(parts[i].encode())
+    parts = _fitting(facts, sorted(range(len(alphas)), key=lambda i: i != main), command)
     bodies = [tag("div", parts[i], class_=chosen.marks(α=i)) for i in range(len(alphas))]
     box = tag("div", together([chosen.buttons(), *bodies]), id="sheets", class_="data")
     told = {one.head: one for i in range(len(alphas)) for one in columns(facts, i)}
     return Sheets(together([tag("p", " ".join(noughts(facts))), box, _legend(list(told.values()))]), chosen.style())
 
 
-def _fitting(facts: Facts, alpha: int, room: int, command: str) -> Markup:
-    """The fullest form that the room allows."""
-    whole = long_table(facts, alpha)
-    if len(whole.encode()) <= room:
+def _fitting(facts: Facts, order: Sequence[int], command: str) -> dict[int, Markup]:
+    """Whole tables if all fit; otherwise every α has the short form, and the first ones the whole as room allows."""
+    whole = {i: long_table(facts, i) for i in order}
+    if sum(map(_bytes, whole.values())) <= ROOM:
         return whole
-    at = f"alpha={labels(facts, 'alpha')[alpha]}"
-    short = together(
-        [
-            _left_out(
-                "Only coverage and width are here, for the file's sake",
-                f"{command} --measure relative_width --where {at}",
-            ),
-            wide_table(facts, "coverage", alpha),
-            wide_table(facts, "width", alpha),
-        ]
+    found = {i: _short(facts, i, command) for i in order}
+    for i in reversed(order):
+        if sum(map(_bytes, found.values())) > ROOM:
+            where = f"--where alpha={labels(facts, 'alpha')[i]}"
+            found[i] = _left_out("This table would make the file too long", f"{command} --measure coverage {where}")
+    for i in order:
+        if sum(map(_bytes, found.values())) - _bytes(found[i]) + _bytes(whole[i]) <= ROOM:
+            found[i] = whole[i]
+    return found
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode())
+
+
+def _short(facts: Facts, alpha: int, command: str) -> Markup:
+    """Coverage and width alone, with n along the top."""
+    where = f"--where alpha={labels(facts, 'alpha')[alpha]}"
+    note = _left_out(
+        "Only coverage and width are here, for the file's sake", f"{command} --measure relative_width {where}"
     )
-    if len(short.encode()) <= room:
-        return short
-    return _left_out("This table would make the file too long", f"{command} --measure coverage --where {at}")
+    return together([note, wide_table(facts, "coverage", alpha), wide_table(facts, "width", alpha)])
 
 
 def _left_out(what: str, command: str) -> Markup:
@@ -180,8 +185,11 @@ def _boxed(caption: str, heads: Sequence[Markup], rows: Sequence[str]) -> Markup
     return together([box, note if long else ""])
 
 
-def mad_table(facts: Facts) -> Markup:
+def mad_table(facts: Facts, command: str) -> Markup:
     """The paper's measure, for all α at once."""
     if facts.judged.sizes["alpha"] < 2 or not np.isfinite(facts.mad["value"].values).any():
         return Markup("")
-    return tag("div", wide_table(facts, MAD, 0), class_="data")
+    table = wide_table(facts, MAD, 0)
+    if _bytes(table) > ROOM_FOR_MAD:
+        table = _left_out("The table of MAD would make the file too long", f"{command} --measure mad")
+    return together([tag("h3", "All α at once"), tag("div", table, class_="data")])

@@ -12,6 +12,8 @@ from harness.report.markup import Markup, tag
 from harness.report.words import AXES, OF_THE_FUNCTION
 from harness.results.verdicts import EMPTY
 
+ROOM = 700_000
+"""Bytes that the map may take."""
 _SETTINGS = ("gamma", "theta", "lam")
 
 
@@ -23,18 +25,15 @@ def choices(facts: Facts) -> Choices:
 def verdict_map(facts: Facts) -> Markup:
     """A table for each α."""
     chosen = choices(facts)
-    tables = [
-        tag(
-            "div",
-            _table(facts, i),
-            class_=f"box {chosen.marks(α=i)}",
-            tabindex="0",
-            role="region",
-            aria_label=f"verdicts at α = {alpha}",
-        )
-        for i, alpha in enumerate(labels(facts, "alpha"))
-    ]
+    tables = [_boxed(facts, i, chosen.marks(α=i)) for i in range(facts.judged.sizes["alpha"])]
+    if sum(len(table.encode()) for table in tables) > ROOM:
+        return tag("p", "The map would make the file too long; the numbers below have verdicts, too.", class_="note")
     return tag("div", together([chosen.buttons(), *tables]), id="map")
+
+
+def _boxed(facts: Facts, alpha: int, marks: str) -> Markup:
+    named = f"verdicts at α = {labels(facts, 'alpha')[alpha]}"
+    return tag("div", _table(facts, alpha), class_=f"box {marks}", tabindex="0", role="region", aria_label=named)
 
 
 def _table(facts: Facts, alpha: int) -> Markup:
