@@ -20,6 +20,7 @@ from harness.template import CUBE_DIMS
 SYMBOLS = {VALID: "✓", CONSERVATIVE: "▲", INVALID: "✗", UNDECIDED: "?", EMPTY: "·"}
 CLASSES = {VALID: "v", CONSERVATIVE: "c", INVALID: "i", UNDECIDED: "u", EMPTY: "e"}
 """Short, because a report may have very many."""
+SOME, ALL = "some", "all"
 
 
 @dataclass(frozen=True)
@@ -43,8 +44,8 @@ class Judged:
     """What it is to cover: y* or f(x*)."""
     counts: Mapping[str, int]
     worst: Worst | None
-    broken: bool
-    """An exact level is known, and its conditions don't hold in some cells."""
+    broken: str
+    """Where an exact level is known, and its conditions don't hold: nowhere (""), in some cells, or in all."""
 
     @property
     def cells(self) -> int:
@@ -78,7 +79,9 @@ def _judged(results: xr.Dataset, included: xr.DataArray, name: str, of: str) -> 
     there = included.sel(procedure=[name])
     verdicts = one["verdict"].values[there.values]
     counts = {each: int((verdicts == each).sum()) for each in (*VERDICTS, EMPTY)}
-    return Judged(name, of, counts, _worst(one), bool((one["promised"] & ~one["exchangeable"]).any()))
+    unsure = one["promised"] & ~one["exchangeable"]
+    broken = ALL if bool(unsure.all()) else SOME if bool(unsure.any()) else ""
+    return Judged(name, of, counts, _worst(one), broken)
 
 
 def _worst(one: xr.Dataset) -> Worst | None:
@@ -123,7 +126,7 @@ def _card(one: Judged, facts: Facts) -> Markup:
         ),
         bar(one.counts),
         tag("p", counts_text(one.counts), class_="counts"),
-        tag("p", sentence(one, facts.record.extent.paths)),
+        tag("p", sentence(one, int(facts.judged["paths"].max()))),
         tag("p", furthest(one, [axis for axis in CUBE_DIMS if facts.judged.sizes[axis] > 1]))
         if one.worst
         else Markup(""),
@@ -157,17 +160,18 @@ def sentence(one: Judged, paths: int) -> str:
     """What the counts mean, but for the worst cell."""
     if not one.cells:
         return "Nothing of it has been run."
-    parts = [_verdict_in_words(one), _undecided(one, paths), _conservative(one), _aim(one)]
+    parts = [_verdict_in_words(one), _undecided(one, paths), _conservative(one), _aim(one), _broken(one)]
     return " ".join(part for part in parts if part)
 
 
 def _verdict_in_words(one: Judged) -> str:
     bad, all_of_them = one.counts[INVALID], counted(one.cells, "cell")
+    level = "its level" if one.broken else f"it {'promises' if _promises(one) else 'claims'}"
     if bad:
-        return f"Covers less than it {'promises' if _promises(one) else 'claims'} in {bad} of {all_of_them}."
+        return f"Covers less than {level} in {bad} of {all_of_them}."
     decided = one.cells - one.counts[UNDECIDED]
     if decided == one.cells:
-        return f"Covers what it {'promises' if _promises(one) else 'claims'} in all {all_of_them}."
+        return f"Covers {level if one.broken else f'what {level}'} in all {all_of_them}."
     return f"No cell is shown to fall short; {decided} of {all_of_them} are shown to hold." if decided else ""
 
 
@@ -187,6 +191,13 @@ def _undecided(one: Judged, paths: int) -> str:
 def _conservative(one: Judged) -> str:
     count = one.counts[CONSERVATIVE]
     return f"In {count} it covers more than it need, so it could be narrower." if count else ""
+
+
+def _broken(one: Judged) -> str:
+    if not one.broken:
+        return ""
+    where = "here" if one.broken == ALL else "in some of these cells"
+    return f"† Exchangeability is broken {where}, so no level is promised: what is measured is what that costs."
 
 
 def _aim(one: Judged) -> str:

@@ -70,12 +70,9 @@ def _unfinished(facts: Facts) -> Markup:
     state = facts.state
     if state["complete"] and facts.driver is None:
         return Markup("")
-    done = "complete" if state["complete"] else f"unfinished: {state['share']:.0%} of its units are done"
-    work = (
-        f"A run is at work on it now ({facts.driver})."
-        if facts.driver
-        else "No run is at work on it; `ckrr run` goes on."
-    )
+    done = "complete" if state["complete"] else f"unfinished: {100 * state['share']:.0f} % of its units are done"
+    rest = joined(["No run is at work on it; ", tag("code", "ckrr run"), " goes on."])
+    work = f"A run is at work on it now ({facts.driver})." if facts.driver else rest
     now = "All below is from what was there when this report was written, so it may change."
     return tag(
         "div", tag("p", tag("b", f"This study is {done}.")), tag("p", work, " ", now), class_="banner", role="note"

@@ -39,10 +39,16 @@ def _boxed(facts: Facts, alpha: int, marks: str) -> Markup:
 def _table(facts: Facts, alpha: int) -> Markup:
     axes = [axis for axis in varying(facts, _SETTINGS) if axis != "procedure"]
     names = labels(facts, "procedure")
-    heads = [AXES[axis] for axis in axes] + [f"{name}{' (y*)' * (name in OF_THE_FUNCTION)}" for name in names]
+    heads = [AXES[axis] for axis in axes] + [_named(facts, name) for name in names]
     head = tag("tr", *(tag("th", text, scope="col") for text in heads))
     body = tag("tbody", Markup("".join(_rows(facts, alpha, axes))))
     return tag("table", tag("caption", _caption(facts, alpha)), tag("thead", head), body, class_="map")
+
+
+def _named(facts: Facts, name: str) -> str:
+    """A procedure, with what is to know of it."""
+    promised = bool(facts.judged["promised"].sel(procedure=name).any())
+    return f"{name}{' (y*)' * (name in OF_THE_FUNCTION)}{MARK * (promised and facts.record.test != 'iid')}"
 
 
 def _caption(facts: Facts, alpha: int) -> str:

@@ -118,6 +118,9 @@ def test_what_breaks_exchangeability_is_said(toy: Reader, krr: Reader, krr_store
     assert "Test points lie on a regular grid" in krr.words
     assert "θ = ml is searched for on the train sample" in krr.words
     assert "regular grid" not in toy.words
+    cards = krr.words.partition("Where α")[0]
+    assert cards.count("† Exchangeability is broken here") == 2, "of the conformal procedures, and of them alone"
+    assert "† Exchangeability is broken in some of these cells" in toy.words, "where θ is searched for"
     head, *rows = krr.table("Cells at α = 0.1").rows
     levels = {(row[0], row[head.index("level")]) for row in rows}
     exact = verdicts(krr_store)["target"].sel(procedure="RRCM", n=10, alpha=0.1)
@@ -142,7 +145,7 @@ def test_a_study_that_is_not_complete_says_so(tmp_path: Path) -> None:
     store = tmp_path / "toy.zarr"
     run_serially(store, order=[0, 1])
     report = write(str(store), settings=0)
-    assert "% of its units are done. No run is at work on it" in Reader(report.read_text()).words
+    assert " % of its units are done. No run is at work on it" in Reader(report.read_text()).words
     place(str(store)).put(DRIVER, told(me()))
     report = write(str(store), settings=0)
     assert "A run is at work on it now (process" in Reader(report.read_text()).words
