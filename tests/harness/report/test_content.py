@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -179,3 +180,26 @@ def test_an_output_that_cannot_be_is_a_mistake(toy_store: str, tmp_path: Path) -
         write(toy_store, str(tmp_path))
     with pytest.raises(Mistake, match="is no directory"):
         write(toy_store, str(tmp_path / "no" / "a.html"))
+
+
+def test_code_of_users_is_shown_and_never_run(tmp_path: Path) -> None:
+    """The text of a source is in the report, escaped; reading the store doesn't execute it."""
+    trace = tmp_path / "trace"
+    code = f"""
+from pathlib import Path
+from tests.harness.toy import Toy
+with Path({str(trace)!r}).open("a") as file: file.write("ran <b>here</b>")
+def source(): return Toy(test_points=5)
+"""
+    (tmp_path / "mine.py").write_text(code)
+    changes = {"source": {"function": f"{tmp_path}/mine.py:source"}, "grid__n": [10], "grid__theta": [1]}
+    run_serially(tmp_path / "toy.zarr", **changes)
+    assert trace.exists(), "a run does execute it"
+    trace.unlink()
+    (tmp_path / "mine.py").unlink()
+    for name in [name for name in sys.modules if name.startswith("ckrr_source_")]:
+        del sys.modules[name]
+    raw = write(str(tmp_path / "toy.zarr"), settings=1).read_text()
+    assert not trace.exists()
+    assert "ran &lt;b&gt;here&lt;/b&gt;" in raw
+    assert "mine.py" in Reader(raw).words
