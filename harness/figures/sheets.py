@@ -84,7 +84,10 @@ def sheet(url: str, where: Where | None, over: Sequence[str], single: Sequence[s
     """
     chosen, done = opened(url, where)
     asked = {axis: chosen.sorted(axis) for axis in CUBE_DIMS}
-    shown = {axis: [_usual(axis, values, done)] if axis in single and axis not in chosen.where else values for axis, values in asked.items()}
+    shown: dict[str, Sequence[Any]] = {
+        axis: [_usual(axis, values, done)] if axis in single and axis not in chosen.where else values
+        for axis, values in asked.items()
+    }
     shown = _fitting(shown, over)
     several = [axis for axis in over if len(shown[axis]) > 1]
     panels, rows, columns = _laid_out(shown, several)
@@ -139,7 +142,13 @@ def _table(
 ) -> tuple[list[Panel], int, int]:
     columns, rows = _combinations(shown, across), _combinations(shown, down)
     panels = [
-        Panel(r, c, {**row, **column}, words.place(column) if r == 0 else "", words.place(row) if c == len(columns) - 1 else "")
+        Panel(
+            r,
+            c,
+            {**row, **column},
+            words.place(column) if r == 0 else "",
+            words.place(row) if c == len(columns) - 1 else "",
+        )
         for (r, row), (c, column) in product(enumerate(rows), enumerate(columns))
     ]
     return panels, len(rows), len(columns)
