@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
-from matplotlib.ticker import FuncFormatter, NullLocator
+from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 
 from harness.figures.look import FAINT
 from harness.figures.words import written
@@ -73,15 +73,30 @@ def _square(position: Array) -> Array:
 
 def log_numbers(axis: Axis, low: float, high: float) -> None:
     """Ticks of a log axis between two numbers, written plainly."""
-    first, last = floor(log10(low)), ceil(log10(high))
-    for fronts in ((1,), (1, 3), (1, 2, 5), (1, 1.2, 1.5, 2, 3, 5, 7)):
-        ticks = [front * 10.0**power for power in range(first, last + 1) for front in fronts]
-        ticks = [float(f"{each:.6g}") for each in ticks if low <= each <= high]
-        if len(ticks) >= 3:
-            break
-    ticks = ticks[:: ceil(len(ticks) / 7)]
+    ticks = _ticks(low, high)
     axis.set_minor_locator(NullLocator())
     axis.set_ticks(ticks, [written(each) for each in ticks])
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Powers of ten, or a few between them, or round numbers where there is none between.
+
+    Examples
+    --------
+    >>> _ticks(0.005, 200.0), _ticks(0.2, 4.0), _ticks(2.2, 2.9)
+    ([0.01, 0.1, 1.0, 10.0, 100.0], [0.3, 1.0, 3.0], [2.2, 2.4, 2.6, 2.8])
+    """
+    if high / low < 4:
+        found = [float(each) for each in MaxNLocator(5, steps=[1, 2, 5, 10]).tick_values(low, high)]
+        return [float(f"{each:.6g}") for each in found if low <= each <= high]
+    first, last = floor(log10(low)), ceil(log10(high))
+    ticks: list[float] = []
+    for fronts in ((1,), (1, 3), (1, 2, 5)):
+        whole = [front * 10.0**power for power in range(first, last + 1) for front in fronts]
+        ticks = [float(f"{each:.6g}") for each in whole if low <= each <= high]
+        if len(ticks) >= 3:
+            break
+    return ticks[:: ceil(len(ticks) / 7)]
 
 
 class Edges:

@@ -14,7 +14,6 @@ from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
 
 from harness.figures import marks, words
-from harness.figures.axes import N_LABEL
 from harness.figures.look import FAINT, INK
 from harness.figures.page import finish, page
 from harness.figures.sheets import MOST_PANELS, Panel, Sheet, sheet
@@ -45,7 +44,7 @@ def draw(url: str, where: Where | None = None) -> Figure:
     if not kinds:
         return _all_well(shown, what)
     names, spared = _concerned(found[kinds], shown)
-    size = (max(1.7, 0.5 * len(shown.sizes) + 0.4), max(0.9, 0.2 * len(names) + 0.35))
+    size = (max(2.0, 0.5 * len(shown.sizes) + 0.4), max(0.9, 0.2 * len(names) + 0.35))
     settings, note = _worst(found[kinds], shown, max(int(_TALLEST / size[1]), 1))
     panels = [
         Panel(
@@ -57,9 +56,9 @@ def draw(url: str, where: Where | None = None) -> Figure:
     for ax, panel in zip(made.axes, panels, strict=True):
         _table(ax, found[panel.at["kind"]].sel({axis: panel.at[axis] for axis in SETTING}), names, shown.sizes)
         if panel.row == len(settings) - 1:
-            ax.set_xlabel(N_LABEL)
+            ax.set_xlabel("n")
     never = [KINDS[kind] for kind in KINDS if kind not in kinds]
-    notes = ["Numbers are shares in per cent; a dash: nothing was run."]
+    notes = ["Numbers are shares in per cent; a dash: no results. n is the size of the train sample."]
     notes += [f"There are none: {', '.join(never)}."] if never else []
     return finish(made, what, marks.subtitle(shown), [], [*notes, *spared, *note, *shown.notes])
 
