@@ -87,8 +87,9 @@ def test_every_figure_of_every_study_can_be_written(
     figure = draw(request.getfixturevalue(which), name, SOME if which == "store" else None)
     save(figure, tmp_path / "a.png")
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
-    save(figure, tmp_path / "new" / "a.svg")
-    ElementTree.parse(tmp_path / "new" / "a.svg")
+    if which == "single":
+        save(figure, tmp_path / "new" / "a.svg")
+        ElementTree.parse(tmp_path / "new" / "a.svg")
 
 
 def test_nothing_sticks_out_or_lies_over_another(store: str) -> None:
