@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from itertools import pairwise
 from math import ceil, exp, floor, log, log10
+from typing import Literal
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
-from matplotlib.ticker import FuncFormatter, NullLocator
+from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 
 from harness.figures.look import FAINT
 from harness.figures.words import written
@@ -37,23 +39,21 @@ def sizes_on(ax: Axes, sizes: Sequence[int], reach: float = 1.0, inches: float =
 
 def side_by_side(names: Sequence[str], sizes: Sequence[int], share: float = 0.3) -> dict[str, float]:
     """Factors on n that put the marks of several procedures beside each other, on a part of the room between two n."""
-    gap = min(log(b / a) for a, b in zip(sizes, sizes[1:], strict=False)) if len(sizes) > 1 else log(2.0)
+    gap = min(log(b / a) for a, b in pairwise(sizes)) if len(sizes) > 1 else log(2.0)
     step = (share if len(sizes) > 1 else 0.8) * gap / max(len(names), 2)
     return {name: exp(step * (place - (len(names) - 1) / 2)) for place, name in enumerate(names)}
 
 
-def coverage_on(axis: Axis, low: float) -> bool:
-    """Coverage from `low` to 1; whether it is stretched towards 1, where a wide range would leave no room to see."""
-    ax = axis.axes
-    limits = ax.set_ylim if axis.axis_name == "y" else ax.set_xlim
+def coverage_on(ax: Axes, low: float) -> bool:
+    """Coverage from `low` to 1 along y; whether it is stretched towards 1, where much below would leave no room."""
     if low >= STRETCHED_BELOW:
-        limits(low - 0.03 * (1 - low), 1 + 0.03 * (1 - low))
+        ax.set_ylim(low - 0.03 * (1 - low), 1 + 0.03 * (1 - low))
         return False
-    (ax.set_yscale if axis.axis_name == "y" else ax.set_xscale)("function", functions=(_root, _square))
-    limits(max(low - 0.03, 0.0), 1 + 5e-4)
+    ax.set_yscale("function", functions=(_root, _square))
+    ax.set_ylim(max(low - 0.03, 0.0), 1 + 5e-4)
     ticks = [0, 0.2, 0.4, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1]
-    axis.set_ticks([each for each in ticks if each >= low - 0.03], minor=False)
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.2f}"))
+    ax.set_yticks([each for each in ticks if each >= low - 0.03])
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.2f}"))
     return True
 
 
@@ -73,15 +73,30 @@ def _square(position: Array) -> Array:
 
 def log_numbers(axis: Axis, low: float, high: float) -> None:
     """Ticks of a log axis between two numbers, written plainly."""
-    first, last = floor(log10(low)), ceil(log10(high))
-    for fronts in ((1,), (1, 3), (1, 2, 5), (1, 1.2, 1.5, 2, 3, 5, 7)):
-        ticks = [front * 10.0**power for power in range(first, last + 1) for front in fronts]
-        ticks = [float(f"{each:.6g}") for each in ticks if low <= each <= high]
-        if len(ticks) >= 3:
-            break
-    ticks = ticks[:: ceil(len(ticks) / 7)]
+    ticks = _ticks(low, high)
     axis.set_minor_locator(NullLocator())
     axis.set_ticks(ticks, [written(each) for each in ticks])
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Powers of ten, or a few between them, or round numbers where there is none between.
+
+    Examples
+    --------
+    >>> _ticks(0.005, 200.0), _ticks(0.2, 4.0), _ticks(2.2, 2.9)
+    ([0.01, 0.1, 1.0, 10.0, 100.0], [0.3, 1.0, 3.0], [2.2, 2.4, 2.6, 2.8])
+    """
+    if high / low < 4:
+        found = [float(each) for each in MaxNLocator(5, steps=[1, 2, 5, 10]).tick_values(low, high)]
+        return [float(f"{each:.6g}") for each in found if low <= each <= high]
+    first, last = floor(log10(low)), ceil(log10(high))
+    ticks: list[float] = []
+    for fronts in ((1,), (1, 3), (1, 2, 5)):
+        whole = [front * 10.0**power for power in range(first, last + 1) for front in fronts]
+        ticks = [float(f"{each:.6g}") for each in whole if low <= each <= high]
+        if len(ticks) >= 3:
+            break
+    return ticks[:: ceil(len(ticks) / 7)]
 
 
 class Edges:
@@ -114,23 +129,23 @@ class Edges:
         values = np.asarray(values, dtype=float)
         return np.where(np.isfinite(values) & (values > 0), values, np.nan)
 
-    def put(self, axis: Axis, rule: Callable[..., object], labelled: bool = True) -> None:
-        """Limits, ticks, and a rule between numbers and the strips; `rule` is `ax.axhline` or `ax.axvline`."""
-        ax = axis.axes
-        (ax.set_ylim if axis.axis_name == "y" else ax.set_xlim)(self.start, self.end)
-        log_numbers(axis, self.low, self.high)
+    def put(self, ax: Axes, along: Literal["x", "y"], labelled: bool = True) -> None:
+        """Limits, ticks, and a rule between numbers and the strips."""
+        (ax.set_ylim if along == "y" else ax.set_xlim)(self.start, self.end)
+        log_numbers(ax.yaxis if along == "y" else ax.xaxis, self.low, self.high)
         for there, at, bound, text in (
             (self.has_infinity, self.infinity, self.high, "∞"),
             (self.has_nought, self.nought, self.low, "0"),
         ):
             if there:
+                rule = ax.axhline if along == "y" else ax.axvline
                 rule(bound, color=FAINT, linewidth=0.6, linestyle=(0, (1, 2)))
                 if labelled:
-                    _edge_label(ax, axis.axis_name, at, text)
+                    _edge_label(ax, along, at, text)
 
 
-def _edge_label(ax: Axes, name: str, at: float, text: str) -> None:
-    if name == "y":
+def _edge_label(ax: Axes, along: Literal["x", "y"], at: float, text: str) -> None:
+    if along == "y":
         ax.annotate(text, (0, at), (-5, 0), ("axes fraction", "data"), "offset points", ha="right", va="center")
     else:
         ax.annotate(text, (at, 0), (0, -4), ("data", "axes fraction"), "offset points", ha="center", va="top")

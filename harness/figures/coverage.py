@@ -32,7 +32,7 @@ def draw(url: str, where: Where | None = None) -> Figure:
     """The figure."""
     shown = sheet(url, where, OVER)
     found = estimate(url, "coverage", shown.where)
-    marks.check_some(found["value"], shown)
+    marks.check_some([found["value"].to_numpy()], shown)
     looks = strokes(shown.known)
     made = page(shown.panels, shown.rows, shown.columns)
     groups: Groups = {}
@@ -42,7 +42,7 @@ def draw(url: str, where: Where | None = None) -> Figure:
         _levels(ax, shown, panel.at["alpha"], reach, groups)
         sizes_on(ax, shown.sizes, reach)
     low = lowest(found, shown)
-    stretched = [coverage_on(ax.yaxis, low) for ax in made.axes]
+    stretched = [coverage_on(ax, low) for ax in made.axes]
     axis_labels(made, shown.panels, N_LABEL, "coverage of y*")
     notes = [*marks.error_notes(found, "Bands" if len(shown.sizes) > 1 else "Bars"), *_cautions(shown, groups)]
     notes += [*([STRETCHED] if any(stretched) else []), *shown.notes]
@@ -72,7 +72,7 @@ def curve(ax: Axes, n: Array, value: Array, low: Array, high: Array, look: Strok
 
 
 def _levels(ax: Axes, shown: Sheet, alpha: float, reach: float, groups: Groups) -> None:
-    """Exact levels as dashes at each n: between two n they don't lie on a line. Procedures of equal levels share them."""
+    """Exact levels as dashes at each n: between two n they lie on no line. Procedures of equal levels share them."""
     levels = shown.runs.record.levels
     rows: dict[tuple[float, ...], list[str]] = {}
     for name in shown.procedures:

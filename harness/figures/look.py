@@ -14,11 +14,12 @@ INK, FAINT, GRID = "#222222", "#767676", "#e4e4e4"
 SALT = "ckrr"
 """Makes the ids in SVG files the same each time."""
 
-_STYLE: dict[str, Any] = {
+_STYLE: Any = {
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial", "sans-serif"],
     "font.size": 9,
     "text.color": INK,
+    "text.parse_math": False,
     "axes.titlesize": 9,
     "axes.labelsize": 9,
     "axes.labelcolor": INK,

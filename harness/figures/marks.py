@@ -38,10 +38,11 @@ def nothing_here(ax: Axes) -> None:
     ax.text(0.5, 0.5, "no results", transform=ax.transAxes, ha="center", va="center", color=FAINT, fontsize=8)
 
 
-def check_some(found: xr.DataArray, sheet: Sheet) -> None:
+def check_some(found: Sequence[Array], sheet: Sheet) -> None:
     """A figure without any number isn't drawn."""
-    if bool(found.isnull().all()):
-        raise Mistake(f"{sheet.runs.url}: nothing has been run yet at {words.place(sheet.fixed)}")
+    if all(np.isnan(each).all() for each in found):
+        at = words.place(sheet.fixed) or "all of it"
+        raise Mistake(f"{sheet.runs.url}: no results at {at}: nothing has been run there, or everything failed")
 
 
 def subtitle(sheet: Sheet, skip: Sequence[str] = ()) -> str:
@@ -69,9 +70,3 @@ def error_notes(found: xr.Dataset, what: str) -> list[str]:
 def plain(values: xr.DataArray) -> Array:
     """As an array."""
     return np.asarray(values.to_numpy(), dtype=float)
-
-
-def check_some_values(found: Sequence[Array], sheet: Sheet) -> None:
-    """The same of plain arrays."""
-    if all(np.isnan(each).all() for each in found):
-        raise Mistake(f"{sheet.runs.url}: nothing has been run yet at {words.place(sheet.fixed)}")

@@ -108,7 +108,8 @@ def finish(made: Page, title: str, subtitle: str, handles: Sequence[Any], notes:
 
 def _measured(figure: Figure, legend: Legend) -> tuple[float, float]:
     """The inches of a legend."""
-    box = legend.get_window_extent(FigureCanvasAgg(figure).get_renderer())
+    renderer = FigureCanvasAgg(figure).get_renderer()  # type: ignore[no-untyped-call]
+    box = legend.get_window_extent(renderer)
     return box.width / figure.dpi + 2 * _EDGE, box.height / figure.dpi + 2 * _EDGE
 
 

@@ -33,14 +33,16 @@ def draw(url: str, where: Where | None = None) -> Figure:
     shown = sheet(url, where, OVER, single=OVER[1:])
     points = shown.runs.record.test_points
     found = [by_path(*cell(shown.runs, panel.at, "coverage"), points) for panel in shown.panels]
-    marks.check_some_values([each[0] for each in found], shown)
+    marks.check_some([each[0] for each in found], shown)
     looks = strokes(shown.known)
     made = page(shown.panels, shown.rows, shown.columns, size=(2.4, 1.9))
-    low = float(np.nanmin([*(np.nanmin(each[1]) for each in found if len(each[1])), 1 - max(shown.where["alpha"]) - 0.05]))
+    low = float(
+        np.nanmin([*(np.nanmin(each[1]) for each in found if len(each[1])), 1 - max(shown.where["alpha"]) - 0.05])
+    )
     for ax, panel, one in zip(made.axes, shown.panels, found, strict=True):
         _panel(ax, one, looks[panel.at["procedure"]])
         _lines(ax, shown, panel.at)
-        coverage_on(ax.yaxis, low)
+        coverage_on(ax, low)
     axis_labels(made, shown.panels, "share of paths with less", "coverage of y*")
     notes = _notes(shown, made.axes[0].get_yscale() == "function")
     return finish(made, marks.title(shown, "Coverage on each path"), marks.subtitle(shown), _handles(shown), notes)
@@ -76,7 +78,14 @@ def _panel(ax: Axes, one: tuple[Array, Array, Array], look: Stroke) -> None:
         ax.plot(rank, centre, color=look.colour, linewidth=1.6, drawstyle="steps-mid")
     else:
         ax.vlines(rank, low, high, color=look.colour, linewidth=0.8, alpha=0.6)
-        ax.plot(rank, centre, color=look.colour, marker=look.marker, linestyle="none", markersize=4 if len(centre) < 50 else 3)
+        ax.plot(
+            rank,
+            centre,
+            color=look.colour,
+            marker=look.marker,
+            linestyle="none",
+            markersize=4 if len(centre) < 50 else 3,
+        )
     ax.set_xlim(0, 1)
     ax.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", "0.25", "0.5", "0.75", "1"])
 

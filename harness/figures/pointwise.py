@@ -45,7 +45,7 @@ def draw(url: str, where: Where | None = None) -> Figure:
     check_kept(chosen.record)
     shown = sheet(url, where, OVER, single=OVER[1:])
     found = [_estimated(shown, place) for place in range(len(shown.panels))]
-    marks.check_some_values([each.value for each in found], shown)
+    marks.check_some([each.value for each in found], shown)
     layout = _layout(test_points(chosen.record), chosen.record.test_points)
     made = _map(shown, found, layout) if layout.grid else _lines(shown, found, layout)
     handles = [] if layout.grid else _handles()
@@ -62,7 +62,9 @@ def _estimated(shown: Sheet, place: int) -> Estimate:
 def _layout(points: Array | None, count: int) -> Layout:
     index = np.arange(1, count + 1, dtype=float)
     if points is None:
-        return Layout(index, "number of the test point", note="The source's own code isn't run here: test points by their number.")
+        return Layout(
+            index, "number of the test point", note="The source's own code isn't run here: test points by their number."
+        )
     if points.shape[1] == 1:
         return Layout(points[:, 0], "x")
     if points.shape[1] == 2:
@@ -82,7 +84,7 @@ def _lines(shown: Sheet, found: Sequence[Estimate], layout: Layout) -> Page:
         ax.plot(layout.x[order], one.value[order], color=colour, linewidth=1.2)
         marks.nominal_line(ax, panel.at["alpha"])
         ax.margins(x=0.01)
-        coverage_on(ax.yaxis, low)
+        coverage_on(ax, low)
         if np.isnan(one.value).all():
             marks.nothing_here(ax)
     axis_labels(made, shown.panels, layout.label, "coverage of y*")
@@ -97,10 +99,14 @@ def _map(shown: Sheet, found: Sequence[Estimate], layout: Layout) -> Page:
     for ax, one in zip(made.axes, found, strict=True):
         _one_map(ax, *layout.grid, one.value, norm)
     axis_labels(made, shown.panels, layout.label, "x₂")
-    bar = made.figure.colorbar(ScalarMappable(norm, _MAP), ax=made.axes, label="coverage of y*", shrink=0.9, aspect=30, pad=0.02)
+    bar = made.figure.colorbar(
+        ScalarMappable(norm, _MAP), ax=made.axes, label="coverage of y*", shrink=0.9, aspect=30, pad=0.02
+    )
     for alpha in shown.where["alpha"]:
         bar.ax.axhline(1 - alpha, color=INK, linewidth=1.5)
-        bar.ax.annotate("1 − α", (1, 1 - alpha), (24, 0), ("axes fraction", "data"), "offset points", va="center", fontsize=8)
+        bar.ax.annotate(
+            "1 − α", (1, 1 - alpha), (24, 0), ("axes fraction", "data"), "offset points", va="center", fontsize=8
+        )
     return made
 
 

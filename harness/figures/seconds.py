@@ -43,14 +43,14 @@ def draw(url: str, where: Where | None = None) -> Figure:
     handles = [_total(ax, times)]
     handles += [_part(ax, times, name) for name in _PARTS if any(name in each for each in times.values())]
     sizes_on(ax, done, inches=3.5)
-    drawn = np.concatenate([np.asarray(line.get_ydata(), dtype=float) for line in ax.lines])
+    drawn = np.concatenate([np.asarray(line.get_ydata(), dtype=float) for line in ax.lines] + _ends(times))
     drawn = drawn[np.isfinite(drawn) & (drawn > 0)]
     low, high = float(drawn.min()) / 1.3, float(drawn.max()) * 1.3
     ax.set_ylim(low, high)
     log_numbers(ax.yaxis, low, high)
     axis_labels(made, panel, N_LABEL, "seconds of a replication")
     name = chosen.record.scenario.get("name", "")
-    return finish(made, f"Seconds against n: {name}", _cells(chosen.record), handles, _notes(chosen, where))
+    return finish(made, f"Seconds against n: {name}", _cells(chosen.record), handles, _notes(chosen, done, where))
 
 
 def _times(chosen: Runs, done: Sequence[int]) -> dict[int, dict[str, Array]]:
@@ -89,9 +89,14 @@ def exponent(n: Array, seconds: Array) -> tuple[float, int] | None:
     return float((x * y).sum() / (x * x).sum()), int(n[0])
 
 
+def _ends(times: Mapping[int, Mapping[str, Array]]) -> list[Array]:
+    """5 % and 95 % of units."""
+    return [np.array([np.quantile(one[TOTAL], q) for one in times.values() if TOTAL in one]) for q in (0.05, 0.95)]
+
+
 def _total(ax: Any, times: Mapping[int, Mapping[str, Array]]) -> Any:
     n, middle = medians(times, TOTAL)
-    ends = [np.array([np.quantile(times[int(each)][TOTAL], q) for each in n]) for q in (0.05, 0.95)]
+    ends = _ends(times)
     if len(n) > 1:
         ax.fill_between(n, *ends, color=INK, alpha=0.12, linewidth=0)
     else:
@@ -113,7 +118,7 @@ def _slope(n: Array, seconds: Array) -> str:
     if found is None:
         return ""
     slope = f"{found[0]:.1f}".replace("-", "−")
-    return f", as n to the {slope}"
+    return f" ∝ n^{slope}"
 
 
 def _cells(record: Record) -> str:
@@ -122,8 +127,8 @@ def _cells(record: Record) -> str:
     return f"a replication does {len(grid.procedure)} procedures at {inner} values of γ, θ, λ together"
 
 
-def _notes(chosen: Runs, where: Where | None) -> list[str]:
-    largest = sorted(chosen.chosen("n"))[-_FITTED:]
+def _notes(chosen: Runs, done: Sequence[int], where: Where | None) -> list[str]:
+    largest = done[-_FITTED:]
     notes = ["Medians over units, each divided by its replications; band: 5 % to 95 % of units."]
     if len(largest) > 1:
         notes.append(f"Exponents are fitted to n = {', '.join(map(str, largest))}.")

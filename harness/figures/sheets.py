@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
-from math import ceil, prod
+from math import ceil
 from typing import Any
 
 from harness.figures import words
@@ -84,7 +84,10 @@ def sheet(url: str, where: Where | None, over: Sequence[str], single: Sequence[s
     """
     chosen, done = opened(url, where)
     asked = {axis: chosen.sorted(axis) for axis in CUBE_DIMS}
-    shown = {axis: [_usual(axis, values, done)] if axis in single and axis not in chosen.where else values for axis, values in asked.items()}
+    shown: dict[str, Sequence[Any]] = {
+        axis: [_usual(axis, values, done)] if axis in single and axis not in chosen.where else values
+        for axis, values in asked.items()
+    }
     shown = _fitting(shown, over)
     several = [axis for axis in over if len(shown[axis]) > 1]
     panels, rows, columns = _laid_out(shown, several)
@@ -113,16 +116,14 @@ def _fitting(shown: Mapping[str, Sequence[Any]], over: Sequence[str]) -> dict[st
 
 
 def _laid_out(shown: Mapping[str, Sequence[Any]], several: Sequence[str]) -> tuple[list[Panel], int, int]:
-    """One axis in lines of text, as it were; two or more as a table, the first one across."""
+    """One axis in lines of text, as it were; two or more as a table, the longest that fits across."""
     if not several:
         return [Panel(0, 0, {})], 1, 1
-    first, *others = several
-    if not others:
-        return _wrapped(first, shown[first])
-    across, down = [first], others
-    if len(shown[first]) > MOST_COLUMNS and prod(len(shown[axis]) for axis in others) <= MOST_COLUMNS:
-        across, down = others, [first]
-    return _table(shown, across, down)
+    if len(several) == 1:
+        return _wrapped(several[0], shown[several[0]])
+    narrow = [axis for axis in several if len(shown[axis]) <= MOST_COLUMNS] or several
+    across = max(narrow, key=lambda axis: len(shown[axis]))  # the first of equals
+    return _table(shown, [across], [axis for axis in several if axis != across])
 
 
 def _wrapped(axis: str, values: Sequence[Any]) -> tuple[list[Panel], int, int]:
@@ -139,7 +140,13 @@ def _table(
 ) -> tuple[list[Panel], int, int]:
     columns, rows = _combinations(shown, across), _combinations(shown, down)
     panels = [
-        Panel(r, c, {**row, **column}, words.place(column) if r == 0 else "", words.place(row) if c == len(columns) - 1 else "")
+        Panel(
+            r,
+            c,
+            {**row, **column},
+            words.place(column) if r == 0 else "",
+            words.place(row) if c == len(columns) - 1 else "",
+        )
         for (r, row), (c, column) in product(enumerate(rows), enumerate(columns))
     ]
     return panels, len(rows), len(columns)

@@ -30,7 +30,7 @@ def draw(url: str, where: Where | None = None) -> Figure:
     """The figure."""
     shown = sheet(url, where, OVER)
     coverage, width = (estimate(url, measure, shown.where) for measure in ("coverage", "width"))
-    marks.check_some(coverage["value"], shown)
+    marks.check_some([coverage["value"].to_numpy()], shown)
     looks = strokes(shown.known)
     made = page(shown.panels, shown.rows, shown.columns, size=(2.8, 2.3), sharex=False)
     low = lowest(coverage, shown)
@@ -40,8 +40,8 @@ def draw(url: str, where: Where | None = None) -> Figure:
         edges = Edges(*(here[part].to_numpy() for part in ("value", "low", "high")))
         _panel(ax, coverage.sel(panel.at), here, shown, looks, edges)
         marks.nominal_line(ax, panel.at["alpha"])
-        stretched = coverage_on(ax.yaxis, low)
-        edges.put(ax.xaxis, ax.axvline)
+        stretched = coverage_on(ax, low)
+        edges.put(ax, "x")
     axis_labels(made, shown.panels, f"median {LABEL}", "coverage of y*")
     handles = [*marks.procedure_handles(looks, shown.procedures), *_handles(shown)]
     notes = [_reading(shown), *marks.error_notes(coverage, "Bars"), *([STRETCHED] if stretched else []), *shown.notes]
@@ -73,9 +73,12 @@ def _way(ax: Axes, x: Mapping[str, Array], y: Mapping[str, Array], look: Stroke,
     at = edges.placed(x["value"], beside)
     ax.plot(edges.within(x["value"]), y["value"], color=look.colour, linestyle=look.line, linewidth=1.0)
     ax.vlines(at, y["low"], y["high"], color=look.colour, linewidth=0.9, alpha=0.8)
-    ax.hlines(y["value"], *(edges.placed(x[end], beside) for end in ("low", "high")), color=look.colour, linewidth=0.9, alpha=0.8)
+    left, right = (edges.placed(x[end], beside) for end in ("low", "high"))
+    ax.hlines(y["value"], left, right, color=look.colour, linewidth=0.9, alpha=0.8)
     sizes = np.linspace(_LEAST, _MOST, len(at)) if len(at) > 1 else np.array([5.5])
-    ax.scatter(at, y["value"], s=sizes**2, color=look.colour, marker=look.marker, edgecolor="white", linewidth=0.4, zorder=3)
+    ax.scatter(
+        at, y["value"], s=sizes**2, color=look.colour, marker=look.marker, edgecolor="white", linewidth=0.4, zorder=3
+    )
 
 
 def _handles(shown: Sheet) -> list[Any]:
@@ -83,5 +86,5 @@ def _handles(shown: Sheet) -> list[Any]:
     if len(shown.sizes) == 1:
         return [nominal]
     ends = ((shown.sizes[0], _LEAST), (shown.sizes[-1], _MOST))
-    grey = {"color": INK, "marker": "o", "linestyle": "none"}
+    grey: dict[str, Any] = {"color": INK, "marker": "o", "linestyle": "none"}
     return [nominal, *(Line2D([], [], markersize=size, label=f"n = {n}", **grey) for n, size in ends)]

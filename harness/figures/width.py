@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -29,7 +30,7 @@ def draw(url: str, where: Where | None = None) -> Figure:
     """The figure."""
     shown = sheet(url, where, OVER)
     found = estimate(url, "width", shown.where)
-    marks.check_some(found["value"], shown)
+    marks.check_some([found["value"].to_numpy()], shown)
     found["q05"], found["q95"] = (estimate(url, f"width_{q}", shown.where)["value"] for q in ("q05", "q95"))
     looks = strokes(shown.known)
     made = page(shown.panels, shown.rows, shown.columns, sharey="row")
@@ -39,7 +40,7 @@ def draw(url: str, where: Where | None = None) -> Figure:
         ax.set_yscale("log")
         _panel(ax, found.sel(panel.at), shown, looks, rows[panel.row])
         sizes_on(ax, shown.sizes, reach)
-        rows[panel.row].put(ax.yaxis, ax.axhline, labelled=panel.column == 0)
+        rows[panel.row].put(ax, "y", labelled=panel.column == 0)
     axis_labels(made, shown.panels, N_LABEL, LABEL)
     handles = [*marks.procedure_handles(looks, shown.procedures), *_handles()]
     notes = [*_notes(found, any(each.has_infinity for each in rows.values())), *shown.notes]
@@ -59,18 +60,22 @@ def _panel(ax: Axes, found: xr.Dataset, shown: Sheet, looks: Mapping[str, Stroke
 
 def _one(ax: Axes, n: Array, parts: Mapping[str, Array], look: Stroke, edges: Edges) -> None:
     """A line through what is finite; a mark at the edge for what isn't."""
-    style = {"color": look.colour, "markeredgecolor": "white", "markeredgewidth": 0.4}
+    style: dict[str, Any] = {"color": look.colour, "markeredgecolor": "white", "markeredgewidth": 0.4}
     ax.plot(n, edges.within(parts["value"]), linestyle=look.line, color=look.colour)
     ax.plot(n, edges.placed(parts["value"]), linestyle="none", marker=look.marker, **style, zorder=3)
     low, high = (edges.placed(parts[part]) for part in ("q05", "q95"))
     ax.vlines(n, low, high, color=look.colour, linewidth=0.9, alpha=0.8)
     ax.plot(n, low, "_", n, high, "_", color=look.colour, markersize=3.5, markeredgewidth=0.9)
     if len(n) > 1:
-        ax.fill_between(n, edges.within(parts["low"]), edges.within(parts["high"]), color=look.colour, alpha=0.14, linewidth=0)
+        ax.fill_between(
+            n, edges.within(parts["low"]), edges.within(parts["high"]), color=look.colour, alpha=0.14, linewidth=0
+        )
 
 
 def _handles() -> list[Line2D]:
-    return [Line2D([], [], color=FAINT, marker="|", markersize=11, linestyle="none", label="5 % to 95 % over\ntest points")]
+    return [
+        Line2D([], [], color=FAINT, marker="|", markersize=11, linestyle="none", label="5 % to 95 % over\ntest points")
+    ]
 
 
 def _notes(found: xr.Dataset, infinite: bool) -> list[str]:
