@@ -44,21 +44,25 @@
     bar.className = "filters";
     count.setAttribute("aria-live", "polite");
 
+    const left = new Map();  // rows that are shown, by table
     const apply = () => {
-      const told = [];
       for (const table of tables) {
-        const heads = [...table.tHead.rows[0].cells];
+        const heads = [...table.tHead.rows[0].cells], rows = table.tBodies[0].rows;
         const places = [...chosen].filter(([, value]) => value !== "")
           .map(([axis, value]) => [heads.findIndex(head => head.dataset.axis === axis), value])
           .filter(([i]) => i >= 0);
         let shown = 0;
-        for (const row of table.tBodies[0].rows) {
-          row.hidden = places.some(([i, value]) => text(row, i) !== value);
-          shown += !row.hidden;
+        for (const row of rows) {
+          const hidden = places.some(([i, value]) => text(row, i) !== value);
+          if (row.hidden !== hidden) row.hidden = hidden;
+          shown += !hidden;
         }
-        if (table.offsetParent) told.push(`${shown} of ${table.tBodies[0].rows.length} rows`);
+        left.set(table, `${shown} of ${rows.length} rows`);
       }
-      count.textContent = told.join(", ");
+    };
+    const tell = () => {
+      const seen = tables.filter(table => table.offsetParent).map(table => left.get(table));
+      count.textContent = [...new Set(seen)].join(", ");
     };
 
     const values = new Map();
@@ -76,15 +80,16 @@
       select.name = axis;
       select.append(new Option("all", ""));
       for (const value of axis === "procedure" ? found : [...found].sort(compare)) select.append(new Option(value, value));
-      select.addEventListener("change", () => { chosen.set(axis, select.value); apply(); });
+      select.addEventListener("change", () => { chosen.set(axis, select.value); apply(); });  // the box then tells
       label.append(name, select);
       bar.append(label);
     }
     bar.append(count);
     const choices = box.querySelector(".choices");
     choices ? choices.after(bar) : box.prepend(bar);
-    box.addEventListener("change", apply);
+    box.addEventListener("change", tell);
     apply();
+    tell();
   }
 
   // Paper can't unfold anything.

@@ -133,7 +133,7 @@ def _cell(column: Column, place: tuple[int, ...]) -> str:
 
 
 def wide_table(facts: Facts, measure: str, alpha: int) -> Markup:
-    """One measure, with n along the top; coverage has its verdicts' colours."""
+    """One measure, with n along the top; coverage has the signs of its verdicts."""
     found = facts.mad if measure == MAD else facts.judged if measure == "coverage" else facts.measures[measure]
     text = with_error(found.expand_dims(alpha=1, axis=-1) if measure == MAD else found, 0 if measure == MAD else alpha)
     verdicts = facts.judged["verdict"].values[..., alpha] if measure == "coverage" else None
@@ -144,11 +144,15 @@ def wide_table(facts: Facts, measure: str, alpha: int) -> Markup:
         first, *others = (escape(texts[axis][place[_ACROSS.index(axis)]]) for axis in axes)
         cells = []
         for i in range(facts.judged.sizes["n"]):
-            mark = "" if verdicts is None else f" class={CLASSES[verdicts[(*place, i)]]}"
-            cells.append(f"<td{mark}>{text((*place, i))}")
+            told = text((*place, i))
+            cells.append(f"<td>{told}" if verdicts is None else _judged(told, verdicts[(*place, i)]))
         rows.append(f"<tr><th scope=row>{first}{''.join(f'<td>{each}' for each in others)}{''.join(cells)}\n")
     heads = [_head(AXES[axis], axis) for axis in axes] + [_head(f"n = {n}", "") for n in labels(facts, "n")]
     return _boxed(_wide_caption(facts, measure, alpha), heads, rows)
+
+
+def _judged(text: str, verdict: str) -> str:
+    return f"<td class={CLASSES[verdict]}>{text} {SYMBOLS[verdict]}"
 
 
 def _settings(facts: Facts) -> Iterator[tuple[int, ...]]:
