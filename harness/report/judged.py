@@ -96,14 +96,15 @@ def _worst(one: xr.Dataset) -> Worst | None:
 
 
 def place(cell: Mapping[str, object]) -> str:
-    r"""A cell in letters, not to be broken around "=".
+    r"""A cell in letters, not to be broken around "=" or inside 1e-06.
 
     Examples
     --------
     >>> place({"gamma": 0.1, "theta": "ml", "n": 25})
     'γ\xa0=\xa00.1, θ\xa0=\xa0ml, n\xa0=\xa025'
     """
-    return ", ".join(f"{AXES[axis]}\u00a0=\u00a0{label(value)}" for axis, value in cell.items())
+    texts = {axis: label(value).replace("e-", "e\u2011") for axis, value in cell.items()}
+    return ", ".join(f"{AXES[axis]}\u00a0=\u00a0{text}" for axis, text in texts.items())
 
 
 def cards(facts: Facts) -> Markup:
