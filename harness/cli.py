@@ -320,6 +320,26 @@ def replay(
 
 
 @main.command()
+@click.argument("store")
+@click.argument("name", default="coverage")
+@click.option("--where", "wheres", multiple=True, metavar="AXIS=VALUE,...", help="Choose, as theta=ml,lam=0.1.")
+@click.option("-o", "--output", metavar="FILE", help="A .png or .svg file. [default: NAME.png]")
+@_told
+def figure(store: str, name: str, wheres: tuple[str, ...], output: str | None) -> None:
+    """Draw NAME of STORE: coverage, width, tradeoff, pointwise, paths, failures or seconds."""
+    from harness.figures import draw, save
+    from harness.figures.drawing import check_name
+    from harness.figures.files import check_ending
+    from harness.results.runs import parse_where
+
+    check_name(name)
+    path = output or f"{name}.png"
+    check_ending(path)  # before the work
+    save(draw(store, name, parse_where(wheres)), path)
+    click.echo(f"wrote {path}")
+
+
+@main.command()
 @click.argument("stores", nargs=-1, required=True)
 @click.option("-o", "--output", required=True, metavar="STORE", help="The store to make.")
 @_told
