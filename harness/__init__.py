@@ -1,7 +1,7 @@
 """Scenario → plan → Dask tasks → Zarr cube.
 
-`run`, `plan`, `status` and `open_cube` are the command line's commands from Python; what they need is loaded when they
-are first asked for.
+`run`, `plan`, `status` and `open_cube` are the command line's commands from Python; `estimate`, `difference`,
+`verdicts`, `precision` and `table` say what came out. What they need is loaded when they are first asked for.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -9,10 +9,27 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from harness.api import plan, run
     from harness.cube import open_cube
+    from harness.execute import Broken
     from harness.nouns import Mistake
+    from harness.results.estimates import difference, estimate
+    from harness.results.precision import precision
+    from harness.results.tables import table
+    from harness.results.verdicts import verdicts
     from harness.state import status
 
-__all__ = ["Mistake", "open_cube", "plan", "run", "status"]
+__all__ = [
+    "Broken",
+    "Mistake",
+    "difference",
+    "estimate",
+    "open_cube",
+    "plan",
+    "precision",
+    "run",
+    "status",
+    "table",
+    "verdicts",
+]
 
 _HOMES = {
     "run": "harness.api",
@@ -20,6 +37,12 @@ _HOMES = {
     "status": "harness.state",
     "open_cube": "harness.cube",
     "Mistake": "harness.nouns",
+    "estimate": "harness.results.estimates",
+    "difference": "harness.results.estimates",
+    "precision": "harness.results.precision",
+    "table": "harness.results.tables",
+    "verdicts": "harness.results.verdicts",
+    "Broken": "harness.execute",
 }
 
 

@@ -39,6 +39,8 @@ def run(
     ------
     harness.nouns.Mistake
         If the scenario or the store can't be right: every mistake, one a line.
+    harness.execute.Broken
+        If the cluster died. What is done is kept: run again to go on.
     """
     prepared = driver.prepare(load(str(scenario), settings), _url(store), workers or _threads(client))
     return open_cube(driver.run(prepared, progress or suitable(), client).url)

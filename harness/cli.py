@@ -12,7 +12,9 @@ from typing import Any, NoReturn
 
 import click
 
-EXIT_FAILED, EXIT_MISTAKE, EXIT_CLUSTER, EXIT_INTERRUPTED = 1, 2, 3, 130
+from harness.stopping import leave, stoppable
+
+EXIT_FAILED, EXIT_MISTAKE, EXIT_CLUSTER = 1, 2, 3
 
 
 def _told(command: Callable[..., int | None]) -> Callable[..., NoReturn]:
@@ -31,6 +33,9 @@ def _told(command: Callable[..., int | None]) -> Callable[..., NoReturn]:
         except BrokenPipeError:  # whoever read our output has enough of it
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(0)
+        except KeyboardInterrupt as interrupt:
+            click.echo(str(interrupt) or "stopped", err=True)
+            leave()
         except OSError as error:
             if error.filename is None and error.errno is None:
                 raise
@@ -50,6 +55,7 @@ _scenarios = click.argument("scenarios", nargs=-1, required=True, metavar="SCENA
 _store = click.option("--store", metavar="URL", help="Where results go. [default: results/NAME.zarr]")
 _settings = click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Override, as grid.n=[25,50].")
 _workers = click.option("--workers", type=click.IntRange(min=1), help="Processes. [default: one a core]")
+_where = click.option("--where", multiple=True, metavar="AXIS=VALUES", help="Only these, as n=100,400,alpha=0.05.")
 _json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
@@ -80,8 +86,9 @@ def run(
 
     if store is not None and len(scenarios) > 1:
         raise Mistake("--store takes one scenario; give each its own run, or leave --store out")
-    loaded = [load(each, settings) for each in scenarios]  # all are checked before the first one starts
-    return max(_run(each, store, workers, smoke, retry, as_json) for each in loaded)
+    with stoppable():
+        loaded = [load(each, settings) for each in scenarios]  # all are checked before the first one starts
+        return max(_run(each, store, workers, smoke, retry, as_json) for each in loaded)
 
 
 def _run(loaded: Any, store: str | None, workers: int | None, smoke: bool, retry: bool, as_json: bool) -> int:
@@ -99,10 +106,9 @@ def _run(loaded: Any, store: str | None, workers: int | None, smoke: bool, retry
         outcome = driver.run(prepared, suitable())
     except KeyboardInterrupt:
         driver.stopped(prepared)
-        click.echo("stopped: what is done is kept, the same command goes on", err=True)
-        return EXIT_INTERRUPTED
+        raise KeyboardInterrupt("stopped: what is done is kept, the same command goes on") from None
     except Broken as broken:
-        click.echo(f"error: {broken}; what is done is kept, the same command goes on", err=True)
+        click.echo(f"error: {broken}", err=True)
         return EXIT_CLUSTER
     _report(prepared, outcome, as_json)
     return EXIT_FAILED if outcome.failed else 0
@@ -166,20 +172,36 @@ def plan(
 
 
 @main.command()
-@click.argument("store")
+@click.argument("store", metavar="STORE|SCENARIO")
 @click.option("--verify", "checked", is_flag=True, help="Read every chunk, and name what is torn or missing.")
+@click.option("--precision", type=float, metavar="SE", help="How many more paths a standard error of coverage needs.")
 @_json
 @_told
-def status(store: str, checked: bool, as_json: bool) -> int:
-    """Say how far the study in STORE is."""
+def status(store: str, checked: bool, precision: float | None, as_json: bool) -> int:
+    """Say how far the study in STORE is, or that of SCENARIO in its default store."""
     from harness.show import status_text
-    from harness.state import status as state
+    from harness.state import status as state, store_of
 
+    store = store_of(store)
     if checked and (code := _verify(store)):
         return code
     facts = state(store)
-    click.echo(json.dumps(facts) if as_json else status_text(facts))
+    needs = None if precision is None else _needs(store, precision)
+    if as_json:
+        click.echo(json.dumps(facts if needs is None else {**facts, "precision": [vars(one) for one in needs]}))
+        return 0
+    click.echo(status_text(facts))
+    if needs is not None and precision is not None:
+        from harness.show import precision_text
+
+        click.echo(precision_text(needs, precision))
     return 0
+
+
+def _needs(store: str, target: float) -> list[Any]:
+    from harness.results.precision import precision
+
+    return list(precision(store, target))
 
 
 def _verify(store: str) -> int:
@@ -193,6 +215,48 @@ def _verify(store: str) -> int:
         return EXIT_FAILED
     click.echo(f"all {count} units read, nothing is torn", err=True)
     return 0
+
+
+@main.command()
+@click.argument("store")
+@click.option(
+    "--measure", "measures", default="coverage", show_default=True, metavar="NAMES", help="Separated by commas."
+)
+@click.option("--rows", metavar="AXES", help="Separated by commas. [default: procedure and what is left]")
+@click.option("--columns", metavar="AXES", help="[default: n]")
+@_where
+@click.option("--versus", metavar="PROCEDURE", help="Paired differences from this one.")
+@click.option(
+    "--format",
+    "form",
+    default="text",
+    show_default=True,
+    type=click.Choice(["text", "markdown", "latex", "csv", "json"]),
+)
+@_told
+def table(
+    store: str,
+    measures: str,
+    rows: str | None,
+    columns: str | None,
+    where: tuple[str, ...],
+    versus: str | None,
+    form: str,
+) -> None:
+    """Print measures of STORE with their Monte-Carlo errors.
+
+    MEASURES: coverage, error, mad, verdict, width, relative_width, unbounded, failed and more (a wrong name lists all).
+    """
+    from harness.results.formats import FORMATS
+    from harness.results.runs import parse_where
+    from harness.results.tables import table as made
+
+    axes = [None if text is None else _names(text) for text in (rows, columns)]
+    click.echo(FORMATS[form](made(store, _names(measures), axes[0], axes[1], parse_where(where), versus)))
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 @main.command()
@@ -231,13 +295,16 @@ def replay(
     plot: str | None,
 ) -> int:
     """Compute one replication of STORE again, here, and say whether it is what the store has."""
+    from harness.nouns import Mistake
     from harness.replay import Asked, looked_into, replay as again
     from harness.show import replay_text
     from harness.wiring import theta_of
 
     asked = Asked(n, path, draw, gamma, None if theta is None else theta_of(theta), lam)
-    found = again(store, asked)
+    found = again(store, asked, lambda text: click.echo(text, err=True))
     click.echo(replay_text(found))
+    if found.deadly and found.failures and (save or plot):
+        raise Mistake("--save and --plot need a replication that doesn't end its process")
     if save or plot:
         arrays = looked_into(store, asked)
         if save:
@@ -281,8 +348,9 @@ def figure(store: str, name: str, wheres: tuple[str, ...], output: str | None) -
 def report(store: str, output: str | None, drawn: int | None) -> None:
     """Write the study in STORE as one HTML file: verdicts, tables, figures, and how it was made."""
     from harness.report.writing import write
+    from harness.state import store_of
 
-    path = write(store, output, _shown(store), drawn)
+    path = write(store, output, _shown(store_of(store)), drawn)
     click.echo(f"wrote {path} ({path.stat().st_size / 1e6:.1f} MB)")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any, get_args
 
@@ -43,12 +43,17 @@ _WORDS = {
 }
 
 
+_UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")
+
+
 @dataclass(frozen=True)
 class Complaint:
     """One mistake."""
 
     key: str
     text: str
+    unknown: bool = False
+    """Whether the key is one that isn't known where it stands."""
 
     def __str__(self) -> str:
         return f"{self.key} {self.text}" if self.key else self.text
@@ -84,8 +89,14 @@ def from_pydantic(error: ValidationError, names: Callable[[tuple[Any, ...]], Ite
     for one in error.errors(include_url=False):
         where = tuple(part for part in one["loc"] if not _is_noise(part))
         key = _key(where)
-        found.setdefault(key, Complaint(key, _text(one, where, names)) if key else Complaint("", str(one["msg"])))
+        found.setdefault(key, _complaint(one, key, where, names) if key else Complaint("", str(one["msg"])))
     return [complaint for key, complaint in found.items() if not any(other.startswith(f"{key}[") for other in found)]
+
+
+def _complaint(
+    one: Mapping[str, Any], key: str, where: tuple[Any, ...], names: Callable[[tuple[Any, ...]], Iterable[str]]
+) -> Complaint:
+    return Complaint(key, _text(one, where, names), unknown=one["type"] in _UNKNOWN)
 
 
 def _key(where: tuple[Any, ...]) -> str:
@@ -106,12 +117,27 @@ def _is_noise(part: object) -> bool:
 
 def _text(one: Mapping[str, Any], where: tuple[Any, ...], names: Callable[[tuple[Any, ...]], Iterable[str]]) -> str:
     kind = one["type"]
-    if kind in ("extra_forbidden", "unexpected_keyword_argument"):
+    if kind in _UNKNOWN:
         known = list(names(where[:-1]))
         return f"is unknown{nearest(str(where[-1]), known)}; known here: {', '.join(known)}"
     words = _WORDS.get(kind)
     text = words.format(**one.get("ctx", {})) if words else str(one["msg"])
     return text if kind.startswith("missing") else f"{text}, got {shown(one['input'])}"
+
+
+def homed(complaint: Complaint, tables: Mapping[str, Iterable[str]]) -> Complaint:
+    """A key that is unknown where it stands, and known in another table: it says where it belongs.
+
+    Examples
+    --------
+    >>> str(homed(Complaint("source.lam", "is unknown; known here: test", unknown=True), {"[grid]": ["n", "lam"]}))
+    'source.lam is unknown here: lam belongs in [grid]'
+    """
+    name = complaint.key.rpartition(".")[2]
+    homes = [table for table, names in tables.items() if name in names]
+    if not complaint.unknown or not homes:
+        return complaint
+    return replace(complaint, text=f"is unknown here: {name} belongs in {' or '.join(homes)}")
 
 
 def keys_of(model: type[BaseModel]) -> Callable[[tuple[Any, ...]], Iterable[str]]:

@@ -40,7 +40,7 @@ def _batch_size(study: Study, n: int) -> int:
 
 def _jobs(desk: Desk, path: int) -> Iterator[Job]:
     """Everything that is to be scored on one path, in a fixed order."""
-    study, (_, gammas, thetas, lams) = desk.study, desk.wanted.shape
+    study = desk.study
     if not any(desk.asked(path, draw).any() for draw in desk.unit.draws):
         return
     try:
@@ -48,7 +48,7 @@ def _jobs(desk: Desk, path: int) -> Iterator[Job]:
             world = study.source.path(study.seeds.path(path))
     except Exception as error:
         for draw in desk.unit.draws:
-            desk.fail(path, draw, Part(range(gammas), range(thetas), range(lams)), error)
+            desk.fail(path, draw, desk.everything, error)
         return
     for draw in desk.unit.draws:
         for part in _parts(desk, desk.asked(path, draw)):
@@ -128,11 +128,11 @@ def _score(desk: Desk, batch: Sequence[Job]) -> None:
     if not batch:
         return
     try:
-        with desk.timed("score"):
+        with desk.timed("score", len(batch)):
             streams = [study.seeds.draw(job.path, job.draw) for job in batch]
             factors, targets = [job.factor for job in batch], [job.target for job in batch]
             scores = study.family.score(factors, targets, study.scored, study.extent.grid.alpha, streams)
-        with desk.timed("measure"):
+        with desk.timed("measure", len(batch)):
             for job, one in zip(batch, scores, strict=True):
                 desk.keep(job, one)
     except Exception as error:

@@ -28,6 +28,7 @@ from harness.nouns import (
 )
 from harness.seeds import Seeds
 from harness.variables import QUANTILES, Variable, replication_variables
+from harness.watch import step
 
 
 @dataclass(frozen=True)
@@ -92,13 +93,23 @@ class Desk:
         return Block(self.unit, self._values, self._failures, self._seconds)
 
     @contextmanager
-    def timed(self, what: str) -> Iterator[None]:
-        """Adds the time that is spent within to `what`."""
+    def timed(self, what: str, weight: int = 1) -> Iterator[None]:
+        """Adds the time that is spent within to `what`: a step for so many replications, which the watch is told of."""
+        step(weight)
         start = perf_counter()
         try:
             yield
         finally:
-            self._seconds[what] = self._seconds.get(what, 0.0) + perf_counter() - start
+            self._add(what, perf_counter() - start)
+
+    def _add(self, what: str, seconds: float) -> None:
+        self._seconds[what] = self._seconds.get(what, 0.0) + seconds
+
+    @property
+    def everything(self) -> Part:
+        """All cells."""
+        _, gammas, thetas, lams = self.wanted.shape
+        return Part(range(gammas), range(thetas), range(lams))
 
     def asked(self, path: int, draw: int) -> Bools:
         """Which cells of a replication are to be computed: over γ, θ and λ."""
@@ -120,10 +131,22 @@ class Desk:
             self._values["theta_hat"][here][g, job.theta, job.lam] = job.factor.theta
             self._mark(job, g, bad[row])
 
+    def put(self, block: Block) -> None:
+        """Takes a replication that was computed elsewhere, as a block of its own."""
+        here = self._place(block.unit.paths.start, block.unit.draws.start)
+        for name, values in block.values.items():
+            self._values[name][here] = values[0, 0]
+        self._failures += block.failures
+        for what, seconds in block.seconds.items():
+            self._add(what, seconds)
+
     def fail(self, path: int, draw: int, part: Part, error: Exception) -> None:
+        """What an exception cost."""
+        self.lose(path, draw, part, kind_of(error), message_of(error))
+
+    def lose(self, path: int, draw: int, part: Part, kind: Status, message: str) -> None:
         """A status and a message for every cell that a failure cost."""
-        grid, kind = self.study.extent.grid, kind_of(error)
-        message = " ".join(f"{type(error).__name__}: {error}".split())
+        grid = self.study.extent.grid
         for g, t, r in product(part.gammas, part.thetas, part.lams):
             wanted = self.wanted[:, g, t, r] & self.asked(path, draw)[g, t, r]
             self._values["status"][self._place(path, draw)][wanted, g, t, r] = kind
@@ -164,3 +187,14 @@ def kind_of(error: BaseException) -> Status:
     """The status that an exception becomes."""
     kinds = {np.linalg.LinAlgError: Status.SINGULAR, MemoryError: Status.MEMORY, TimeoutError: Status.SLOW}
     return next((status for kind, status in kinds.items() if isinstance(error, kind)), Status.ERROR)
+
+
+def message_of(error: BaseException) -> str:
+    r"""What an exception says, on one line.
+
+    Examples
+    --------
+    >>> message_of(ValueError("no\n  good")), message_of(MemoryError())
+    ('ValueError: no good', 'MemoryError')
+    """
+    return " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")

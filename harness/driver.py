@@ -8,28 +8,29 @@ from __future__ import annotations
 import platform
 import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import product
-from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 
-from harness import execute, receipts, store
+from harness import execute, receipts, state, store
 from harness.commit import commit
 from harness.cube import refresh
 from harness.loading import Loaded
-from harness.nouns import Family, Grid, Mistake, Unit
+from harness.nouns import Care, Family, Grid, Mistake
 from harness.place import Place, place
 from harness.planning import Machine, Plan, Shape, check_fits, cut, make_plan
 from harness.presence import heard, me, other, present, told
 from harness.probe import check_source, cores, flops, free_disk, memory
 from harness.progress import Progress
-from harness.record import CLAIM, Levels, Record, digest, joined, load, save
+from harness.record import CLAIM, FILES, Levels, Record, digest, joined, load, save
 from harness.worker import work
 
+_HANGS = 30.0
+"""A step of a replication hangs if it takes so many times as long as the replication is planned to take, or longer."""
 _REFRESH = 20.0
 """Seconds between two refreshes of the cube, and at least twenty times what one takes."""
 
@@ -66,7 +67,7 @@ class Outcome:
 
 def default_store(loaded: Loaded) -> str:
     """Where results go unless told otherwise."""
-    return str(Path("results") / f"{loaded.scenario.name}.zarr")
+    return state.default_store(loaded.scenario.name)
 
 
 def smoked(loaded: Loaded) -> Loaded:
@@ -149,7 +150,7 @@ def check_fingerprint(url: str, old: Mapping[str, Any], new: Mapping[str, Any], 
     differing = [key for key in keys if old.get(key) != new.get(key)]
     if differing == ["files"] and old["files"].keys() == new["files"].keys():
         names = ", ".join(name for name, hashed in old["files"].items() if new["files"][name] != hashed)
-        where = f"the old text is in {url}/{store.FILES}"
+        where = f"the old text is in {url}/{FILES}"
         raise Mistake(
             f"{url}: {names} has changed since ({where}): choose another --store, or --retry-failed if mended"
         )
@@ -178,13 +179,13 @@ def _greet(prepared: Prepared, progress: Progress) -> None:
 
 def _run(prepared: Prepared, progress: Progress, client: Any, window: int | None) -> Outcome:
     record, there = _started(prepared), prepared.there
-    units, start = prepared.plan.units, monotonic()
+    start = monotonic()
     arguments = (there.url, digest(record.fingerprint), record.generation, prepared.retry)
     failed, spans = prepared.failed, list[tuple[float, float, float]]()
     keeper = _Keeper(there.url, record, _stale(prepared.record))
     progress.start(prepared.plan)
     try:
-        for result in _results(prepared, client, arguments, units, window):
+        for result in _results(prepared, client, arguments, window, progress.note):
             failed += result["failed"]
             spans.append((result["began"], result["ended"], result["compute"]))
             progress.advance(result["unit"], result["failed"], result["ended"] - result["began"])
@@ -231,15 +232,24 @@ def efficiency(spans: Sequence[tuple[float, float, float]], workers: int) -> flo
 
 
 def _results(
-    prepared: Prepared, client: Any, arguments: tuple[Any, ...], units: list[Unit], window: int | None
+    prepared: Prepared, client: Any, arguments: tuple[Any, ...], window: int | None, note: Callable[[str], None]
 ) -> Iterator[execute.Result]:
-    if not units:
+    machine, jobs = prepared.machine, list(zip(prepared.plan.units, _cares(prepared), strict=True))
+    if not jobs:
         return
-    if client is None and prepared.machine.workers == 1 and len(units) == 1:
-        yield from execute.serial(work, arguments, units)
+    if client is None and machine.workers == 1 and len(jobs) == 1:
+        yield from execute.serial(work, arguments, jobs, machine.memory)
         return
-    with _cluster(prepared.machine) if client is None else nullcontext(client) as connected:
-        yield from execute.on_dask(connected, work, arguments, units, window)
+    with _cluster(machine) if client is None else nullcontext(client) as connected:
+        yield from execute.on_dask(connected, work, arguments, jobs, window, note)
+
+
+def _cares(prepared: Prepared) -> list[Care]:
+    """The limit of each unit: the scenario's, or one that only what hangs can reach."""
+    told = prepared.loaded.scenario.replications.seconds
+    planned = {size.n: size.seconds / (size.block[0] * size.block[1]) for size in prepared.plan.sizes}
+    limits = {n: told or max(Care.seconds, _HANGS * seconds) for n, seconds in planned.items()}
+    return [Care(limits[unit.n], asked=told is not None) for unit in prepared.plan.units]
 
 
 @contextmanager

@@ -6,18 +6,18 @@ import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
 from harness import measures
-from harness.complaints import Complaint, from_pydantic, keys_of, nearest, report
+from harness.complaints import Complaint, from_pydantic, homed, keys_of, nearest, report
+from harness.hashes import content_hash
 from harness.nouns import Extent, Family, Mistake
 from harness.packaged import packaged
 from harness.seeds import Seeds
-from harness.spec import Scenario
+from harness.spec import GridPart, Replications, Scenario
 from harness.wiring import Built, Wrong, build, family
 
 BLAS_THREADS = 1
@@ -111,8 +111,20 @@ def check(plain: Mapping[str, Any], where: str, folder: Path) -> Loaded:
     if scenario is not None and built is not None:
         complaints += _sizes(scenario, built)
     if complaints or scenario is None or built is None or known is None:
-        raise report(where, sorted(complaints, key=lambda one: "is missing" in one.text))
+        tables = _tables(built)
+        ordered = sorted(complaints, key=lambda one: "is missing" in one.text)
+        raise report(where, [homed(one, tables) for one in ordered])
     return Loaded(where, scenario, built, known, _fingerprint(scenario, built, known))
+
+
+def _tables(built: Built | None) -> dict[str, Iterable[str]]:
+    """The keys that each part of the file may have."""
+    return {
+        "[grid]": GridPart.model_fields,
+        "[replications]": Replications.model_fields,
+        "[source]": built.parameters if built else (),
+        "no table: put it above the first one": Scenario.model_fields,
+    }
 
 
 def _family(plain: Mapping[str, Any], complaints: list[Complaint]) -> Family | None:
@@ -164,7 +176,7 @@ def _fingerprint(scenario: Scenario, built: Built, known: Family) -> dict[str, A
     return {
         "seed": scenario.seed,
         "source": dict(built.told),
-        "files": {name: sha256(data).hexdigest() for name, data in sorted(built.files.items())},
+        "files": {name: content_hash(name, data) for name, data in sorted(built.files.items())},
         "family": scenario.family,
         "keep": sorted(scenario.keep),
         "numerics": {"procedures": known.version, "measures": measures.VERSION, "sources": _sources_version()},

@@ -17,7 +17,7 @@ from harness.cube import refresh
 from harness.extents import included, union
 from harness.nouns import INNER, Block, Failure, Mistake, Status, Unit, Values
 from harness.place import Place, place
-from harness.record import Record, joined, load
+from harness.record import FILES, Record, joined, load
 from harness.template import shape_of
 from harness.variables import Variable, replication_variables
 
@@ -71,7 +71,7 @@ def _record(parts: Sequence[_Part]) -> Record:
 
 def _files(part: _Part) -> dict[str, bytes]:
     names = part.record.fingerprint["files"]
-    return {name: part.there.get(f"{store.FILES}/{name}") or b"" for name in names}
+    return {name: part.there.get(f"{FILES}/{name}") or b"" for name in names}
 
 
 def _joined(record: Record, parts: Sequence[_Part], unit: Unit) -> Block:

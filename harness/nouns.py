@@ -102,6 +102,22 @@ class Unit:
 
 
 @dataclass(frozen=True)
+class Care:
+    """How a unit's replications are guarded."""
+
+    seconds: float = 600.0
+    """Limit of a step of a replication: its data, one fit, its regions."""
+    asked: bool = False
+    """Whether the scenario sets that limit, so that it must hold everywhere."""
+    alone: bool = False
+    """One replication at a time, in a child process that may die of it."""
+    replaced: bool = False
+    """Whether this process is started again if it ends, so that it may be ended when the limit is over."""
+    memory: float | None = None
+    """Bytes that a child may use."""
+
+
+@dataclass(frozen=True)
 class Failure:
     """A replication of a cell that failed: what happened, and what is needed to see it again."""
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from math import ceil
 
 import numpy as np
 
 from harness.extents import holds, included
-from harness.nouns import Extent, Family, Mistake, Unit
+from harness.newness import cells_left
+from harness.nouns import Bools, Extent, Family, Mistake, Unit
 from harness.receipts import Receipt
 from harness.record import Group, Record, initial_chunks, is_large
 from harness.variables import CUBE, QUANTILES, replication_variables
@@ -49,6 +52,40 @@ class Shape:
 
 
 @dataclass(frozen=True)
+class Share:
+    """A part of the work."""
+
+    units: int = 0
+    """In which there is some of it."""
+    replications: int = 0
+    seconds: float = 0.0
+    """On one worker."""
+
+    def __add__(self, other: Share) -> Share:
+        return Share(self.units + other.units, self.replications + other.replications, self.seconds + other.seconds)
+
+
+@dataclass(frozen=True)
+class Work:
+    """What is to be computed of a unit, or of all: a unit may have some of each."""
+
+    new: Share = Share()
+    """Replications of which nothing is there."""
+    extended: Share = Share()
+    """Replications that are there, for cells that they don't have."""
+    again: Share = Share()
+    """Replications that are there, for cells that they have: a new α or procedure, or a failure that is retried."""
+
+    @property
+    def seconds(self) -> float:
+        """On one worker."""
+        return self.new.seconds + self.extended.seconds + self.again.seconds
+
+    def __add__(self, other: Work) -> Work:
+        return Work(self.new + other.new, self.extended + other.extended, self.again + other.again)
+
+
+@dataclass(frozen=True)
 class SizePlan:
     """The units at one n."""
 
@@ -57,7 +94,9 @@ class SizePlan:
     todo: tuple[Unit, ...]
     done: int
     seconds: float
-    """Of one unit."""
+    """Of one unit that is computed whole."""
+    work: tuple[Work, ...]
+    """Of each unit to do."""
 
 
 @dataclass(frozen=True)
@@ -75,16 +114,29 @@ class Plan:
     files: int
     memory: float
     """That a worker needs."""
+    work: Work
+    """All that is left."""
+    generations: frozenset[int]
+    """At which extents of the store the units were written that are there and to be extended."""
 
-    @property
+    @cached_property
     def units(self) -> list[Unit]:
         """All units to do, the longest first."""
-        return [unit for size in self.sizes for unit in size.todo]
+        return sorted((unit for size in self.sizes for unit in size.todo), key=lambda unit: -self.seconds_of[unit.name])
+
+    @cached_property
+    def seconds_of(self) -> Mapping[str, float]:
+        """What each unit to do takes, by its name."""
+        return {unit.name: work.seconds for size in self.sizes for unit, work in zip(size.todo, size.work, strict=True)}
 
 
 def seconds_per_replication(extent: Extent, n: int, shape: Shape, family: Family, flops: float) -> float:
     """How long one replication takes at this n, with all its cells."""
-    wanted = np.asarray(included(extent, n).any(axis=0))
+    return _seconds(np.asarray(included(extent, n).any(axis=0)), extent, n, shape, family, flops)
+
+
+def _seconds(wanted: Bools, extent: Extent, n: int, shape: Shape, family: Family, flops: float) -> float:
+    """How long some cells of a replication take, over γ, θ and λ."""
     work = 0.0
     for theta, some in zip(extent.grid.theta, wanted.swapaxes(0, 1), strict=True):
         for gammas in some.sum(axis=0).tolist():  # one λ each
@@ -153,28 +205,96 @@ def make_plan(
     retry: bool = False,
 ) -> Plan:
     """Which units are left, the longest first, and what they cost: those without a receipt for all that is asked."""
-    sizes = []
-    for n in asked.grid.n:
-        units = record.units(n, asked)
-        todo = tuple(left_over(record, asked, units, receipts, retry))
-        rows, columns = record.groups[n].block
-        one = seconds_per_replication(record.extent, n, shape, family, machine.flops)
-        sizes.append(SizePlan(n, (rows, columns), todo, len(units) - len(todo), one * rows * columns))
-    sizes.sort(key=lambda size: (-size.seconds, size.n))
-    seconds = sum(size.seconds * len(size.todo) for size in sizes)
-    longest = max((size.seconds for size in sizes if size.todo), default=0.0)
+    costs = _Costs(record, shape, family, machine.flops, retry)
+    sizes = sorted((_size(costs, n, asked, receipts) for n in asked.grid.n), key=lambda one: (-one.seconds, one.n))
+    each = [work for size in sizes for work in size.work]
     left = [unit for size in sizes for unit in size.todo]
+    work = _sum(each)
     per = bytes_per_replication(record.extent, shape)
     variables = len(replication_variables(shape.keep))
     return Plan(
         sizes=tuple(sizes),
-        seconds=seconds,
-        duration=max(seconds / machine.workers, longest),
+        seconds=work.seconds,
+        duration=max(work.seconds / machine.workers, max((one.seconds for one in each), default=0.0)),
         bytes_per_replication=dict.fromkeys(asked.grid.n, per),
         bytes=per * sum(len(unit) for unit in left),
         files=len(left) * (variables + 1) + _fixed_files(len(asked.grid.n), variables),
         memory=_memory(record, asked, shape, family),
+        work=work,
+        generations=frozenset(receipts[unit.name].generation for unit in left if unit.signed),
     )
+
+
+def _size(costs: _Costs, n: int, asked: Extent, receipts: Mapping[str, Receipt]) -> SizePlan:
+    """The units at one n that are left."""
+    record = costs.record
+    units = record.units(n, asked)
+    todo = tuple(left_over(record, asked, units, receipts, costs.retry))
+    rows, columns = record.groups[n].block
+    work = tuple(costs.of(unit, receipts.get(unit.name)) for unit in todo)
+    return SizePlan(n, (rows, columns), todo, len(units) - len(todo), costs.whole(n) * rows * columns, work)
+
+
+def _sum(each: Iterable[Work]) -> Work:
+    """All of it; the same work many times is the rule."""
+    total = Work()
+    for one, count in Counter(each).items():
+        parts = (getattr(one, field.name) for field in fields(Work))
+        total += Work(*(Share(p.units * count, p.replications * count, p.seconds * count) for p in parts))
+    return total
+
+
+@dataclass(frozen=True, eq=False)
+class _Costs:
+    """What units cost, by what of them is there already."""
+
+    record: Record
+    shape: Shape
+    family: Family
+    flops: float
+    retry: bool
+    _known: dict[tuple[int, int | None], tuple[float, float]] = field(default_factory=dict)
+
+    def of(self, unit: Unit, receipt: Receipt | None) -> Work:
+        """The work that a unit is, given its newest receipt."""
+        if receipt is None:
+            return Work(new=Share(1, len(unit), self.whole(unit.n) * len(unit)))
+        generation = min(receipt.generation, self.record.generation)  # another driver may have made it grow just now
+        there = len(_within(self.record.extents[generation], unit))
+        extended, again = self._partly(unit.n, generation)
+        new = _share(len(unit) - there, self.whole(unit.n))
+        if self.retry and receipt.failed and not again:
+            return Work(new, _share(there, extended), self._retried(unit.n, receipt.failed, there))
+        return Work(new, _share(there, extended), _share(there, again))
+
+    def whole(self, n: int) -> float:
+        """Seconds of a replication with all its cells."""
+        if (n, None) not in self._known:
+            one = seconds_per_replication(self.record.extent, n, self.shape, self.family, self.flops)
+            self._known[n, None] = one, 0.0
+        return self._known[n, None][0]
+
+    def _retried(self, n: int, failed: int, there: int) -> Share:
+        """Cells that failed, as dear as they are on average; which replications they are in isn't known here."""
+        cells = int(included(self.record.extent, n).any(axis=0).sum())
+        return Share(1, min(failed, there), self.whole(n) * failed / max(cells, 1))
+
+    def _partly(self, n: int, generation: int) -> tuple[float, float]:
+        """Seconds of a replication that was written at an extent: for cells it doesn't have, and for cells it has."""
+        if (n, generation) not in self._known:
+            extent = self.record.extent
+            new, again = cells_left(self.record.extents[generation], extent, n)
+            first, both = (
+                _seconds(cells, extent, n, self.shape, self.family, self.flops) if cells.any() else 0.0
+                for cells in (new, new | again)
+            )
+            self._known[n, generation] = first, both - first
+        return self._known[n, generation]
+
+
+def _share(replications: int, seconds: float) -> Share:
+    """Of one unit: so many replications of so many seconds each."""
+    return Share(1, replications, replications * seconds) if replications and seconds else Share()
 
 
 def _fixed_files(sizes: int, variables: int) -> int:

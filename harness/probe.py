@@ -55,12 +55,15 @@ def free_disk(url: str) -> float:
 
 
 def check_source(source: Source, seeds: Seeds, extent: Extent, where: str) -> float:
-    """Draws one small sample, so that a broken source is told before work starts; how many seconds that takes."""
+    """Draws one small sample, so that a broken source is told before work starts; how many seconds that takes.
+
+    On a path that the study doesn't have: one that ends its process would end the driver here.
+    """
     at, n = {axis: getattr(extent.grid, axis)[0] for axis in source.redraws}, min(extent.grid.n)
     try:
         for _ in range(2):  # the first time things are loaded
             start = perf_counter()
-            sample = source.path(seeds.path(0)).draw(seeds.draw(0, 0), n, at)
+            sample = source.path(seeds.path(extent.paths)).draw(seeds.draw(extent.paths, 0), n, at)
             seconds = perf_counter() - start
     except Exception as error:
         message = " ".join(f"{type(error).__name__}: {error}".split())

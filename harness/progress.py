@@ -50,7 +50,7 @@ class Tally:
     """How far a run is, weighed by what units cost."""
 
     def __init__(self, plan: Plan) -> None:
-        self._cost = {size.n: size.seconds / (size.block[0] * size.block[1]) for size in plan.sizes}
+        self._cost = plan.seconds_of
         self.total = sum(self.cost(unit) for unit in plan.units) or 1.0
         self.replications = sum(len(unit) for unit in plan.units)
         self.done = 0.0
@@ -60,7 +60,7 @@ class Tally:
 
     def cost(self, unit: Unit) -> float:
         """Planned seconds."""
-        return self._cost[unit.n] * len(unit)
+        return self._cost[unit.name]
 
     def add(self, unit: Unit, failed: int, seconds: float) -> None:
         """A unit is done, which took so many seconds. The clock starts with the first: workers take time to start."""

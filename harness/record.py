@@ -18,6 +18,8 @@ from harness.place import Place
 
 SCHEMA = 2
 ROOT = "zarr.json"
+FILES = "files"
+"""Where the store keeps what a source needs."""
 DRIVER = "driver.json"
 """The driver that is at work."""
 CLAIM = "claim.json"

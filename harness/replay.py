@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,15 +10,18 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from harness import receipts, store
+from harness.careful import compute_carefully
 from harness.compute import compute, sample_of
 from harness.desk import Study
+from harness.fate import was_ended
 from harness.labels import label
 from harness.loading import BLAS_THREADS
-from harness.nouns import Bools, Failure, Mistake, Theta, Unit, Values
+from harness.nouns import Bools, Care, Failure, Mistake, Theta, Unit, Values
 from harness.place import place
-from harness.record import Record, load
+from harness.probe import cores, memory
+from harness.record import Record, digest, load
+from harness.studies import study_of
 from harness.variables import replication_variables
-from harness.worker import study_of
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,8 @@ class Replayed:
     """Whether the BLAS core type is the one that the store's numbers were computed on."""
     written: bool
     """Whether the store has this replication at all."""
+    deadly: bool = False
+    """Whether it ended its process when it was computed first, so that it got one of its own now."""
 
     @property
     def equal(self) -> bool:
@@ -57,12 +62,19 @@ class Replayed:
         return self.written and not self.differing
 
 
-def replay(url: str, asked: Asked) -> Replayed:
-    """Computes a replication again and compares every number of it."""
+def replay(url: str, asked: Asked, note: Callable[[str], None] = lambda text: None) -> Replayed:
+    """Computes a replication again and compares every number of it; a note says if that may take long."""
     record = _record(url)
     study, unit, todo = study_of(url, record), _unit(record, asked), _todo(record, asked)
-    with threadpool_limits(BLAS_THREADS):
-        block = compute(study, unit, todo)
+    receipt = _receipt(url, record, asked)
+    before = _deadly(receipt, asked)
+    if before is None:
+        with threadpool_limits(BLAS_THREADS):
+            block = compute(study, unit, todo)
+    else:
+        care = _care(record)
+        note(f"it failed so: {before}; it gets a process of its own, and {care.seconds:g} s for each of its steps")
+        block = compute_carefully(study, (url, digest(record.fingerprint), record.generation), unit, todo, care)
     differing: dict[str, int] = {}
     numbers, largest = 0, 0.0
     cells = todo[0, 0]
@@ -76,9 +88,22 @@ def replay(url: str, asked: Asked) -> Replayed:
         if wrong.any():
             differing[variable.name] = int(wrong.sum())
             largest = max(largest, _relative(new[wrong], old[wrong]))
-    receipt = _receipt(url, record, asked)
     same = receipt is None or receipt.get("blas") == receipts.machine()["blas"]
-    return Replayed(int(cells.sum()), numbers, differing, largest, block.failures, same, receipt is not None)
+    facts = (block.failures, same, receipt is not None, before is not None)
+    return Replayed(int(cells.sum()), numbers, differing, largest, *facts)
+
+
+def _deadly(receipt: Mapping[str, Any] | None, asked: Asked) -> str | None:
+    """How it ended its process before, if it did."""
+    for one in [] if receipt is None else receipt["failures"]:
+        if (one["path"], one["draw"]) == (asked.path, asked.draw) and was_ended(one["kind"], one["message"]):
+            return str(one["message"])
+    return None
+
+
+def _care(record: Record) -> Care:
+    told = record.scenario["replications"].get("seconds")
+    return Care(told or Care.seconds, memory=0.9 * memory() / cores())
 
 
 def _record(url: str) -> Record:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from harness.labels import label, theta_label
+from harness.newness import newness
 from harness.nouns import Extent
 from harness.progress import duration
 
@@ -14,10 +15,11 @@ if TYPE_CHECKING:
 
     from harness.driver import Outcome, Prepared
     from harness.replay import Replayed
+    from harness.results.precision import Need
 
 
-def table(rows: Sequence[Sequence[str]]) -> str:
-    """Columns that stand under each other, the first to the left and the others to the right.
+def table(rows: Sequence[Sequence[str]], left: int = 1) -> str:
+    """Columns that stand under each other, the first ones to the left and the others to the right.
 
     Examples
     --------
@@ -28,8 +30,9 @@ def table(rows: Sequence[Sequence[str]]) -> str:
     """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = []
-    for first, *others in rows:
-        cells = [first.ljust(widths[0]), *(c.rjust(w) for c, w in zip(others, widths[1:], strict=True))]
+    for row in rows:
+        pairs = enumerate(zip(row, widths, strict=True))
+        cells = [cell.ljust(width) if i < left else cell.rjust(width) for i, (cell, width) in pairs]
         lines.append("  ".join(cells).rstrip())
     return "\n".join(lines)
 
@@ -96,7 +99,7 @@ def plan_facts(prepared: Prepared) -> dict[str, Any]:
         ],
         "replications": len(asked.grid.n) * asked.paths * asked.draws,
         "replications_left": sum(len(unit) for unit in left),
-        "replications_extended": sum(len(unit) for unit in left if unit.signed),
+        **_newness_facts(prepared),
         "seconds": round(plan.duration, 1),
         "core_seconds": round(plan.seconds, 1),
         "bytes_per_replication": max(plan.bytes_per_replication.values()),
@@ -106,20 +109,70 @@ def plan_facts(prepared: Prepared) -> dict[str, Any]:
     }
 
 
+def _newness_facts(prepared: Prepared) -> dict[str, Any]:
+    """What the scenario asks for beyond what the store has, and the work that this is."""
+    record, plan = prepared.record, prepared.plan
+    present = record.extents[-2 if prepared.grows else -1]
+    older = (record.extents[generation] for generation in sorted(plan.generations))
+    found = newness([present, *older], prepared.loaded.extent)
+    return {
+        "new_values": {axis: list(values) for axis, values in found.values.items()},
+        "more_paths": found.paths,
+        "more_draws": found.draws,
+        "cells_let_in": found.cells,
+        "unasked_values": {axis: list(values) for axis, values in found.unasked.items()},
+        "work": {
+            kind: {"units": share.units, "replications": share.replications, "seconds": round(share.seconds, 3)}
+            for kind, share in (("new", plan.work.new), ("extended", plan.work.extended), ("again", plan.work.again))
+        },
+    }
+
+
+_KINDS = {
+    "new": "new",
+    "extended": "in the store, for new cells alone",
+    "again": "in the store, to be computed again (a new α or procedure needs every factor)",
+}
+
+
+def _newness_text(facts: Mapping[str, Any]) -> list[str]:
+    """What is new, what is computed again, and what is left alone: nothing where there is nothing to tell."""
+    values = [_values(axis, some) for axis, some in facts["new_values"].items()]
+    more = [counted(facts[f"more_{what}s"], f"more {what}") for what in ("path", "draw") if facts[f"more_{what}s"]]
+    more += [f"{counted(facts['cells_let_in'], 'cell')} that [[exclude]] left out"] * bool(facts["cells_let_in"])
+    lines = [f"new in the scenario: {'; '.join([*values, *more])}"] if values or more else []
+    work = facts["work"]
+    if work["extended"]["units"] or work["again"]["units"]:
+        rows = [[what, *_share_text(work[kind])] for kind, what in _KINDS.items() if work[kind]["units"]]
+        lines += [table([["replications", "", "units", "on one worker"], *rows])]
+        lines += ["numbers that are in the store stay as they are, in every bit"]
+    if facts["unasked_values"]:
+        gone = "; ".join(_values(axis, some) for axis, some in facts["unasked_values"].items())
+        lines += [f"not in the scenario any more: {gone}; their numbers stay in the store"]
+    return lines
+
+
+def _values(axis: str, values: Sequence[object]) -> str:
+    return f"{axis} {', '.join(map(label, values))}"
+
+
+def _share_text(share: Mapping[str, Any]) -> list[str]:
+    return [str(share["replications"]), str(share["units"]), duration(share["seconds"])]
+
+
 def plan_text(facts: Mapping[str, Any]) -> str:
     """A plan in words."""
     rows = [["n", "units", "left", "paths × draws", "seconds a unit"]]
     for one in facts["sizes"]:
         block = f"{one['paths_per_unit']} × {one['draws_per_unit']}"
         rows.append([str(one["n"]), str(one["units"]), str(one["units_left"]), block, f"{one['seconds_per_unit']:.3g}"])
-    extended = facts["replications_extended"]
-    new = f", {extended} of them only for what is new" if extended else ""
     return "\n".join(
         [
             f"{facts['scenario']} → {facts['store']}{' (new)' * facts['new']}",
             table(rows),
+            *_newness_text(facts),
             f"asked for {counted(facts['replications'], 'replication')}, {facts['replications_left']} left "
-            f"in whole units{new}: about {duration(facts['seconds'])} on {counted(facts['workers'], 'worker')}",
+            f"in whole units: about {duration(facts['seconds'])} on {counted(facts['workers'], 'worker')}",
             f"{size(facts['bytes_per_replication'])} a replication before compression, {size(facts['bytes'])} and "
             f"{facts['files']} files in all; {size(facts['memory_per_worker'])} of memory a worker",
         ]
@@ -138,6 +191,27 @@ def status_text(facts: Mapping[str, Any]) -> str:
     )
     history = f"\nlast run: started {last['start']} on {last['host']}{ended}" if last else ""
     return f"{facts['scenario']} in {facts['store']}: {state}\n{table(rows)}{failed}{history}"
+
+
+def precision_text(needs: Sequence[Need], target: float) -> str:
+    """What a target error needs, in words."""
+    rows = [["n", "error now", "paths in all", "or draws a path"]]
+    for one in needs:
+        known = one.paths is not None
+        rows.append(
+            [str(one.n), f"{one.se:.2g}" if known else "–", str(one.paths or "–"), str(one.draws or "–")],
+        )
+    unknown = "\nwith one path the error between paths can't be told: run a few more" if _none(needs) else ""
+    note = (
+        "\n(–: more draws won't do, or with one draw a path it can't be told)"
+        if not all(one.draws for one in needs)
+        else ""
+    )
+    return f"for a standard error of coverage of {target:g} in every cell:\n{table(rows)}{unknown or note}"
+
+
+def _none(needs: Sequence[Need]) -> bool:
+    return all(one.paths is None for one in needs)
 
 
 def errors_text(groups: Sequence[Mapping[str, Any]], store: str) -> str:

@@ -107,6 +107,8 @@ class Replications(_Part):
     """Independent draws of the world."""
     draws: Annotated[Whole, Field(ge=1, le=2**31)] = 1
     """Train samples from each."""
+    seconds: Positive | None = None
+    """Limit of a step of a replication (its data, one fit, its regions): what takes longer is given up."""
 
 
 def _listed(value: object) -> object:

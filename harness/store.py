@@ -17,15 +17,11 @@ from zarr.core.sync import sync
 from harness import receipts
 from harness.nouns import Block, Unit, Values
 from harness.place import Place, place
-from harness.record import Record, digest
+from harness.record import FILES, Record, digest
 from harness.template import group_name, template
 from harness.variables import replication_variables
 
 zarr.config.set({"array.write_empty_chunks": True})  # otherwise a chunk equal to the fill is deleted
-
-
-FILES = "files"
-"""Where the store keeps what a source needs."""
 
 
 def publish(there: Place, record: Record, files: Mapping[str, bytes]) -> None:

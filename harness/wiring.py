@@ -12,7 +12,7 @@ import sys
 import tempfile
 import types
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -44,6 +44,8 @@ class Built:
     source: Source
     told: Mapping[str, Any]
     files: Mapping[str, bytes]
+    parameters: tuple[str, ...] = ()
+    """All that it may be told."""
 
 
 def family(name: str) -> Family:
@@ -75,7 +77,8 @@ def build(table: Mapping[str, Any], folder: Path) -> Built:
     given = {key: value for key, value in table.items() if key != "function"}
     _read_file(given, folder, files)
     source = _made(maker, given, name)
-    return Built(source, {"function": _plain_name(name), **_told(maker, table)}, files)
+    told = {"function": _plain_name(name), **_told(maker, table)}
+    return Built(source, told, files, tuple(_parameters(maker)))
 
 
 def _plain_name(name: str) -> str:
@@ -201,7 +204,7 @@ def _parameters(maker: Callable[..., Source]) -> Mapping[str, inspect.Parameter]
 
 
 def _prefixed(complaints: list[Complaint]) -> list[Complaint]:
-    return [Complaint(f"source.{one.key}" if one.key else "source", one.text) for one in complaints]
+    return [replace(one, key=f"source.{one.key}" if one.key else "source") for one in complaints]
 
 
 def _told(maker: Callable[..., Source], table: Mapping[str, Any]) -> dict[str, Any]:

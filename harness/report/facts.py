@@ -11,7 +11,6 @@ import xarray as xr
 
 from harness.extents import included
 from harness.failures import groups
-from harness.nouns import Mistake
 from harness.place import Place, place
 from harness.presence import Driver, heard
 from harness.receipts import listed, read
@@ -23,7 +22,7 @@ from harness.results.mad import MAD
 from harness.results.precision import Need, precision
 from harness.results.runs import runs
 from harness.results.verdicts import verdicts
-from harness.state import status
+from harness.state import status, store_of
 from harness.template import CUBE_DIMS
 
 MEASURES = (
@@ -72,10 +71,9 @@ class Facts:
 
 def gathered(url: str) -> Facts:
     """Reads a store."""
-    there = place(str(url))
+    there = place(store_of(str(url)))
     record = load(there)
-    if record is None:
-        raise Mistake(f"{url}: there is no store here; `ckrr run SCENARIO --store {url}` makes one")
+    assert record is not None, "or store_of would have said so"
     state = status(url)  # before the numbers: they are of this state, or a later one
     judged = verdicts(url)
     driver = heard(there.get(DRIVER))

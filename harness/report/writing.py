@@ -6,8 +6,7 @@ import os
 from pathlib import Path
 
 from harness.nouns import Mistake
-from harness.place import place
-from harness.record import load
+from harness.state import store_of
 
 LARGEST = 5_000_000
 """Bytes of a report that can be mailed."""
@@ -24,13 +23,12 @@ def write(url: str, output: str | None = None, shown: str | None = None, setting
 
     Parameters
     ----------
-    url : the store
+    url : the store, or a scenario, which means its default store
     output : the file; unless told, beside the store
     shown : how the reader knows the store
     settings : how many choices of γ, θ, λ and α have figures
     """
-    if load(place(url)) is None:
-        raise Mistake(f"{url}: there is no store here; `ckrr run SCENARIO --store {url}` makes one")
+    url = store_of(url)
     target = Path(output) if output else default_file(url)
     if target.is_dir():
         raise Mistake(f"{target} is a directory: -o takes the name of a file")

@@ -88,17 +88,53 @@ MEASURES = {
         Measure("coverage_q05", "5 % quantile over replications of coverage", "quantile", _plain("coverage"), 0.05),
         Measure("coverage_q50", "median over replications of coverage", "quantile", _plain("coverage"), 0.5),
         Measure("coverage_q95", "95 % quantile over replications of coverage", "quantile", _plain("coverage"), 0.95),
-        Measure("width", "width of the hull: median over test points and replications", "quantile", _at_quantile("width", 0.5)),
-        Measure("width_q05", "median over replications of the 5 % quantile over test points of the width", "quantile", _at_quantile("width", 0.05)),
-        Measure("width_q95", "median over replications of the 95 % quantile over test points of the width", "quantile", _at_quantile("width", 0.95)),
-        Measure("width_mean", "mean width of the hull; inf where any region is unbounded", "mean", _plain("width_mean")),
-        Measure("length", "length of the region: median over test points and replications", "quantile", _at_quantile("length", 0.5)),
+        Measure(
+            "width",
+            "width of the hull: median over test points and replications",
+            "quantile",
+            _at_quantile("width", 0.5),
+        ),
+        Measure(
+            "width_q05",
+            "median over replications of the 5 % quantile over test points of the width",
+            "quantile",
+            _at_quantile("width", 0.05),
+        ),
+        Measure(
+            "width_q95",
+            "median over replications of the 95 % quantile over test points of the width",
+            "quantile",
+            _at_quantile("width", 0.95),
+        ),
+        Measure(
+            "width_mean", "mean width of the hull; inf where any region is unbounded", "mean", _plain("width_mean")
+        ),
+        Measure(
+            "length",
+            "length of the region: median over test points and replications",
+            "quantile",
+            _at_quantile("length", 0.5),
+        ),
         Measure("length_mean", "mean length of the region; inf where any is unbounded", "mean", _plain("length_mean")),
-        Measure("relative_width", f"width by that of {REFERENCE} in the same replication: median", "quantile", _relative),
+        Measure(
+            "relative_width", f"width by that of {REFERENCE} in the same replication: median", "quantile", _relative
+        ),
         Measure("oracle_width", "width by 2z·sqrt(γ), the oracle's: median", "quantile", _to_oracle),
-        Measure("interval_score", "interval (Winkler) score: median over replications", "quantile", _plain("interval_score")),
-        Measure("distance_lower", f"distance of the lower end from that of the reference ({REFERENCE}): median", "quantile", _plain("distance_lower")),
-        Measure("distance_upper", f"distance of the upper end from that of the reference ({REFERENCE}): median", "quantile", _plain("distance_upper")),
+        Measure(
+            "interval_score", "interval (Winkler) score: median over replications", "quantile", _plain("interval_score")
+        ),
+        Measure(
+            "distance_lower",
+            f"distance of the lower end from that of the reference ({REFERENCE}): median",
+            "quantile",
+            _plain("distance_lower"),
+        ),
+        Measure(
+            "distance_upper",
+            f"distance of the upper end from that of the reference ({REFERENCE}): median",
+            "quantile",
+            _plain("distance_upper"),
+        ),
         Measure("unbounded", "share of unbounded regions", "share", _plain("unbounded")),
         Measure("empty", "share of empty regions", "share", _plain("empty")),
         Measure("disconnected", "share of regions of several pieces", "share", _plain("disconnected")),

@@ -15,9 +15,14 @@ def decimals(error: float) -> int:
     >>> decimals(0.0034), decimals(0.0013), decimals(0.12), decimals(7.0), decimals(0.0996)
     (3, 4, 2, 0, 1)
     """
+    return max(-_place(error), 0)
+
+
+def _place(error: float) -> int:
+    """The power of ten of the last digit that is shown."""
     place = floor(log10(error))
     leading = round(error * 10.0**-place)
-    return max(-place - 1, 0) if leading == 10 else max(-place + int(leading == 1), 0)
+    return place + 1 if leading == 10 else place - int(leading == 1)
 
 
 def shown(value: float, error: float, least: float = 0.0) -> str:
@@ -34,21 +39,26 @@ def shown(value: float, error: float, least: float = 0.0) -> str:
         return DASH
     if not isfinite(value):
         return "inf" if value == inf else "−inf"
-    if not isfinite(error) or error <= 0:
+    if not isfinite(error) or error <= 1e-12 * abs(value):
         return alone(value, error, least)
     if error < 1e-4:
         return _tiny(value, error)
     digits = decimals(error)
     if digits == 0 and error >= 10:
-        place = floor(log10(error))
-        unit = 10.0 ** (place - int(round(error * 10.0**-place) == 1))
+        unit = 10.0 ** _place(error)
         return f"{round(value / unit) * unit:.0f} ± {round(error / unit) * unit:.0f}"
-    return f"{value:.{digits}f} ± {error:.{digits}f}"
+    return f"{_fixed(value, digits)} ± {error:.{digits}f}"
+
+
+def _fixed(value: float, digits: int) -> str:
+    """Without the minus of a nought."""
+    text = f"{value:.{digits}f}"
+    return text.removeprefix("-") if float(text) == 0 else text
 
 
 def alone(value: float, error: float, least: float = 0.0) -> str:
     """A value whose error is 0, or isn't known."""
-    if error == 0:
+    if isfinite(error):
         return f"{value:g}"
     return f"{value:.{decimals(least)}f}" if 1e-4 <= least < 1 else f"{value:.3g}"
 

@@ -1,8 +1,4 @@
-"""Estimates: a measure over cells, with standard errors that know the nesting, and intervals.
-
->>> from harness.results.estimates import estimate
->>> found = estimate("results/my.zarr", "coverage", {"n": [400]})                                 # doctest: +SKIP
-"""
+"""Estimates: a measure over cells, with standard errors that know the nesting, and intervals."""
 
 from __future__ import annotations
 
@@ -57,6 +53,8 @@ def difference(
 ) -> xr.Dataset:
     """A measure of each procedure less that of another, replication by replication: they saw the same data."""
     chosen = runs(url, where)
+    if measure not in MEASURES and measure in (MAD, "verdict"):
+        raise Mistake(f"{measure} is of a whole cell, not of a replication: there is no paired difference of it")
     one = measure_named(measure)
     if versus not in chosen.record.extent.grid.procedure:
         names = ", ".join(chosen.record.extent.grid.procedure)
@@ -89,7 +87,9 @@ def summed_up(measure: Measure, values: Values, ok: Bools, chosen: Runs, level: 
 def _dataset(chosen: Runs, what: str, of: Callable[[Slab], Estimate]) -> xr.Dataset:
     made: dict[Slab, Estimate] = {slab: of(slab) for slab in chosen.slabs()}
     parts: Mapping[str, xr.DataArray] = {
-        part: chosen.array({slab: _full(getattr(one, part), one) for slab, one in made.items()}, 0 if _counts(part) else np.nan)
+        part: chosen.array(
+            {slab: _full(getattr(one, part), one) for slab, one in made.items()}, 0 if _counts(part) else np.nan
+        )
         for part in PARTS
     }
     return xr.Dataset(dict(parts), attrs={"description": what})

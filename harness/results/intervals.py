@@ -47,9 +47,7 @@ def t_quantile(paths: Values, level: float) -> Array:
     return np.where(freedom >= 1, found, np.nan)
 
 
-def share_interval(
-    share: Array, se: Array, paths: Values, points: Values, level: float = LEVEL
-) -> tuple[Array, Array]:
+def share_interval(share: Array, se: Array, paths: Values, points: Values, level: float = LEVEL) -> tuple[Array, Array]:
     """For a share with a standard error between paths, from `points` test points in all.
 
     Examples

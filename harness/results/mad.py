@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from harness.nouns import Array, Bools, Values
+from harness.nested import path_count
+from harness.nouns import Array, Values
 from harness.results.intervals import Estimate
 from harness.results.runs import Runs, Slab
-from harness.nested import path_count
 
 MAD = "mad"
 SAMPLES = 400
@@ -55,5 +55,3 @@ def _spread(value: Array, se: Array, low: Array, high: Array, paths: Values, cou
     """Repeated over α, as cubes have that axis."""
     parts = [np.repeat(each[..., None], levels, axis=-1) for each in (value, se, low, high, paths, count)]
     return Estimate(*parts)
-
-

@@ -30,7 +30,8 @@ class Need:
     paths: int | None
     """How many paths in all; None if it can't be told yet."""
     draws: int | None
-    """How many draws of each path in all, with as many paths as there are; None if no number will do."""
+    """How many draws of each path in all, with as many paths as there are; None if no number will do, or with one draw
+    a path, where it can't be told."""
 
 
 def precision(url: str, target: float, where: Where | None = None) -> list[Need]:

@@ -21,10 +21,10 @@ import numpy as np
 import xarray as xr
 
 from harness.extents import cells
+from harness.record import Record
 from harness.results.catalog import MEASURES
 from harness.results.estimates import estimate
 from harness.results.intervals import LEVEL
-from harness.record import Record
 from harness.results.runs import Where, runs
 from harness.summary import levels_at
 
@@ -62,7 +62,9 @@ def verdicts(
     found["tolerance"] = tolerances(found["alpha"], tolerance)
     numeric = xr.DataArray([_is_number(text) for text in found["theta"].values], dims="theta")
     found["exchangeable"] = promised & numeric & (record.test == "iid")
-    found["verdict"] = _judged(found)
+    found["verdict"] = judged(found["low"], found["high"], target, found["tolerance"]).where(
+        found["replications"] > 0, EMPTY
+    )
     found.attrs = {
         "description": f"verdicts on {MEASURES[measure].what}, at {level:g} for the whole grid",
         "level": level,
@@ -83,13 +85,13 @@ def _targets(found: xr.Dataset, record: Record) -> tuple[xr.DataArray, xr.DataAr
     return levels.where(promised, 1 - found["alpha"]), promised
 
 
-def _judged(found: xr.Dataset) -> xr.DataArray:
-    least, most = found["target"] - found["tolerance"], found["target"] + found["tolerance"]
-    verdict = xr.full_like(found["value"], UNDECIDED, dtype=object)
-    verdict = verdict.where(~(found["low"] >= least - _ROUNDING), VALID)
-    verdict = verdict.where(~(found["low"] > most), CONSERVATIVE)
-    verdict = verdict.where(~(found["high"] < least), INVALID)
-    return verdict.where(found["replications"] > 0, EMPTY)
+def judged(low: xr.DataArray, high: xr.DataArray, target: xr.DataArray, tolerance: xr.DataArray) -> xr.DataArray:
+    """What intervals say about a target."""
+    least, most = target - tolerance, target + tolerance
+    verdict = xr.full_like(low, UNDECIDED, dtype=object)
+    verdict = verdict.where(~(low >= least - _ROUNDING), VALID)
+    verdict = verdict.where(~(low > most), CONSERVATIVE)
+    return verdict.where(~(high < least), INVALID)
 
 
 _ROUNDING = 1e-12

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from time import monotonic, sleep
 from typing import Any
 
 import numpy as np
@@ -88,6 +89,14 @@ def assert_identical(one: Path, other: Path) -> None:
 
 def replications(where: Path, n: int, name: str) -> np.ndarray[Any, Any]:
     return np.asarray(zarr.open_array(str(where), path=f"{group_name(n)}/{name}", mode="r")[...])
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Waits for something to be true."""
+    end = monotonic() + 60
+    while not condition():
+        assert monotonic() < end, "it takes too long"
+        sleep(0.05)
 
 
 def unit(n: int, paths: range, draws: range, path_block: int = 0, draw_block: int = 0) -> Unit:

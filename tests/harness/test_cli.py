@@ -7,6 +7,8 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import monotonic, sleep
 
@@ -73,7 +75,7 @@ def test_a_study_from_the_first_command_to_the_last(folder: Path) -> None:
     assert 'the cube: xarray.open_zarr("results/toy.zarr")' in out
     assert out.endswith("ckrr report results/toy.zarr\n")
 
-    code, out, err = ckrr("report", "results/toy.zarr", "--drawn", "0", cwd=folder)
+    code, out, err = ckrr("report", "toy.toml", "--drawn", "0", cwd=folder)
     assert (code, err) == (0, "")
     assert out.startswith("wrote results/toy.html (")
     assert "<h1>toy</h1>" in (folder / "results" / "toy.html").read_text()
@@ -83,6 +85,7 @@ def test_a_study_from_the_first_command_to_the_last(folder: Path) -> None:
     assert "complete" in out
     code, out, _ = ckrr("status", "results/toy.zarr", "--json", cwd=folder)
     assert json.loads(out)["complete"] is True
+    assert ckrr("status", "toy.toml", "--json", cwd=folder) == (0, out, ""), "a scenario means its store"
 
     code, out, _ = ckrr("run", "toy.toml", cwd=folder)
     assert code == 0
@@ -124,7 +127,14 @@ def test_a_source_in_a_file_beside_the_scenario(folder: Path) -> None:
     code, _, err = ckrr("run", "mine.toml", cwd=folder)
     assert code == 0, err
     assert (folder / "results/toy.zarr/files/mine.py").read_text() == (folder / "mine.py").read_text()
-    (folder / "mine.py").write_text((folder / "mine.py").read_text() + "# changed\n")
+    text = (folder / "mine.py").read_text()
+    (folder / "mine.py").write_text(f'"""My source."""\n\n{text}# a comment\n')
+    code, out, err = ckrr("run", "mine.toml", cwd=folder)
+    assert code == 0, err
+    assert "complete, nothing to do" in out
+    code, _, err = ckrr("run", "mine.toml", "--set", "replications.paths=8", cwd=folder)
+    assert code == 0, err
+    (folder / "mine.py").write_text(text.replace("np.sin(", "np.cos("))
     code, _, err = ckrr("run", "mine.toml", cwd=folder)
     assert code == 2
     assert "mine.py has changed since (the old text is in" in err
@@ -140,25 +150,75 @@ def test_a_table_beside_the_scenario(folder: Path) -> None:
     assert "γ = 0" in out
 
 
-def test_interrupted_by_the_keyboard_it_says_how_to_go_on(folder: Path) -> None:
-    """Ctrl-C reaches the whole process group, as from a terminal. What is done stays done."""
-    slow = ("run", "toy.toml", "--set", "replications.paths=6000", "--set", "source.test_points=3000")
-    process = start(*slow, cwd=folder)
-    deadline = monotonic() + 60
-    while not list((folder / "results").glob("toy.zarr/receipts/*/*.json")):
-        assert monotonic() < deadline
-        assert process.poll() is None, process.communicate()
-        sleep(0.05)
+LONG = ("run", "toy.toml", "--set", "replications.paths=1500", "--set", "source.test_points=3000")
+STOPPING = "stopping: what is done is kept (Ctrl-C again to quit at once)"
+
+
+@contextmanager
+def started(folder: Path, pattern: str) -> Iterator[subprocess.Popen[str]]:
+    """A long run, half a second after its store has a file like this; killed at the end if it hasn't ended."""
+    process = start(*LONG, cwd=folder)
+    try:
+        deadline = monotonic() + 60
+        while not list((folder / "results").glob(f"toy.zarr/{pattern}")):
+            assert monotonic() < deadline
+            assert process.poll() is None, process.communicate()
+            sleep(0.05)
+        sleep(0.5)
+        yield process
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+
+
+def interrupted(process: subprocess.Popen[str], until: str = "") -> list[str]:
+    """Ctrl-C, as from a terminal: it reaches the whole process group. What it says then, without its progress."""
+    os.killpg(process.pid, signal.SIGINT)
+    assert process.stderr is not None
+    lines: list[str] = []
+    while (not until or until not in lines) and (line := process.stderr.readline()):
+        lines += [line.rstrip()] if "replications" not in line else []
+    return lines
+
+
+@pytest.mark.parametrize("pattern", ["receipts/*/*.json", "zarr.json"])
+def test_interrupted_by_the_keyboard_it_says_how_to_go_on(pattern: str, folder: Path) -> None:
+    """In the middle of units, or while workers start. What is done stays done."""
+    with started(folder, pattern) as process:
+        began = monotonic()
+        assert interrupted(process) == [STOPPING, "stopped: what is done is kept, the same command goes on"]
+        assert process.wait(timeout=60) == 130
+        assert monotonic() - began < 10, "it takes a second or two; longer on a busy machine"
+        assert_no_process_is_left(process.pid)
+    _, out, _ = ckrr("status", "results/toy.zarr", "--json", cwd=folder)
+    state = json.loads(out)
+    assert (state["share"] > 0) == pattern.startswith("receipts")
+    assert state["share"] < 1
+    assert "stopped" in state["last_run"]
+
+
+@pytest.mark.parametrize("pattern", ["receipts/*/*.json", "zarr.json"])
+def test_interrupted_twice_it_ends_at_once(pattern: str, folder: Path) -> None:
+    with started(folder, pattern) as process:
+        assert interrupted(process, until=STOPPING) == [STOPPING]
+        began = monotonic()
+        assert interrupted(process) == ["quit: what is done is kept, the same command goes on"]
+        assert process.wait(timeout=60) == 130
+        assert monotonic() - began < 3
+        assert_no_process_is_left(process.pid)
+    assert ckrr("status", "results/toy.zarr", cwd=folder)[0] == 0
+
+
+def test_interrupted_before_it_starts(folder: Path) -> None:
+    """While Python loads what it needs: no traceback then, either."""
+    process = start(*LONG, cwd=folder)
+    sleep(1.0)
     os.killpg(process.pid, signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "stopped: what is done is kept, the same command goes on" in err
+    assert err.splitlines()[-1].startswith("stopped")
     assert "Traceback" not in err
-    assert_no_process_is_left(process.pid)
-    _, out, _ = ckrr("status", "results/toy.zarr", "--json", cwd=folder)
-    state = json.loads(out)
-    assert 0 < state["share"] < 1
-    assert "stopped" in state["last_run"]
 
 
 def assert_no_process_is_left(group: int) -> None:
@@ -180,7 +240,9 @@ def smoked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return here
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["status", "results/toy.zarr"], ["list"], ["run", "--help"]])
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["status", "results/toy.zarr"], ["status", "toy.toml"], ["list"], ["run", "--help"]]
+)
 def test_light_commands_start_light(arguments: list[str], smoked: Path) -> None:
     """Neither Dask nor xarray nor Zarr is loaded."""
     code = (
@@ -241,9 +303,11 @@ def test_list_names_what_comes_along(folder: Path) -> None:
     [
         (
             ["status", "nothing.zarr"],
-            "error: nothing.zarr: there is no store here; `ckrr run SCENARIO --store nothing.zarr`",
+            "error: nothing.zarr: there is neither a store nor a scenario here, and no packaged scenario of that name "
+            "(quickstart); `ckrr run SCENARIO --store nothing.zarr` makes a store",
         ),
-        (["status", "toy.toml"], "is a file; a store is a directory"),
+        (["status", "toy.toml"], "results/toy.zarr: there is no store here; `ckrr run toy.toml` makes one"),
+        (["status", "quickstart"], "results/quickstart.zarr: there is no store here; `ckrr run quickstart` makes one"),
         (["status", "."], "holds something that is no ckrr store"),
         (["run", "toy.toml", "--store", "toy.toml"], "is a file; a store is a directory"),
         (["run", "toy.toml", "--store", "."], "holds something that is no ckrr store"),

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import sleep
 from typing import Any
@@ -33,48 +33,95 @@ from harness.verify import verify
 from tests.harness.studies import assert_identical, contents, prepared, replications, run_serially
 from tests.harness.test_cli import TOY, ckrr, start
 
-KILLS = 12
+KILLS = 8
 SLOW = ("run", "toy.toml", "--set", "replications.paths=400", "--set", "source.test_points=600")
+LONG = ("run", "toy.toml", "--set", "replications.paths=800", "--set", "source.test_points=1500")
 
 
-def kill_at_random(folder: Path, rng: np.random.Generator, kills: int) -> int:
-    """Starts the study and kills its whole process group, again and again; then lets it end. How often it did."""
-    killed = 0
-    for _ in range(kills):
-        process = start(*SLOW, cwd=folder)
-        sleep(float(rng.uniform(0.3, 4.0)))
+@dataclass
+class Toll:
+    """What kills did to a study."""
+
+    kills: int = 0
+    at_work: int = 0
+    """Of the kills, those after which the store had some units and not all."""
+    torn: int = 0
+    """Units that a kill left with chunks and without a receipt: they were computed again."""
+
+
+def kill_at_random(folder: Path, command: tuple[str, ...], rng: np.random.Generator, kills: int) -> Toll:
+    """Starts the study and kills its whole process group, again and again; then lets it end.
+
+    Every other kill comes while it starts, the others once it has written something. A unit that has its receipt is
+    never computed again.
+    """
+    toll, store, signed = Toll(), folder / "results/toy.zarr", dict[str, int]()
+    for turn in range(kills):
+        process = start(*command, cwd=folder)
+        if turn % 2:
+            wait_for_work(process, store)
+            sleep(float(rng.uniform(0, 1.5)))
+        else:
+            sleep(float(rng.uniform(0.3, 4.0)))
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
-            killed += 1
+            toll.kills += 1
         process.communicate(timeout=60)
-    code, _, err = ckrr(*SLOW, cwd=folder)
+        before, signed = signed, signatures(store)
+        assert before.items() <= signed.items(), "signed once, for ever"
+        torn = begun(store) - {name.partition(".")[0] for name in signed}
+        toll.torn += len(torn)
+        toll.at_work += process.returncode != 0 and (before != signed or bool(torn))
+    code, _, err = ckrr(*command, cwd=folder)
     assert code == 0, err
-    return killed
+    assert signed.items() <= signatures(store).items()
+    return toll
 
 
-def check_kills(tmp_path: Path, seed: int, kills: int) -> None:
+def wait_for_work(process: subprocess.Popen[str], store: Path) -> None:
+    """Until the study has written something more, or has ended."""
+    before = begun(store)
+    while process.poll() is None and begun(store) == before:
+        sleep(0.02)
+
+
+def signatures(store: Path) -> dict[str, int]:
+    """The receipts of a store, by n, unit and so on, with the time of their writing."""
+    return {f"{each.parent.name}/{each.name}": each.stat().st_mtime_ns for each in store.glob("receipts/*/*.json")}
+
+
+def begun(store: Path) -> set[str]:
+    """The units of which anything was written, by n and block."""
+    chunks = (each for each in store.glob("replications/n=*/*/c.*") if not each.name.endswith(".partial"))
+    return {"{}/p{}_d{}".format(each.parent.parent.name, *each.name.split(".")[1:3]) for each in chunks}
+
+
+def check_kills(tmp_path: Path, command: tuple[str, ...], seed: int, kills: int) -> Toll:
     a, b = tmp_path / "killed", tmp_path / "whole"
     for folder in (a, b):
         folder.mkdir()
         (folder / "toy.toml").write_text(TOY)
-    assert kill_at_random(a, np.random.default_rng(seed), kills) >= kills // 2
-    assert ckrr(*SLOW, cwd=b)[0] == 0
+    toll = kill_at_random(a, command, np.random.default_rng(seed), kills)
+    assert toll.kills >= kills // 2
+    assert toll.at_work >= kills // 4, "kills that come before the first unit show little"
+    assert ckrr(*command, cwd=b)[0] == 0
     one, other = (contents(folder / "results/toy.zarr") for folder in (a, b))
     assert one.keys() == other.keys()
     for name, values in one.items():
         np.testing.assert_array_equal(values, other[name], err_msg=name)
     _, out, _ = ckrr("status", "results/toy.zarr", "--json", cwd=a)
     assert json.loads(out)["complete"]
+    return toll
 
 
 def test_killed_at_random_it_loses_nothing(tmp_path: Path) -> None:
-    check_kills(tmp_path, seed=0, kills=KILLS)
+    check_kills(tmp_path, SLOW, seed=0, kills=KILLS)
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("seed", range(1, 11))
-def test_killed_at_random_a_hundred_times_it_loses_nothing(tmp_path: Path, seed: int) -> None:
-    check_kills(tmp_path, seed, kills=20)
+def test_killed_at_random_many_times_it_loses_nothing(tmp_path: Path, seed: int) -> None:
+    print(check_kills(tmp_path, LONG, seed, kills=20))  # to be written down: pytest -m soak -s
 
 
 BROKEN = """

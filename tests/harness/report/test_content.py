@@ -171,7 +171,7 @@ def test_a_study_in_which_nothing_ran_has_a_report(tmp_path: Path) -> None:
 def test_where_a_report_goes(tmp_path: Path) -> None:
     assert default_file("results/my.zarr") == Path("results/my.html")
     assert default_file("s3://bucket/my.zarr/") == Path("my.html")
-    with pytest.raises(Mistake, match="there is no store here"):
+    with pytest.raises(Mistake, match="neither a store nor a scenario here"):
         write(str(tmp_path / "nothing.zarr"))
 
 

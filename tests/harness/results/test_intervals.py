@@ -13,7 +13,9 @@ STUDIES = 8000
 POINTS = 200
 
 
-def studies(rng: np.random.Generator, error: float, paths: int, draws: int, between: float, within: float) -> np.ndarray:
+def studies(
+    rng: np.random.Generator, error: float, paths: int, draws: int, between: float, within: float
+) -> np.ndarray:
     """Coverage of each replication, over path, draw and study: paths differ, draws on them differ less, points are
     independent given both. `between` and `within` are correlations: 0.005 is coverage 0.9 ± 0.02 from path to path."""
 

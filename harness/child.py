@@ -1,0 +1,84 @@
+"""The child of careful computing: `python -m harness.child PIPE DUMP`, two numbers of open files.
+
+It computes single replications until nobody asks any more, or until one of them ends it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import faulthandler
+import os
+import signal
+import sys
+from contextlib import suppress
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from threadpoolctl import threadpool_limits
+
+from harness.careful import Answer
+from harness.compute import compute
+from harness.desk import Study, kind_of, message_of
+from harness.loading import BLAS_THREADS
+from harness.nouns import Bools, Unit
+from harness.studies import study_at
+from harness.watch import watching
+
+_DIE_WITH_PARENT = 1
+"""PR_SET_PDEATHSIG."""
+
+
+def main(pipe: int, dump: int) -> None:
+    """Loads the study, says that it is ready (None) or why it isn't, then answers one question after the other."""
+    faulthandler.enable(file=dump)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the driver
+    with Connection(pipe) as asked, suppress(EOFError, BrokenPipeError, ConnectionResetError):
+        parent, where, care = asked.recv()
+        _bind(parent)
+        try:
+            study = study_at(*where)[1]
+        except Exception as error:
+            asked.send(message_of(error))
+            return
+        _limit(care.memory)
+        asked.send(None)
+        while True:
+            unit, todo = asked.recv()
+            with watching(care.seconds, dump):
+                answer = _answer(study, unit, todo)
+            asked.send(answer)
+
+
+def _answer(study: Study, unit: Unit, todo: Bools) -> Answer:
+    try:
+        with threadpool_limits(BLAS_THREADS):
+            return compute(study, unit, todo)
+    except BaseException as error:  # also what isn't meant to be caught, as SystemExit: it is the replication's
+        return kind_of(error), message_of(error)
+
+
+def _bind(parent: int) -> None:
+    """Dies with its parent, and before others when the machine's memory runs out. Where there is no Linux, it ends with
+    the pipe.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
+        if os.getppid() != parent:  # it died before
+            sys.exit()
+        with suppress(OSError):
+            Path("/proc/self/oom_score_adj").write_text("1000")
+
+
+def _limit(memory: float | None) -> None:
+    """So many bytes more than now, and what asks for more gets a MemoryError."""
+    if memory is not None and sys.platform == "linux":
+        import resource
+
+        now = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+        most = now + int(memory)
+        resource.setrlimit(resource.RLIMIT_AS, (most if hard < 0 else min(most, hard), hard))
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))

@@ -1,0 +1,187 @@
+"""Tables as text, Markdown, LaTeX (booktabs), CSV and JSON.
+
+CSV and JSON are for machines: a line for each cell, with all digits. The others are for people: digits follow errors.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Callable, Sequence
+from itertools import groupby
+from math import isfinite
+
+from harness.results.tables import Key, Table
+from harness.show import table as columned
+
+_NAMES = {"gamma": r"$\gamma$", "theta": r"$\theta$", "lam": r"$\lambda$", "alpha": r"$\alpha$", "n": "$n$"}
+_PARTS = ("value", "se", "low", "high")
+
+
+def text(made: Table) -> str:
+    """Columns that stand under each other."""
+    return f"{made.caption}\n{columned(_grid(made), len(made.rows))}"
+
+
+def _grid(made: Table) -> list[list[str]]:
+    """Heads and rows; a label that is as above is left out."""
+    heads = [_head(made.columns, key) for key in made.column_keys]
+    rows = [[*made.rows, *heads]]
+    before: Key = ()
+    for key in made.row_keys:
+        labels = ["" if key[: i + 1] == before[: i + 1] else one for i, one in enumerate(key)]
+        rows.append([*labels, *(made.text(key, column) for column in made.column_keys)])
+        before = key
+    return rows
+
+
+def _head(axes: Sequence[str], key: Key) -> str:
+    return (
+        ", ".join(
+            one if axis in ("procedure", "measure") else f"{axis} = {one}" for axis, one in zip(axes, key, strict=True)
+        )
+        or "value"
+    )
+
+
+def markdown(made: Table) -> str:
+    """A table of Markdown, labels in every row so that it may be sorted."""
+    heads = [*made.rows, *(_head(made.columns, key) for key in made.column_keys)]
+    rule = [*("---" for _ in made.rows), *("---:" for _ in made.column_keys)]
+    body = [[*key, *(made.text(key, column) for column in made.column_keys)] for key in made.row_keys]
+    lines = [f"| {' | '.join(_escaped(one) for one in row)} |" for row in [heads, rule, *body]]
+    return f"{made.caption}\n\n" + "\n".join(lines)
+
+
+def _escaped(text: str) -> str:
+    return text.replace("|", r"\|")
+
+
+def latex(made: Table) -> str:
+    """For the booktabs package; heads of several axes span the columns that share them."""
+    columns = "l" * len(made.rows) + "r" * len(made.column_keys)
+    lines = [
+        r"\begin{table}",
+        r"\centering",
+        rf"\caption{{{_tex(made.caption)}}}",
+        rf"\begin{{tabular}}{{{columns}}}",
+        r"\toprule",
+    ]
+    lines += _tex_heads(made)
+    lines.append(r"\midrule")
+    for row in _grid(made)[1:]:
+        labels, numbers = row[: len(made.rows)], row[len(made.rows) :]
+        lines.append(" & ".join([*map(_number, labels), *map(_number, numbers)]) + r" \\")
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}"])
+
+
+def _tex_heads(made: Table) -> list[str]:
+    """A line for each axis of the columns; the last one names the rows' axes, too."""
+    names, lines = [_NAMES.get(axis, axis) for axis in made.rows], list[str]()
+    for depth in range(1, len(made.columns) + 1):
+        last = depth == len(made.columns)
+        runs = [(key[-1], len(list(some))) for key, some in groupby(key[:depth] for key in made.column_keys)]
+        heads = [_tex_head(made.columns[depth - 1], one, count) for one, count in runs]
+        lines.append(" & ".join([*(names if last else [""] * len(names)), *heads]) + r" \\")
+        if not last:
+            lines.append(_rules(len(names), [count for _, count in runs]))
+    return lines or [" & ".join([*names, "value"]) + r" \\"]
+
+
+def _tex_head(axis: str, value: str, count: int) -> str:
+    word = _tex(value) if axis in ("procedure", "measure") else rf"{_NAMES.get(axis, axis)} $=$ {_number(value)}"
+    return word if count == 1 else rf"\multicolumn{{{count}}}{{c}}{{{word}}}"
+
+
+def _rules(start: int, spans: Sequence[int]) -> str:
+    """Lines under the heads that span several columns."""
+    found, at = [], start + 1
+    for count in spans:
+        found.append(rf"\cmidrule(lr){{{at}-{at + count - 1}}}")
+        at += count
+    return " ".join(found)
+
+
+_POWER = re.compile(r"(-?\d+(?:\.\d+)?)e([+-]\d+)")
+_MATHS = str.maketrans({"±": r"\pm", "−": "-", "(": r"\ (", "–": r"\textrm{--}"})
+_FIRST = tuple("0123456789-−")
+_SPECIAL: dict[str, str | int | None] = {
+    **{sign: rf"\{sign}" for sign in "&%#_${}"},
+    "±": r"$\pm$",
+    "−": "$-$",
+    "·": r"$\cdot$",
+    "*": "$^*$",
+    "|": "$|$",
+    "–": "--",
+    "α": r"$\alpha$",
+    "γ": r"$\gamma$",
+    "θ": r"$\theta$",
+    "λ": r"$\lambda$",
+}
+
+
+def _number(text: str) -> str:
+    r"""A number with its error as mathematics, a word as it is.
+
+    Examples
+    --------
+    >>> _number("0.901 ± 0.003"), _number("1e-06"), _number("valid"), _number("inf")
+    ('$0.901 \\pm 0.003$', '$10^{-6}$', 'valid', '$\\infty$')
+    """
+    if text[:1] not in _FIRST:
+        return r"$\infty$" if text == "inf" else _tex(text)
+    return f"${_POWER.sub(_power, text).translate(_MATHS)}$"
+
+
+def _power(match: re.Match[str]) -> str:
+    factor = "" if match[1] == "1" else rf"{match[1]} \cdot "
+    return f"{factor}10^{{{int(match[2])}}}"
+
+
+def _tex(text: str) -> str:
+    return text.translate(str.maketrans(_SPECIAL))
+
+
+def tidy(made: Table) -> list[dict[str, object]]:
+    """A line for each cell."""
+    return [
+        {
+            **dict(zip([*made.rows, *made.columns], [*row, *column], strict=True)),
+            **({"verdict": cell.word} if cell.word else {}),
+            **{part: getattr(cell, part) for part in _PARTS},
+        }
+        for row in made.row_keys
+        for column in made.column_keys
+        if (cell := made.cells.get((row, column))) is not None
+    ]
+
+
+def as_csv(made: Table) -> str:
+    """With a header line; empty where an error isn't known."""
+    lines, out = tidy(made), io.StringIO()
+    writer = csv.DictWriter(out, list(lines[0]) if lines else [], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({key: "" if value != value else value for key, value in line.items()} for line in lines)
+    return out.getvalue().rstrip("\n")
+
+
+def as_json(made: Table) -> str:
+    """A list of objects; what isn't finite is a text ("inf") or null."""
+    return json.dumps([{key: _plain(value) for key, value in line.items()} for line in tidy(made)])
+
+
+def _plain(value: object) -> object:
+    if not isinstance(value, float) or isfinite(value):
+        return value
+    return None if value != value else str(value)
+
+
+FORMATS: dict[str, Callable[[Table], str]] = {
+    "text": text,
+    "markdown": markdown,
+    "latex": latex,
+    "csv": as_csv,
+    "json": as_json,
+}

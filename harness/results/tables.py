@@ -1,0 +1,176 @@
+"""Tables: a measure, or several, laid out in rows and columns as one asks for.
+
+Axes that are named neither in rows nor in columns go to the rows, before the others, if they have several values, and
+to the caption if they have one: nothing is averaged over, and nothing is left out in silence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import xarray as xr
+
+from harness.complaints import nearest
+from harness.labels import label
+from harness.nouns import Mistake
+from harness.results.catalog import MEASURES
+from harness.results.digits import DASH, shown
+from harness.results.estimates import difference, estimate
+from harness.results.intervals import LEVEL
+from harness.results.mad import MAD
+from harness.results.runs import Where
+from harness.results.verdicts import verdicts
+from harness.template import CUBE_DIMS
+
+MEASURE, VERDICT = "measure", "verdict"
+AXES = (*CUBE_DIMS, MEASURE)
+Key = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One number, or a word, with its error and interval."""
+
+    value: float
+    se: float
+    low: float
+    high: float
+    least: float
+    """The smallest error that it can have, for its digits where the error isn't known."""
+    word: str = ""
+
+    def __str__(self) -> str:
+        if self.se == 0 and self.high > self.low and self.value in (0.0, 1.0):  # all alike: the error isn't 0
+            return f"0 (< {self.high:.1g})" if self.value == 0 else f"1 (> {1 - float(f'{1 - self.low:.1g}'):g})"
+        return self.word or shown(self.value, self.se, self.least)
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows and columns, with a label for each of their axes."""
+
+    caption: str
+    rows: Sequence[str]
+    columns: Sequence[str]
+    row_keys: Sequence[Key]
+    column_keys: Sequence[Key]
+    cells: Mapping[tuple[Key, Key], Cell]
+    """Without those that were never run."""
+
+    def text(self, row: Key, column: Key) -> str:
+        """What stands in a place."""
+        cell = self.cells.get((row, column))
+        return DASH if cell is None else str(cell)
+
+
+def table(
+    url: str,
+    measures: Sequence[str] = ("coverage",),
+    rows: Sequence[str] | None = None,
+    columns: Sequence[str] | None = None,
+    where: Where | None = None,
+    versus: str | None = None,
+) -> Table:
+    """Measures of a store's cells; with `versus`, their paired differences from that procedure's.
+
+    Parameters
+    ----------
+    url : the store
+    measures : names of measures; "mad" and "verdict" are known, too
+    rows, columns : axes of the cube, "measure" among them; n is in the columns if nothing is said
+    where : for some axes the values that are wanted
+    versus : a procedure to compare with
+    """
+    found = {name: _found(url, name, where, versus) for name in measures}
+    sizes = {axis: len(values) for axis, values in _labels(found).items()}
+    rows, columns = laid_out(sizes, rows, columns)
+    labels = _labels(found)
+    fixed = {axis: labels[axis][0] for axis in sizes if axis not in rows and axis not in columns}
+    cells: dict[tuple[Key, Key], Cell] = {}
+    for name, dataset in found.items():
+        for key, cell in _cells(dataset, name).items():
+            places = dict(zip([*dataset["value"].dims, MEASURE], [*key, name], strict=True))
+            cells[_key(places, rows), _key(places, columns)] = cell
+    row_keys = [key for key in product(*(labels[axis] for axis in rows)) if any(key == row for row, _ in cells)]
+    column_keys = [key for key in product(*(labels[axis] for axis in columns)) if any(key == c for _, c in cells)]
+    return Table(_caption(measures, fixed, versus), rows, columns, row_keys, column_keys, cells)
+
+
+def _found(url: str, name: str, where: Where | None, versus: str | None) -> xr.Dataset:
+    if versus is not None:
+        return difference(url, versus, name, where)
+    return verdicts(url, where) if name == VERDICT else estimate(url, name, where)
+
+
+def _labels(found: Mapping[str, xr.Dataset]) -> dict[str, list[str]]:
+    """The values of every axis as text."""
+    first = next(iter(found.values()))["value"]
+    if any(set(one["value"].dims) != set(first.dims) for one in found.values()):
+        raise Mistake(f"{MAD} is over all alpha: ask for it by itself")
+    return {
+        **{str(dim): [label(each) for each in first[dim].values.tolist()] for dim in first.dims},
+        MEASURE: list(found),
+    }
+
+
+def laid_out(
+    sizes: Mapping[str, int], rows: Sequence[str] | None, columns: Sequence[str] | None
+) -> tuple[list[str], list[str]]:
+    """The axes of rows and columns, all that have several values among them.
+
+    Examples
+    --------
+    >>> sizes = {"procedure": 6, "gamma": 2, "theta": 1, "lam": 1, "n": 4, "alpha": 1, "measure": 1}
+    >>> laid_out(sizes, None, None)
+    (['gamma', 'procedure'], ['n'])
+    >>> laid_out(sizes, ["procedure"], ["gamma"])
+    (['n', 'procedure'], ['gamma'])
+    """
+    for axis in (*(rows or ()), *(columns or ())):
+        if axis not in sizes:
+            raise Mistake(f"there is no axis {axis!r}: it must be one of {', '.join(sizes)}{nearest(axis, sizes)}")
+    usual = [axis for axis in ("n", MEASURE) if sizes[axis] > 1 and axis not in (rows or ())]
+    across = list(columns) if columns is not None else usual
+    down = [axis for axis in (rows or ("procedure",)) if axis not in across]
+    left = [axis for axis, size in sizes.items() if size > 1 and axis not in across and axis not in down]
+    return [*left, *down], across
+
+
+def _cells(found: xr.Dataset, name: str) -> dict[Key, Cell]:
+    """By the labels of their places."""
+    dims = found["value"].dims
+    axes = [[label(each) for each in found[dim].values.tolist()] for dim in dims]
+    parts = [found[part].transpose(*dims).values.ravel().tolist() for part in ("value", "se", "low", "high")]
+    counts = found["replications"].transpose(*dims).values.ravel().tolist()
+    words = found[VERDICT].transpose(*dims).values.ravel().tolist() if name == VERDICT else [""] * len(counts)
+    kind = MEASURES[name].kind if name in MEASURES else "share"
+    return {
+        key: Cell(value, se, low, high, _least(value, count, kind), word)
+        for key, count, word, value, se, low, high in zip(product(*axes), counts, words, *parts, strict=True)
+        if count > 0
+    }
+
+
+def _least(value: float, count: int, kind: str) -> float:
+    """Where one path gives no error, shares get the digits that so many replications would allow."""
+    return max((value * (1 - value) / count) ** 0.5, 1e-4) if kind == "share" and 0 < value < 1 else 0.0
+
+
+def _key(places: Mapping[object, str], axes: Sequence[str]) -> Key:
+    return tuple(places[axis] for axis in axes)
+
+
+def _caption(measures: Sequence[str], fixed: Mapping[str, str], versus: str | None) -> str:
+    what = ", ".join(_sentence(name) for name in measures)
+    paired = f", less that of {versus} (paired)" if versus else ""
+    at = ", ".join(f"{axis} = {value}" for axis, value in fixed.items() if axis != MEASURE)
+    error = "" if list(measures) == [VERDICT] else " ± Monte-Carlo standard error between paths"
+    return f"{what}{paired}{error}{f'; {at}' if at else ''}"
+
+
+def _sentence(name: str) -> str:
+    if name == VERDICT:
+        return f"verdict, at {LEVEL:g} for the whole grid"
+    return MEASURES[name].what if name in MEASURES else "MAD, the largest |error rate − α| over α"

@@ -1,0 +1,42 @@
+"""A study as its store tells it: all that computing needs. Without Zarr, so that a child starts at once."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from harness.desk import Study
+from harness.hashes import content_hash
+from harness.nouns import Mistake
+from harness.place import place
+from harness.record import FILES, Record, load
+from harness.seeds import Seeds
+from harness.wiring import family, unpacked
+
+
+@lru_cache(maxsize=8)
+def study_at(url: str, fingerprint: str, generation: int) -> tuple[Record, Study]:
+    """What a store says is to be computed; read once for each of its extents."""
+    record = load(place(url))
+    if record is None or record.generation < generation:
+        raise Mistake(f"{url} isn't the store that the driver sees: workers must reach it by the same name")
+    return record, study_of(url, record)
+
+
+def study_of(url: str, record: Record) -> Study:
+    """From a store alone, its files checked against the fingerprint."""
+    scenario, fingerprint = record.scenario, record.fingerprint
+    files = {name: _file(url, name, hashed) for name, hashed in fingerprint["files"].items()}
+    return Study(
+        record.extent,
+        unpacked(scenario["source"], files),
+        family(scenario["family"]),
+        Seeds.of(fingerprint["seed"], fingerprint["source"]),
+        record.keep,
+    )
+
+
+def _file(url: str, name: str, hashed: str) -> bytes:
+    data = place(url).get(f"{FILES}/{name}")
+    if data is None or content_hash(name, data) != hashed:
+        raise Mistake(f"{url}: {FILES}/{name} isn't what the study was made with")
+    return data

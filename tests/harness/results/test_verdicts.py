@@ -1,0 +1,89 @@
+"""Verdicts hold for the whole grid at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+from scipy.special import ndtr, ndtri
+
+from harness.results import intervals
+from harness.results.verdicts import CONSERVATIVE, INVALID, VALID, judged, verdicts
+from tests.harness.studies import run_serially
+
+CELLS, STUDIES, PATHS, POINTS = 72, 1000, 25, 200
+
+
+def simulated(coverage: float, seed: int) -> np.ndarray:
+    """Coverage of replications over path, draw, cell and study: paths differ by a correlation of 0.005."""
+    rng = np.random.default_rng(seed)
+    k = 1 / 0.005 - 1
+    of_path = rng.beta(coverage * k, (1 - coverage) * k, (PATHS, 1, CELLS, STUDIES))
+    return rng.binomial(POINTS, of_path) / POINTS
+
+
+@pytest.mark.parametrize(("coverage", "wrong"), [(0.9, INVALID), (0.8799, VALID), (0.9, CONSERVATIVE)])
+def test_in_at_most_one_study_of_twenty_any_verdict_is_wrong(coverage: float, wrong: str) -> None:
+    """72 cells, all of the same coverage, at the very border of the tolerance too."""
+    values = simulated(coverage, seed=1)
+    found = intervals.share(values, np.ones(values.shape, bool), POINTS, 1 - 0.05 / CELLS)
+    low, high = (xr.DataArray(each) for each in (found.low, found.high))
+    said = judged(low, high, xr.full_like(low, 0.9), xr.full_like(low, 0.02)).to_numpy()
+    assert (said == wrong).any(axis=0).mean() < 0.05 + 0.02
+    naive = (found.value + 2 * found.se < 0.9).any(axis=0).mean()
+    if wrong == INVALID:
+        assert naive > 0.6  # the rule of two standard errors, cell by cell: nearly every study has a false alarm
+
+
+def test_what_is_clear_is_said() -> None:
+    for coverage, word in [(0.8, INVALID), (0.98, CONSERVATIVE)]:
+        values = simulated(coverage, seed=2)
+        found = intervals.share(values, np.ones(values.shape, bool), POINTS, 1 - 0.05 / CELLS)
+        low, high = (xr.DataArray(each) for each in (found.low, found.high))
+        said = judged(low, high, xr.full_like(low, 0.9), xr.full_like(low, 0.02)).to_numpy()
+        assert (said == word).mean() > 0.99
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    where = tmp_path_factory.mktemp("verdicts") / "toy.zarr"
+    run_serially(
+        where, source__test_points=200, replications__paths=150, replications__draws=1, grid__theta=[1, "best"]
+    )
+    return where
+
+
+def test_a_store_is_judged_by_what_is_known_of_the_toy(store: Path) -> None:
+    found = verdicts(str(store), {"gamma": [1.0]})
+    assert float(found.attrs["cells"]) == 4 * 2 * 2 * 2 * 2 * 2  # procedures, γ, θ, λ, n, α: not only the slice
+    said = {name: set(found.verdict.sel(procedure=name).to_numpy().ravel()) for name in ("exact", "wide", "split")}
+    assert said == {"exact": {VALID}, "wide": {CONSERVATIVE}, "split": {INVALID}}
+    half = -ndtri(0.05)
+    truth = {"exact": 0.9, "wide": 2 * ndtr(2 * half) - 1, "split": 2 * (ndtr(half) - ndtr(half / 2))}
+    for name, coverage in truth.items():
+        cell = found.sel(procedure=name, alpha=0.1)
+        assert ((cell.low <= coverage) & (coverage <= cell.high)).all()
+
+
+def test_targets_are_promised_levels(store: Path) -> None:
+    found = verdicts(str(store))
+    assert found.promised.sel(procedure="exact").all()
+    assert not found.promised.sel(procedure="wide").any()
+    assert found.exchangeable.sel(procedure="exact", theta="1").all()
+    assert not found.exchangeable.sel(theta="best").any()  # θ was searched for on the train sample
+    assert set(found.tolerance.to_numpy().round(6)) == {0.01, 0.02}
+
+
+def test_test_points_on_a_grid_are_not_exchangeable(tmp_path: Path) -> None:
+    run_serially(tmp_path / "grid.zarr", source__test="grid", replications__paths=3, grid__theta=[1])
+    found = verdicts(str(tmp_path / "grid.zarr"))
+    assert found.promised.sel(procedure="exact").all()
+    assert not found.exchangeable.any()
+
+
+def test_one_path_decides_nothing(tmp_path: Path) -> None:
+    run_serially(tmp_path / "one.zarr", replications__paths=1)
+    found = verdicts(str(tmp_path / "one.zarr"))
+    assert set(found.verdict.to_numpy().ravel()) == {"undecided"}

@@ -1,0 +1,140 @@
+"""What stands in the documents is run: their commands, their code and their tables, in the order in which they come."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from harness.cli import main
+from harness.loading import load
+from harness.results.catalog import MEASURES
+from harness.variables import CUBE, POINTWISE, REPLICATION, STATUS
+
+ROOT = Path(__file__).parent.parent
+README, HARNESS, SCENARIOS = (
+    (ROOT / name).read_text() for name in ("README.md", "harness/README.md", "scenarios/README.md")
+)
+
+
+def blocks(text: str, language: str) -> list[str]:
+    return [str(each) for each in re.findall(rf"```{language}\n(.*?)```", text, flags=re.DOTALL)]
+
+
+def fenced(text: str, language: str, containing: str) -> str:
+    """The block of code that has a text in it."""
+    (found,) = [block for block in blocks(text, language) if containing in block]
+    return found
+
+
+def python(code: str, folder: Path) -> None:
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], cwd=folder, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the tutorial was followed, command by command."""
+    here = tmp_path_factory.mktemp("tutorial")
+    (here / "jump.toml").write_text(fenced(HARNESS, "toml", 'name = "jump"'))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(here)
+        for line in "\n".join(blocks(HARNESS, "sh")).splitlines():
+            program, *words = shlex.split(line)
+            assert program == "ckrr"
+            done = CliRunner().invoke(main, words)
+            assert done.exit_code == 0, f"{line}: {done.output}"
+    return here
+
+
+def test_the_tutorial_ends_in_a_picture_and_a_report(folder: Path) -> None:
+    assert (folder / "coverage.png").stat().st_size > 10_000
+    assert "RRCM-loo" in (folder / "jump.html").read_text()
+
+
+def test_what_the_tutorial_says_of_coverage_is_so(folder: Path) -> None:
+    import harness
+
+    found = harness.estimate(str(folder / "results/jump.zarr")).value.squeeze().sel(n=25)
+    assert float(found.sel(procedure="GPR-f")) == pytest.approx(0.85, abs=0.02)
+    assert float(found.sel(procedure="RRCM-loo")) == pytest.approx(0.92, abs=0.02)
+
+
+def test_its_code_runs(folder: Path) -> None:
+    cube, replications = fenced(HARNESS, "python", "open_zarr"), fenced(HARNESS, "python", "open_datatree")
+    python("\n".join([cube, replications, fenced(HARNESS, "python", "harness.estimate")]), folder)
+
+
+def test_the_readme_s_cube_is_sliced_as_it_says(folder: Path) -> None:
+    code = fenced(README, "python", "open_zarr")
+    for old, new in [("quickstart", "jump"), ("lam=1e-6", "lam=0.1")]:
+        assert old in code
+        code = code.replace(old, new)
+    python(code, folder)
+
+
+def test_its_family_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "flat_family.py").write_text(fenced(HARNESS, "python", "FAMILY = Flat()"))
+    scenario = fenced(HARNESS, "toml", 'name = "jump"').replace("seed = 1", 'seed = 1\nfamily = "flat_family:FAMILY"')
+    (tmp_path / "flat.toml").write_text(re.sub(r"procedure = .*", 'procedure = ["flat"]', scenario))
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    words = ["run", "flat.toml", "--set", "replications.paths=3", "--set", "grid.n=[25]", "--workers", "1", "--json"]
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 0, done.output
+    shown = CliRunner().invoke(main, ["table", "results/jump.zarr"])
+    assert float(re.findall(r"flat +(0\.\d+)", shown.output)[0]) > 0.6
+
+
+@pytest.mark.parametrize("name", ["sine", "Fan"])
+def test_sources_of_one_s_own_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mine.py").write_text(fenced(SCENARIOS, "python", f" {name}"))
+    scenario = fenced(HARNESS, "toml", 'name = "jump"')
+    (tmp_path / "jump.toml").write_text(re.sub(r'function = "heaviside".*', f'function = "mine.py:{name}"', scenario))
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(main, ["run", "jump.toml", "--smoke", "--workers", "1"])
+    assert done.exit_code == 0, done.output
+
+
+def test_the_readme_s_scenario_is_good(tmp_path: Path) -> None:
+    (tmp_path / "my.toml").write_text(fenced(README, "toml", "[replications]"))
+    assert load(str(tmp_path / "my.toml")).extent.draws == 5
+
+
+def test_every_variable_has_its_meaning() -> None:
+    """In the same words as in the store."""
+    rows = dict(re.findall(r"^\| `(\w+)` \| (.*?)(?: \(kept with .*\))? \|$", HARNESS, flags=re.MULTILINE))
+    stored = {one.name: one.what for one in (*REPLICATION, STATUS, *POINTWISE)}
+    assert stored.items() <= rows.items()
+    assert rows.items() - stored.items() <= {(one.name, one.what) for one in CUBE}
+    assert rows.keys() == stored.keys() | {one.name for one in CUBE}
+
+
+def test_every_measure_is_named() -> None:
+    listed = HARNESS[HARNESS.index("The measures:") : HARNESS.index("**A verdict**")]
+    assert set(re.findall(r"`(\w+)`", listed)) == {*MEASURES, "mad"}
+
+
+def test_links_lead_somewhere() -> None:
+    for folder, text in [(ROOT, README), (ROOT / "harness", HARNESS), (ROOT / "scenarios", SCENARIOS)]:
+        for link in re.findall(r"\]\((?!http)([^)#]+)\)", text):
+            assert (folder / link).exists(), link
+
+
+def test_commands_are_in_the_readme_s_table() -> None:
+    named = set(re.findall(r"`ckrr (\w+)", README))
+    assert set(main.commands) <= named, set(main.commands) - named
+
+
+def test_code_is_as_it_is_written_elsewhere() -> None:
+    """Blocks of Python can at least be read."""
+    for text in (README, HARNESS, SCENARIOS):
+        for block in blocks(text, "python"):
+            if ">>>" not in block:
+                compile(textwrap.dedent(block), "block", "exec")
