@@ -9,12 +9,11 @@ from typing import Any
 from harness.labels import label
 from harness.place import place
 from harness.progress import duration
-from harness.record import digest
+from harness.record import FILES, digest
 from harness.report.facts import Facts
 from harness.report.markup import Markup, joined, pairs, plain_table, tag
 from harness.report.toml import scenario_of, written
 from harness.show import counted
-from harness.store import FILES
 
 _LONGEST_FILE = 50_000
 """Characters of a source's text that are shown."""
