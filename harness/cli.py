@@ -148,6 +148,7 @@ def _report(prepared: Any, outcome: Any, as_json: bool) -> None:
     if outcome.failed:
         click.echo(f"{outcome.failed} replications of cells failed: ckrr errors {_shown(outcome.url)} says why")
     click.echo(f'the cube: xarray.open_zarr("{_shown(outcome.url)}")')
+    click.echo(f"what it says, in one file: ckrr report {_shown(outcome.url)}")
 
 
 def _shown(url: str) -> str:
@@ -326,6 +327,40 @@ def replay(
             draw_bands(store, arrays, plot)
             click.echo(f"wrote {plot}")
     return 0 if found.equal else EXIT_FAILED
+
+
+@main.command()
+@click.argument("store")
+@click.argument("name", default="coverage")
+@click.option("--where", "wheres", multiple=True, metavar="AXIS=VALUE,...", help="Choose, as theta=ml,lam=0.1.")
+@click.option("-o", "--output", metavar="FILE", help="A .png or .svg file. [default: NAME.png]")
+@_told
+def figure(store: str, name: str, wheres: tuple[str, ...], output: str | None) -> None:
+    """Draw NAME of STORE: coverage, width, tradeoff, pointwise, paths, failures or seconds."""
+    from harness.figures import draw, save
+    from harness.figures.drawing import check_name
+    from harness.figures.files import check_ending
+    from harness.results.runs import parse_where
+
+    check_name(name)
+    path = output or f"{name}.png"
+    check_ending(path)  # before the work
+    save(draw(store, name, parse_where(wheres)), path)
+    click.echo(f"wrote {path}")
+
+
+@main.command()
+@click.argument("store")
+@click.option("-o", "--output", metavar="FILE.html", help="Where to write it. [default: beside the store, NAME.html]")
+@click.option("--drawn", type=click.IntRange(min=0), help="Choices of γ, θ, λ and α that have figures. [default: 12]")
+@_told
+def report(store: str, output: str | None, drawn: int | None) -> None:
+    """Write the study in STORE as one HTML file: verdicts, tables, figures, and how it was made."""
+    from harness.report.writing import write
+    from harness.state import store_of
+
+    path = write(store, output, _shown(store_of(store)), drawn)
+    click.echo(f"wrote {path} ({path.stat().st_size / 1e6:.1f} MB)")
 
 
 @main.command()

@@ -17,6 +17,7 @@ from time import monotonic, sleep
 from typing import Any
 
 from harness import execute, preparing, receipts, state, store
+from harness.commit import commit
 from harness.cube import refresh
 from harness.loading import Loaded
 from harness.nouns import Care, Family, Grid, Mistake
@@ -318,6 +319,7 @@ def _started(prepared: Prepared) -> Record:
         "host": platform.node(),
         "command": " ".join(sys.argv),
         **{key: receipts.machine()[key] for key in ("python", "versions")},
+        "commit": commit(),
     }
     record = replace(record, history=(*record.history, entry))
     old = load(there)

@@ -45,7 +45,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (here / "jump.toml").write_text(fenced(HARNESS, "toml", 'name = "jump"'))
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(here)
-        for line in "\n".join(blocks(HARNESS, "sh")).splitlines():
+        for line in "".join(blocks(HARNESS, "sh")).splitlines():
             program, *words = shlex.split(line)
             assert program == "ckrr"
             done = CliRunner().invoke(main, words)

@@ -16,6 +16,7 @@ from harness.labels import axis_values, label
 from harness.nouns import FAILED, Bools, Mistake, Status, Values
 from harness.place import place
 from harness.record import Record, load
+from harness.state import store_of
 from harness.summary import slabs
 from harness.template import CUBE_DIMS
 
@@ -114,12 +115,11 @@ def _read(url: str, generation: int, slab: Slab, variable: str) -> Values:
 
 
 def runs(url: str, where: Where | None = None) -> Runs:
-    """The replications of a store, or those of a slice of it."""
+    """The replications of a store, or those of a slice of it. A scenario means its default store."""
     _read.cache_clear()  # a store may have grown since
-    there = place(str(url))
+    there = place(store_of(str(url)))
     record = load(there)
-    if record is None:
-        raise Mistake(f"{url}: there is no store here; `ckrr run SCENARIO --store {url}` makes one")
+    assert record is not None, "or store_of would have said so"
     return Runs(there.url, record, {axis: _checked(record, axis, values) for axis, values in (where or {}).items()})
 
 

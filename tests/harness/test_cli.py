@@ -73,6 +73,12 @@ def test_a_study_from_the_first_command_to_the_last(folder: Path) -> None:
     assert "100%  24 of 24 replications" in err
     assert "and median width, at α = 0.1, θ = 1, λ = 0.1" in out
     assert 'the cube: xarray.open_zarr("results/toy.zarr")' in out
+    assert out.endswith("ckrr report results/toy.zarr\n")
+
+    code, out, err = ckrr("report", "toy.toml", "--drawn", "0", cwd=folder)
+    assert (code, err) == (0, "")
+    assert out.startswith("wrote results/toy.html (")
+    assert "<h1>toy</h1>" in (folder / "results" / "toy.html").read_text()
 
     code, out, _ = ckrr("status", "results/toy.zarr", cwd=folder)
     assert code == 0

@@ -135,7 +135,7 @@ def test_every_poison_is_isolated(clean: Path, tmp_path: Path) -> None:
         (5, 2): ("ERROR", "SystemExit: that's it"),
         (7, 1): ("MEMORY", "its process was killed (SIGKILL), as happens when memory runs out"),
     }
-    assert {limit for fate, _, limit in one.log() if fate != one.fate(PATHS, 0)} == {True}, "workers with nannies have it"
+    assert {limit for fate, _, limit in one.log() if fate != one.fate(PATHS, 0)} == {True}, "nannies replace them"
     tries = Counter(fate for fate, _, _ in one.log())
     guilty = {path for path, _ in MANY}
     assert max(tries[one.fate(*where)] for where in MANY) <= 3, "once on a worker, once or twice in a child"

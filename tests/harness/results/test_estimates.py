@@ -179,7 +179,7 @@ def test_what_is_not_in_the_store_is_said(store: Path, where: dict[str, list[obj
 def test_unknown_measures_and_stores_are_said(store: Path, tmp_path: Path) -> None:
     with pytest.raises(Mistake, match=r"no measure 'coverag'.*did you mean 'coverage'"):
         estimate(str(store), "coverag")
-    with pytest.raises(Mistake, match=r"there is no store here"):
+    with pytest.raises(Mistake, match=r"there is neither a store nor a scenario here"):
         estimate(str(tmp_path / "nothing"))
 
 

@@ -1,0 +1,70 @@
+"""Markup: HTML from plain texts. Whatever isn't markup already is escaped, so that no text of a store becomes code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+
+class Markup(str):
+    """Text that is HTML already. What is joined from it with + or an f-string is plain text again, and escaped."""
+
+    __slots__ = ()
+
+
+_VOID = ("meta", "input")
+
+
+def tag(name: str, /, *inside: str, **attributes: str | bool) -> Markup:
+    """An element; `class_` and `for_` are attributes whose names Python keeps, `aria_label` is aria-label.
+
+    Examples
+    --------
+    >>> tag("p", "a < b ", tag("b", "bold"), class_="note")
+    '<p class="note">a &lt; b <b>bold</b></p>'
+    >>> tag("input", type="radio", checked=True, disabled=False)
+    '<input type="radio" checked>'
+    """
+    opened = f"<{name}{''.join(_attribute(key, value) for key, value in attributes.items())}>"
+    return Markup(opened if name in _VOID else f"{opened}{joined(inside)}</{name}>")
+
+
+def _attribute(name: str, value: str | bool) -> str:
+    name = name.rstrip("_").replace("_", "-")
+    if isinstance(value, bool):
+        return f" {name}" if value else ""
+    return f' {name}="{escape(value)}"'
+
+
+def joined(parts: Iterable[str], between: str = "") -> Markup:
+    """One after another, plain texts escaped."""
+    return Markup(escape(between).join(safe(part) for part in parts))
+
+
+def safe(part: str) -> Markup:
+    """Escaped, unless it is markup.
+
+    Examples
+    --------
+    >>> safe("<script>"), safe(Markup("<b>"))
+    ('&lt;script&gt;', '<b>')
+    """
+    return part if isinstance(part, Markup) else Markup(escape(part))
+
+
+def items(texts: Iterable[str], **attributes: str | bool) -> Markup:
+    """A list."""
+    return tag("ul", *(tag("li", text) for text in texts), **attributes)
+
+
+def pairs(rows: Iterable[tuple[str, str]], **attributes: str | bool) -> Markup:
+    """A list of terms, each with what is to say of it."""
+    return tag("dl", *(Markup(tag("dt", term) + tag("dd", said)) for term, said in rows), **attributes)
+
+
+def plain_table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Markup:
+    """A small table in a box that scrolls, the first column to the left."""
+    head = tag("tr", *(tag("th", text, scope="col") for text in heads))
+    body = [tag("tr", *(tag("td", text) for text in row)) for row in rows]
+    whole = tag("table", tag("caption", caption), tag("thead", head), tag("tbody", *body), class_="plain")
+    return tag("div", whole, class_="box", tabindex="0", role="region", aria_label=caption)

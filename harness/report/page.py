@@ -1,0 +1,106 @@
+"""The page: all sections, with style and script inside, in one file that needs nothing else."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from importlib.resources import files
+
+from harness.report.asked import asked, in_a_line
+from harness.report.choices import Section, together
+from harness.report.facts import Facts, gathered
+from harness.report.judged import cards
+from harness.report.made import failures, made
+from harness.report.markup import Markup, joined, tag
+from harness.report.pictures import SETTINGS, pictures
+from harness.report.sheets import mad_table, sheets
+from harness.report.summary import lead
+from harness.report.sure import broken, key, level, sure
+from harness.report.verdict_map import choices, verdict_map
+
+
+def page(url: str, shown: str, settings: int = SETTINGS) -> str:
+    """The report of a store, which the reader knows by the name `shown`; figures of so many settings."""
+    facts = gathered(url)
+    sections = [
+        _verdicts(facts),
+        _numbers(facts, shown),
+        *([_figures(facts, shown, settings)] if settings else []),
+        Section("asked", "What was asked", asked(facts)),
+        Section("sure", "How sure it is", sure(facts)),
+        Section("made", "How it was made", made(facts)),
+    ]
+    title = f"{facts.record.scenario.get('name', 'study')} – ckrr report"
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("title", title),
+        tag("style", Markup(_text("page.css") + "\n".join(one.style for one in sections))),
+    )
+    body = tag("body", _top(facts, sections), tag("main", *(one.markup() for one in sections)), _foot(shown), _script())
+    return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
+
+
+def _text(name: str) -> str:
+    return files("harness.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def _script() -> Markup:
+    return tag("script", Markup(_text("page.js")))
+
+
+def _top(facts: Facts, sections: list[Section]) -> Markup:
+    scenario = facts.record.scenario
+    said = str(scenario.get("description", "")).strip()
+    nav = tag("nav", *(tag("a", one.title, href=f"#{one.id}") for one in sections), aria_label="sections")
+    return tag(
+        "header",
+        tag("h1", str(scenario.get("name", "study"))),
+        tag("p", said, class_="soft") if said else Markup(""),
+        tag("p", in_a_line(facts), class_="soft"),
+        _unfinished(facts),
+        lead(facts),
+        _caveats(facts),
+        nav,
+    )
+
+
+def _unfinished(facts: Facts) -> Markup:
+    """A study that isn't complete says so before anything else."""
+    state = facts.state
+    if state["complete"] and facts.driver is None:
+        return Markup("")
+    done = "complete" if state["complete"] else f"unfinished: {100 * state['share']:.0f} % of its units are done"
+    rest = joined(["No run is at work on it; ", tag("code", "ckrr run"), " goes on."])
+    work = f"A run is at work on it now ({facts.driver})." if facts.driver else rest
+    now = "All below is from what was there when this report was written, so it may change."
+    return tag(
+        "div", tag("p", tag("b", f"This study is {done}.")), tag("p", work, " ", now), class_="banner", role="note"
+    )
+
+
+def _caveats(facts: Facts) -> Markup:
+    """What is measured where exchangeability is broken."""
+    said = broken(facts)
+    return tag("div", *(tag("p", text) for text in said), class_="banner caveat", role="note") if said else Markup("")
+
+
+def _verdicts(facts: Facts) -> Section:
+    body = together([key(), level(facts), cards(facts), tag("h3", "Where"), verdict_map(facts), failures(facts)])
+    return Section("verdicts", "Verdicts", body, choices(facts).style())
+
+
+def _numbers(facts: Facts, shown: str) -> Section:
+    made = sheets(facts, f"ckrr table {shown}")
+    body = together([made.markup, mad_table(facts, f"ckrr table {shown}")])
+    return Section("numbers", "Numbers", body, made.style)
+
+
+def _figures(facts: Facts, shown: str, settings: int) -> Section:
+    made = pictures(facts, shown, settings)
+    return Section("figures", "Figures", made.markup, made.style)
+
+
+def _foot(shown: str) -> Markup:
+    now = datetime.now(UTC).isoformat(sep=" ", timespec="minutes").removesuffix("+00:00")
+    return tag("footer", tag("p", joined([f"Written {now} UTC by ", tag("code", f"ckrr report {shown}"), "."])))

@@ -1,0 +1,82 @@
+"""The scenario of a store as the TOML file that makes it again."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from harness.record import Record
+
+_BARE = re.compile(r"^[A-Za-z0-9_-]+$")
+
+
+def scenario_of(record: Record) -> dict[str, Any]:
+    """The scenario of the latest run, with everything that the store holds from earlier ones."""
+    extent = record.extent
+    return {
+        **record.scenario,
+        "grid": asdict(extent.grid),
+        "replications": {"paths": extent.paths, "draws": extent.draws},
+        "exclude": [dict(rule) for rule in extent.exclude],
+    }
+
+
+def written(scenario: Mapping[str, Any]) -> str:
+    """A scenario as TOML: plain keys first, then its tables; what is None or an empty list is left out.
+
+    Examples
+    --------
+    >>> print(written({"name": "my", "keep": [], "source": {"function": "gp", "theta": 1.0}, "exclude": [{"n": [5]}]}))
+    name = "my"
+    <BLANKLINE>
+    [source]
+    function = "gp"
+    theta = 1.0
+    <BLANKLINE>
+    [[exclude]]
+    n = [5]
+    """
+    plain = {key: value for key, value in scenario.items() if not _is_table(value)}
+    parts = ["\n".join(_lines(plain))]
+    for key, value in scenario.items():
+        if isinstance(value, Mapping):
+            parts.append("\n".join([f"[{_key(key)}]", *_lines(value)]))
+        elif _is_table(value):
+            parts += ["\n".join([f"[[{_key(key)}]]", *_lines(one)]) for one in value]
+    return "\n\n".join(parts)
+
+
+def _is_table(value: object) -> bool:
+    """A table, or a list of some."""
+    rows = value if isinstance(value, list | tuple) else [value]
+    return bool(rows) and all(isinstance(each, Mapping) for each in rows)
+
+
+def _lines(table: Mapping[str, Any]) -> list[str]:
+    return [
+        f"{_key(key)} = {_value(value)}" for key, value in table.items() if value is not None and value not in ([], ())
+    ]
+
+
+def _key(key: str) -> str:
+    return key if _BARE.match(key) else _text(key)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_value, value))}]"
+    if isinstance(value, Mapping):
+        return f"{{ {', '.join(f'{_key(key)} = {_value(each)}' for key, each in value.items())} }}"
+    return repr(value)
+
+
+def _text(text: str) -> str:
+    """JSON's strings are TOML's, but for a character that TOML wants escaped and JSON doesn't."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

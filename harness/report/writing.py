@@ -1,0 +1,46 @@
+"""Writing the report to a file."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from harness.nouns import Mistake
+from harness.state import store_of
+
+LARGEST = 5_000_000
+"""Bytes of a report that can be mailed."""
+
+
+def default_file(url: str) -> Path:
+    """Beside a store of this machine, `results/my.html` for `results/my.zarr`; here for one in a bucket."""
+    name = url.rstrip("/").rpartition("/")[2].removesuffix(".zarr") or "report"
+    return Path(f"{name}.html") if "://" in url else Path(url).with_name(f"{name}.html")
+
+
+def write(url: str, output: str | None = None, shown: str | None = None, settings: int | None = None) -> Path:
+    """Writes the report of a store and says where; all or nothing.
+
+    Parameters
+    ----------
+    url : the store, or a scenario, which means its default store
+    output : the file; unless told, beside the store
+    shown : how the reader knows the store
+    settings : how many choices of γ, θ, λ and α have figures
+    """
+    url = store_of(url)
+    target = Path(output) if output else default_file(url)
+    if target.is_dir():
+        raise Mistake(f"{target} is a directory: -o takes the name of a file")
+    if not target.parent.is_dir():
+        raise Mistake(f"{target.parent} is no directory: -o takes a file in one that is there")
+    from harness.report.page import page
+    from harness.report.pictures import SETTINGS
+
+    draft = target.with_name(f".{target.name}.{os.getpid()}.partial")
+    try:
+        draft.write_text(page(url, shown or url, SETTINGS if settings is None else settings), encoding="utf-8")
+        draft.replace(target)
+    finally:
+        draft.unlink(missing_ok=True)
+    return target

@@ -1,0 +1,205 @@
+"""What a report says is what the store has."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+import xarray as xr
+
+from harness.nouns import Mistake
+from harness.place import place
+from harness.presence import me, told
+from harness.record import DRIVER
+from harness.report.facts import gathered
+from harness.report.judged import judged
+from harness.report.writing import default_file, write
+from harness.results.digits import shown
+from harness.results.estimates import estimate
+from harness.results.verdicts import VERDICTS, verdicts
+from tests.harness.report import stores
+from tests.harness.report.reading import Reader
+from tests.harness.studies import run_serially
+
+
+@pytest.fixture(scope="module")
+def toy(toy_report: Path) -> Reader:
+    return Reader(toy_report.read_text())
+
+
+@pytest.fixture(scope="module")
+def krr(krr_report: Path) -> Reader:
+    return Reader(krr_report.read_text())
+
+
+def as_shown(one: xr.Dataset) -> str:
+    """An estimate with its error; one that is only rounding is none."""
+    value, error = float(one["value"]), float(one["se"])
+    return shown(value, 0.0 if error < 1e-9 * value else error, 0.001)
+
+
+def test_counts_are_those_of_the_verdicts(toy: Reader, toy_store: str) -> None:
+    found = verdicts(toy_store)["verdict"]
+    for name in ("exact", "wide", "random", "split"):
+        here = found.sel(procedure=name).values
+        said = " ".join(
+            f"{sign} {(here == verdict).sum()} {verdict}" for sign, verdict in zip("✓▲✗?", VERDICTS, strict=True)
+        )
+        assert f"{name} " in toy.words
+        assert said in toy.words, (name, said)
+
+
+def test_every_cell_is_in_a_table_with_its_numbers(toy: Reader, toy_store: str) -> None:
+    found, width = verdicts(toy_store), estimate(toy_store, "width")
+    for alpha in (0.05, 0.1):
+        head, *rows = toy.table(f"Cells at α = {alpha}").rows
+        assert len(rows) == 4 * 2 * 3 * 2 * 2 - 2 * 2, "all but those that are excluded"
+        for row in rows:
+            cell = dict(zip(head, row, strict=True))
+            at = {
+                "procedure": cell["procedure"],
+                "gamma": float(cell["γ"]),
+                "theta": cell["θ"],
+                "lam": float(cell["λ"]),
+                "n": int(cell["n"]),
+                "alpha": alpha,
+            }
+            one, wide = found.sel(at), width.sel(at)
+            assert cell["coverage"] == as_shown(one)
+            assert cell["verdict"].partition(" ")[2] == one["verdict"].item()
+            assert cell["width"] == as_shown(wide)
+
+
+def test_the_map_has_a_sign_for_every_cell(toy: Reader, toy_store: str) -> None:
+    found = verdicts(toy_store)["verdict"]
+    signs = dict(zip(VERDICTS, "✓▲✗?", strict=True)) | {"": "·"}
+    for row in toy.table("Verdicts on y* at α = 0.05").rows[1:]:
+        gamma, theta, lam, *cells = row
+        for name, cell in zip(("exact", "wide", "random", "split"), cells, strict=True):
+            here = found.sel(procedure=name, gamma=float(gamma), theta=theta.rstrip("†"), lam=float(lam), alpha=0.05)
+            said = "".join(signs[each] for each in here.values)
+            assert cell == (said[:1] + " " if (name, theta) == ("split", "1") else said)
+
+
+def test_mad_is_the_estimate(toy: Reader, toy_store: str) -> None:
+    found = estimate(toy_store, "mad")
+    head, *rows = toy.table("MAD").rows
+    assert len(rows) == 4 * 2 * 3 * 2
+    for row in rows:
+        cell = dict(zip(head, row, strict=True))
+        at = found.sel(procedure=cell["procedure"], gamma=float(cell["γ"]), theta=cell["θ"], lam=float(cell["λ"]), n=10)
+        assert cell["n = 10"] == as_shown(at)
+
+
+def test_the_worst_cell_is_the_one_furthest_below_its_level(toy_store: str) -> None:
+    found = verdicts(toy_store)
+    for one in judged(gathered(toy_store)):
+        short = (found["value"] - found["target"]).sel(procedure=one.name)
+        assert one.worst is not None
+        assert float(short.sel(one.worst.cell)) == float(short.min()) == one.worst.value - one.worst.target
+
+
+def test_failures_are_told_with_their_messages(toy: Reader) -> None:
+    _, row = toy.table("168 replications of cells failed").rows
+    assert row[0] == "168"
+    assert "thirteen is singular" in row[2]
+    assert row[3].startswith("ckrr replay ")
+
+
+def test_texts_of_a_scenario_stay_texts(toy_report: Path, toy: Reader) -> None:
+    raw = toy_report.read_text()
+    assert stores.HOSTILE in toy.words
+    assert 'alert("1")</script>' not in raw
+    assert raw.count("<script>") == 1, "ours"
+
+
+def test_what_breaks_exchangeability_is_said(toy: Reader, krr: Reader, krr_store: str) -> None:
+    assert "Test points lie on a regular grid" in krr.words
+    assert "θ = ml is searched for on the train sample" in krr.words
+    assert "regular grid" not in toy.words
+    cards = krr.words.partition("Where α")[0]
+    assert cards.count("† Exchangeability is broken here") == 2, "of the conformal procedures, and of them alone"
+    assert "† Exchangeability is broken in some of these cells" in toy.words, "where θ is searched for"
+    head, *rows = krr.table("Cells at α = 0.1").rows
+    levels = {(row[0], row[head.index("level")]) for row in rows}
+    exact = verdicts(krr_store)["target"].sel(procedure="RRCM", n=10, alpha=0.1)
+    assert ("RRCM", f"{float(exact):.4g}†") in levels
+    assert ("GPR-f", "0.9") in levels, "which has no exact level"
+
+
+def test_intervals_for_the_function_are_judged_on_it_too(krr: Reader, krr_store: str) -> None:
+    found = verdicts(krr_store, {"procedure": ["GPR-p"]}, measure="coverage_f")["verdict"].values
+    said = " ".join(
+        f"{sign} {(found == verdict).sum()} {verdict}" for sign, verdict in zip("✓▲✗?", VERDICTS, strict=True)
+    )
+    assert re.search(rf"GPR-p for f\(x\*\) .{{1,40}}{re.escape(said)}", krr.words)
+    assert "It is an interval for f(x*), not for y*" in krr.words
+
+
+def test_a_study_that_is_complete_says_nothing_of_it(toy: Reader) -> None:
+    assert "unfinished" not in toy.words
+
+
+def test_a_study_that_is_not_complete_says_so(tmp_path: Path) -> None:
+    store = tmp_path / "toy.zarr"
+    run_serially(store, order=[0, 1])
+    report = write(str(store), settings=0)
+    assert " % of its units are done. No run is at work on it" in Reader(report.read_text()).words
+    place(str(store)).put(DRIVER, told(me()))
+    report = write(str(store), settings=0)
+    assert "A run is at work on it now (process" in Reader(report.read_text()).words
+
+
+def test_with_one_path_nothing_is_decided(tmp_path: Path) -> None:
+    store = tmp_path / "toy.zarr"
+    run_serially(store, replications={"paths": 1, "draws": 1}, grid__n=[10], grid__theta=[1], grid__lam=[1])
+    found = Reader(write(str(store), settings=1).read_text())
+    assert "With one path no error can be known, so nothing can be decided." in found.words
+    assert "Nothing can be said yet of exact, wide, random and split." in found.words
+    assert not found.complaints
+
+
+def test_a_study_in_which_nothing_ran_has_a_report(tmp_path: Path) -> None:
+    store = tmp_path / "toy.zarr"
+    run_serially(store, grid__theta=[13])
+    found = Reader(write(str(store), settings=0).read_text())
+    assert "there is nothing to judge" in found.words
+
+
+def test_where_a_report_goes(tmp_path: Path) -> None:
+    assert default_file("results/my.zarr") == Path("results/my.html")
+    assert default_file("s3://bucket/my.zarr/") == Path("my.html")
+    with pytest.raises(Mistake, match="neither a store nor a scenario here"):
+        write(str(tmp_path / "nothing.zarr"))
+
+
+def test_an_output_that_cannot_be_is_a_mistake(toy_store: str, tmp_path: Path) -> None:
+    with pytest.raises(Mistake, match="is a directory"):
+        write(toy_store, str(tmp_path))
+    with pytest.raises(Mistake, match="is no directory"):
+        write(toy_store, str(tmp_path / "no" / "a.html"))
+
+
+def test_code_of_users_is_shown_and_never_run(tmp_path: Path) -> None:
+    """The text of a source is in the report, escaped; reading the store doesn't execute it."""
+    trace = tmp_path / "trace"
+    code = f"""
+from pathlib import Path
+from tests.harness.toy import Toy
+with Path({str(trace)!r}).open("a") as file: file.write("ran <b>here</b>")
+def source(): return Toy(test_points=5)
+"""
+    (tmp_path / "mine.py").write_text(code)
+    changes = {"source": {"function": f"{tmp_path}/mine.py:source"}, "grid__n": [10], "grid__theta": [1]}
+    run_serially(tmp_path / "toy.zarr", **changes)
+    assert trace.exists(), "a run does execute it"
+    trace.unlink()
+    (tmp_path / "mine.py").unlink()
+    for name in [name for name in sys.modules if name.startswith("ckrr_source_")]:
+        del sys.modules[name]
+    raw = write(str(tmp_path / "toy.zarr"), settings=1).read_text()
+    assert not trace.exists()
+    assert "ran &lt;b&gt;here&lt;/b&gt;" in raw
+    assert "mine.py" in Reader(raw).words

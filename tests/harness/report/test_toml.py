@@ -1,0 +1,66 @@
+"""The scenario in a report loads again to the same scenario."""
+
+from __future__ import annotations
+
+import tomllib
+from base64 import b64decode
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, strategies as st
+
+from harness.loading import load
+from harness.packaged import packaged
+from harness.place import place
+from harness.record import Record, load as record_of
+from harness.report.toml import scenario_of, written
+from harness.spec import Scenario
+from tests.harness.report.reading import Reader
+from tests.harness.studies import run_serially, toy
+
+
+def again(plain: dict[str, Any]) -> Scenario:
+    return Scenario.model_validate(tomllib.loads(written(plain)))
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in packaged().glob("*.toml")))
+def test_packaged_scenarios_come_back(name: str) -> None:
+    scenario = load(name).scenario
+    assert again(scenario.model_dump(mode="json")) == scenario
+
+
+@given(
+    st.text(),
+    st.dictionaries(
+        st.text(min_size=1),
+        st.one_of(st.text(), st.integers(-9, 9), st.booleans(), st.floats(allow_nan=False), st.lists(st.floats(0, 1))),
+    ),
+)
+def test_any_text_and_any_parameter_comes_back(text: str, parameters: dict[str, Any]) -> None:
+    kept = {key: value for key, value in parameters.items() if value != []}  # an empty list says nothing
+    plain = toy(description=text, source={"function": "x", **kept})
+    assert again(plain) == Scenario.model_validate(plain)
+
+
+def test_a_store_that_grew_comes_back_whole(tmp_path: Path) -> None:
+    """Its file holds what all runs asked for, rules among it."""
+    store = tmp_path / "toy.zarr"
+    run_serially(store, grid__n=[10], grid__theta=[1, "best"])
+    run_serially(store, grid__n=[20], grid__theta=[2.5], exclude=[{"n": [20], "procedure": ["split"]}])
+    record = record_of(place(str(store)))
+    assert isinstance(record, Record)
+    extent = again(scenario_of(record)).extent()
+    assert extent == record.extent
+    assert set(extent.grid.n) == {10, 20}
+
+
+def test_the_link_is_the_file(toy_report: Path, toy_store: str) -> None:
+    found = Reader(toy_report.read_text())
+    link = next(one["href"] for name, one in found.elements if name == "a" and "download" in one)
+    assert link is not None
+    text = b64decode(link.partition("base64,")[2]).decode()
+    record = record_of(place(toy_store))
+    assert isinstance(record, Record)
+    assert tomllib.loads(text)["description"] == record.scenario["description"]
+    assert Scenario.model_validate(tomllib.loads(text)).extent() == record.extent
