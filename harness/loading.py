@@ -15,7 +15,7 @@ from harness import measures
 from harness.complaints import Complaint, from_pydantic, homed, keys_of, nearest, report, shown
 from harness.hashes import content_hash
 from harness.labels import label
-from harness.nouns import Extent, Family, Limited, Mistake, Source
+from harness.nouns import Extent, Family, Limited, Mistake
 from harness.packaged import scenario_files
 from harness.seeds import Seeds
 from harness.spec import GridPart, Replications, Scenario
@@ -66,9 +66,9 @@ def find(reference: str) -> Path:
         return known[reference]
     if path.is_dir():
         raise Mistake(f"{reference} is a directory; a scenario is a .toml file")
-    names = ", ".join(known)
     raise Mistake(
-        f"{reference}: no such file, and no packaged scenario of that name ({names}){nearest(reference, known)}"
+        f"{reference}: no such file, and no packaged scenario of that name (`ckrr list` has them)"
+        f"{nearest(reference, known)}"
     )
 
 
@@ -110,8 +110,8 @@ def check(plain: Mapping[str, Any], where: str, folder: Path) -> Loaded:
     built = _source(plain, folder, complaints)
     scenario = _scenario(plain, known, complaints)
     if scenario is not None and built is not None:
-        limited = isinstance(built.source, Limited)
-        complaints += _unknown(scenario, built.source) if limited else _sizes(scenario, built)
+        complaints += _sizes(scenario, built)
+        complaints += _unknown(scenario, built.source.only) if isinstance(built.source, Limited) else []
     if complaints or scenario is None or built is None or known is None:
         tables = _tables(built)
         ordered = sorted(complaints, key=lambda one: "is missing" in one.text)
@@ -168,9 +168,8 @@ def _sizes(scenario: Scenario, built: Built) -> Iterable[Complaint]:
             )
 
 
-def _unknown(scenario: Scenario, source: Source) -> Iterable[Complaint]:
+def _unknown(scenario: Scenario, only: Mapping[str, Sequence[object]]) -> Iterable[Complaint]:
     """Values for which a source has no data."""
-    only = source.only if isinstance(source, Limited) else {}
     for axis in ("gamma", "theta", "lam", "n"):
         for i, value in enumerate(getattr(scenario.grid, axis)):
             if value not in only.get(axis, (value,)):

@@ -15,13 +15,15 @@ def packaged() -> Path:
 
 
 def scenario_files() -> dict[str, Path]:
-    """The packaged scenarios by name: `quickstart`, and with its folder `paper/f2`.
+    """The packaged scenarios by name: `quickstart` first, those of a folder last.
 
     Examples
     --------
-    >>> sorted(scenario_files())[-1]
-    'quickstart'
+    >>> names = list(scenario_files())
+    >>> names[0], names[-1]
+    ('quickstart', 'paper/pressure2')
     """
     folder = packaged()
-    files = [*sorted(folder.glob("*.toml")), *sorted(folder.glob("*/*.toml"))]
+    top = sorted(folder.glob("*.toml"), key=lambda path: (path.stem != "quickstart", path))
+    files = [*top, *sorted(folder.glob("*/*.toml"))]
     return {path.relative_to(folder).with_suffix("").as_posix(): path for path in files}

@@ -30,7 +30,7 @@ def store_of(reference: str) -> str:
         return _existing(default_store(_name_in(known[reference])), reference)
     raise Mistake(
         f"{reference}: there is neither a store nor a scenario here, and no packaged scenario of that name "
-        f"({', '.join(known)}); `ckrr run SCENARIO --store {reference}` makes a store"
+        f"(`ckrr list` has them); `ckrr run SCENARIO --store {reference}` makes a store"
     )
 
 

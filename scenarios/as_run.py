@@ -41,6 +41,7 @@ class _AsRun:
     test: ClassVar[Layout] = "grid"
     knows_f: ClassVar[bool] = False
     redraws: ClassVar[tuple[str, ...]] = ("gamma", "theta", "lam", "path", "draw")
+    largest_n: ClassVar[int | None] = None  # `only` says which there are
 
     @property
     def dimension(self) -> int:
@@ -51,11 +52,6 @@ class _AsRun:
     def test_points(self) -> int:
         """Those of the regular grid."""
         return self.experiment.test_points
-
-    @property
-    def largest_n(self) -> int:
-        """The largest n that was run."""
-        return max(self.experiment.n)
 
     def cell(self, n: int, at: Mapping[str, object], replication: object) -> Cell:
         """The place in the stream; what wasn't run is refused."""

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from harness import preparing, receipts
+from harness.paper.found import record_of
 from harness.place import place
 from harness.progress import duration
-from harness.record import load
 
 _NAMES = {
     "prepare": "preparation (the paths of gp2)",
@@ -25,9 +25,7 @@ def seconds(urls: Iterable[str]) -> Mapping[str, float]:
     total: Counter[str] = Counter()
     for url in urls:
         there = place(url)
-        record = load(there)
-        assert record is not None, "it was just run"
-        for receipt in receipts.listed(there, record.extent.grid.n).values():
+        for receipt in receipts.listed(there, record_of(url).extent.grid.n).values():
             total.update(receipts.read(there, receipt)["seconds"])
         for name in preparing.signed(there):
             total["prepare"] += (preparing.receipt(there, name) or {})["seconds"]
