@@ -106,12 +106,13 @@ def prepare(
     there = place(str(url or default_store(loaded)))
     found = load(there)
     machine = _machine(there.url, workers or cores(), speed)
-    source = preparing.provided(loaded.built.source, there)
-    lacking = preparing.missing(there, preparing.needed(source, loaded.extent.grid))
-    drawing = Shape.drawing if lacking else check_source(source, loaded.seeds, loaded.extent, loaded.where)
-    shape = Shape(source.test_points, loaded.scenario.keep, drawing)
     if found is not None:
         check_fingerprint(there.url, found.fingerprint, loaded.fingerprint, mended=retry)
+    source = preparing.provided(loaded.built.source, there)
+    whole = loaded.extent if found is None else found.grown(loaded.extent).extent  # units have all that the store has
+    lacking = preparing.missing(there, preparing.needed(source, whole.grid))
+    drawing = Shape.drawing if lacking else check_source(source, loaded.seeds, loaded.extent, loaded.where)
+    shape = Shape(source.test_points, loaded.scenario.keep, drawing)
     record = _record(loaded, found, shape, machine)
     done = receipts.listed(there, record.extent.grid.n) if found else {}
     plan = make_plan(record, loaded.extent, done, shape, loaded.family, machine, retry)
@@ -244,10 +245,10 @@ def _results(
     prepared: Prepared, client: Any, arguments: tuple[Any, ...], window: int | None, note: Callable[[str], None]
 ) -> Iterator[execute.Result]:
     machine, jobs = prepared.machine, list(zip(prepared.plan.units, _cares(prepared), strict=True))
-    if not jobs:
-        return
     first = [(one, Care(max(Care.seconds, _HANGS * seconds))) for one, seconds in prepared.plan.preparations]
-    if client is None and machine.workers == 1 and len(jobs) == 1:
+    if not jobs and not first:
+        return
+    if client is None and machine.workers == 1 and len(jobs) <= 1:
         _note(execute.serial(prepare_array, arguments, first, machine.memory), first, note)
         yield from execute.serial(work, arguments, jobs, machine.memory)
         return

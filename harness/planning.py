@@ -343,8 +343,8 @@ def _memory(record: Record, asked: Extent, shape: Shape, family: Family) -> floa
 
 
 def prepared_first(plan: Plan, missing: Sequence[Preparation], machine: Machine) -> Plan:
-    """With what has to be prepared before the units; nothing if there are none to do."""
-    if not missing or not plan.units:
+    """With what has to be prepared before the units."""
+    if not missing:
         return plan
     each = tuple((one, one.operations / machine.flops) for one in missing)
     seconds = [one for _, one in each]
