@@ -28,6 +28,7 @@ from harness.probe import check_source, cores, flops, free_disk, memory
 from harness.progress import Progress
 from harness.record import CLAIM, FILES, Levels, Record, digest, joined, load, save
 from harness.spec import Replications
+from harness.unchanged import check_unchanged
 from harness.worker import prepare as prepare_array, work
 
 _HANGS = 30.0
@@ -108,6 +109,8 @@ def prepare(
     machine = _machine(there.url, workers or cores(), speed)
     if found is not None:
         check_fingerprint(there.url, found.fingerprint, loaded.fingerprint, mended=retry)
+        if found.fingerprint["files"] != loaded.fingerprint["files"]:
+            check_unchanged(there, found, loaded)
     source = preparing.provided(loaded.built.source, there)
     whole = loaded.extent if found is None else found.grown(loaded.extent).extent  # units have all that the store has
     lacking = preparing.missing(there, preparing.needed(source, whole.grid))
@@ -154,7 +157,8 @@ def promised(family: Family, grid: Grid) -> Levels:
 def check_fingerprint(url: str, old: Mapping[str, Any], new: Mapping[str, Any], mended: bool = False) -> None:
     """Refuses to mix two studies in one store, and says how they differ.
 
-    A user who retries what failed may have mended the source's file: that alone is no other study.
+    A user who retries what failed may have mended the source's file: that alone is no other study, as long as numbers
+    that are there come out again (`unchanged.py`).
     """
     keys = sorted({*old, *new} - ({"files"} if mended else set()))
     differing = [key for key in keys if old.get(key) != new.get(key)]
@@ -322,8 +326,10 @@ def _started(prepared: Prepared) -> Record:
         **{key: receipts.machine()[key] for key in ("python", "versions")},
         "commit": commit(),
     }
-    record = replace(record, history=(*record.history, entry))
     old = load(there)
+    if old is not None and old.fingerprint["files"] != record.fingerprint["files"]:
+        entry["mended"] = sorted(record.fingerprint["files"])
+    record = replace(record, history=(*record.history, entry))
     if old is not None and _stale(old):
         there.sweep()
     if old is None or any(getattr(old, part) != getattr(record, part) for part in ("extents", "groups", "fingerprint")):
