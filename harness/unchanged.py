@@ -13,6 +13,7 @@ from harness.desk import Study
 from harness.loading import BLAS_THREADS, Loaded
 from harness.nouns import Block, Mistake, Status, Unit, Values
 from harness.place import Place
+from harness.preparing import provided
 from harness.record import Record
 from harness.variables import replication_variables
 
@@ -22,7 +23,8 @@ _LOOKS = 4
 
 def check_unchanged(there: Place, record: Record, loaded: Loaded) -> None:
     """Refuses a file that gives other numbers than the store has."""
-    study = Study(record.extent, loaded.built.source, loaded.family, loaded.seeds, record.keep)
+    source = provided(loaded.built.source, there)
+    study = Study(record.extent, source, loaded.family, loaded.seeds, record.keep)
     for unit in _settled(there, record):
         with threadpool_limits(BLAS_THREADS):
             block = compute(study, unit)
