@@ -94,8 +94,6 @@ def run(
 
 def _run(loaded: Any, store: str | None, workers: int | None, smoke: bool, retry: bool, as_json: bool) -> int:
     from harness import driver
-    from harness.execute import Broken
-    from harness.progress import suitable
 
     if smoke:
         loaded = driver.smoked(loaded)
@@ -103,16 +101,27 @@ def _run(loaded: Any, store: str | None, workers: int | None, smoke: bool, retry
     prepared = driver.prepare(loaded, store, workers, retry=retry)
     if not as_json:
         _announce(prepared)
+    outcome = _outcome(prepared)
+    if outcome is None:
+        return EXIT_CLUSTER
+    _report(prepared, outcome, as_json)
+    return EXIT_FAILED if outcome.failed else 0
+
+
+def _outcome(prepared: Any) -> Any:
+    """Runs what is left; None if the cluster died, which is told."""
+    from harness import driver
+    from harness.execute import Broken
+    from harness.progress import suitable
+
     try:
-        outcome = driver.run(prepared, suitable())
+        return driver.run(prepared, suitable())
     except KeyboardInterrupt:
         driver.stopped(prepared)
         raise KeyboardInterrupt("stopped: what is done is kept, the same command goes on") from None
     except Broken as broken:
         click.echo(f"error: {broken}", err=True)
-        return EXIT_CLUSTER
-    _report(prepared, outcome, as_json)
-    return EXIT_FAILED if outcome.failed else 0
+        return None
 
 
 def _announce(prepared: Any) -> None:
@@ -376,6 +385,54 @@ def merge(stores: tuple[str, ...], output: str) -> None:
     click.echo(f"wrote {output}: {done} units are complete; `ckrr run` computes what is missing")
 
 
+@main.command()
+@click.option("--table", "tables", multiple=True, type=click.IntRange(1, 4), help="One of them. [default: all four]")
+@click.option(
+    "--quick", is_flag=True, help="f2 with θ = 10 and 100 alone: 64 numbers, in under 3 minutes on two cores."
+)
+@click.option("--results", default="results", show_default=True, metavar="FOLDER", help="Where the stores are.")
+@_workers
+@_json
+@_told
+def paper(tables: tuple[int, ...], quick: bool, results: str, workers: int | None, as_json: bool) -> int:
+    """Compute the paper's four tables again, and compare them with the 256 printed numbers.
+
+    What is in the stores is used, and the same command goes on where an earlier run stopped.
+    """
+    from harness.nouns import Mistake
+    from harness.paper.printed import asked
+    from harness.paper.report import Report
+    from harness.paper.study import studies
+
+    needs = studies(asked(tables, quick))
+    if not needs:
+        raise Mistake("--quick has numbers of tables 3 and 4 alone: leave --quick out")
+    with stoppable():
+        stores, failed = _reproduced(needs, results, workers, as_json)
+    if stores is None:
+        return EXIT_CLUSTER
+    report = Report(needs, stores)
+    click.echo(json.dumps(report.facts()) if as_json else report.text())
+    return EXIT_FAILED if failed else 0
+
+
+def _reproduced(needs: Any, results: str, workers: int | None, quiet: bool) -> tuple[dict[str, str] | None, int]:
+    """Runs what the stores lack; where they are, and how many replications of cells failed."""
+    from harness import driver
+    from harness.paper.study import scenario, store_of
+
+    stores, failed = {}, 0
+    for name, numbers in needs.items():
+        prepared = driver.prepare(scenario(name, numbers), store_of(results, name), workers)
+        if not quiet:
+            _announce(prepared)
+        outcome = _outcome(prepared)
+        if outcome is None:
+            return None, failed
+        stores[name], failed = outcome.url, failed + outcome.failed
+    return stores, failed
+
+
 @main.command(name="list")
 @_json
 @_told
@@ -383,14 +440,14 @@ def list_(as_json: bool) -> None:
     """List the scenarios that come along."""
     import tomllib
 
-    from harness.packaged import packaged
+    from harness.packaged import scenario_files
     from harness.show import table
 
-    found = [(path.stem, tomllib.loads(path.read_text())) for path in sorted(packaged().glob("*.toml"))]
+    found = [(name, tomllib.loads(path.read_text())) for name, path in scenario_files().items()]
     if as_json:
         click.echo(json.dumps([{"name": name, "description": one.get("description", "")} for name, one in found]))
         return
-    click.echo(table([[name, one.get("description", "")] for name, one in found]))
+    click.echo(table([[name, one.get("description", "")] for name, one in found], left=2))
 
 
 @main.command()

@@ -51,18 +51,19 @@ def _jobs(desk: Desk, path: int) -> Iterator[Job]:
             desk.fail(path, draw, desk.everything, error)
         return
     for draw in desk.unit.draws:
-        for part in _parts(desk, desk.asked(path, draw)):
+        for part in _parts(desk, path, draw):
             yield from _jobs_of_draw(desk, world, path, draw, part)
 
 
-def _parts(desk: Desk, asked: Bools) -> Iterator[Part]:
+def _parts(desk: Desk, path: int, draw: int) -> Iterator[Part]:
     """The cells that share a sample: all of them, unless the source redraws at some axes."""
-    grid, redraws = desk.study.extent.grid, desk.study.source.redraws
+    grid, redraws, asked = desk.study.extent.grid, desk.study.source.redraws, desk.asked(path, draw)
     axes = ("gamma", "theta", "lam")
     sizes = [range(len(getattr(grid, axis))) for axis in axes]
     choices = [[[i] for i in size] if axis in redraws else [list(size)] for axis, size in zip(axes, sizes, strict=True)]
     for places in product(*choices):
-        at = {axis: getattr(grid, axis)[where[0]] for axis, where in zip(axes, places, strict=True) if axis in redraws}
+        cell = {axis: getattr(grid, axis)[where[0]] for axis, where in zip(axes, places, strict=True)}
+        at = {axis: {**cell, "path": path, "draw": draw}[axis] for axis in redraws}
         if asked[np.ix_(*places)].any():
             yield Part(places[0], places[1], places[2], at)
 
@@ -102,7 +103,7 @@ def _made(inputs: Inputs, target: Target, theta: Theta, lam: float) -> Factor:
 def sample_of(study: Study, n: int, path: int, draw: int, gamma: int, theta: int, lam: int) -> Looked:
     """The data and the factor of one cell of one replication, for a look."""
     grid, source = study.extent.grid, study.source
-    at = {"gamma": grid.gamma[gamma], "theta": grid.theta[theta], "lam": grid.lam[lam]}
+    at = {"gamma": grid.gamma[gamma], "theta": grid.theta[theta], "lam": grid.lam[lam], "path": path, "draw": draw}
     world = source.path(study.seeds.path(path))
     sample = world.draw(study.seeds.draw(path, draw), n, {axis: at[axis] for axis in source.redraws})
     target = _target(sample, [grid.gamma[gamma]], source.knows_f)

@@ -16,19 +16,20 @@ from itertools import product
 from time import monotonic, sleep
 from typing import Any
 
-from harness import execute, receipts, state, store
+from harness import execute, preparing, receipts, state, store
 from harness.commit import commit
 from harness.cube import refresh
 from harness.loading import Loaded
 from harness.nouns import Care, Family, Grid, Mistake
 from harness.place import Place, place
-from harness.planning import Machine, Plan, Shape, check_fits, cut, make_plan
+from harness.planning import Machine, Plan, Shape, check_fits, cut, make_plan, prepared_first
 from harness.presence import heard, me, other, present, told
 from harness.probe import check_source, cores, flops, free_disk, memory
 from harness.progress import Progress
 from harness.record import CLAIM, FILES, Levels, Record, digest, joined, load, save
+from harness.spec import Replications
 from harness.unchanged import check_unchanged
-from harness.worker import work
+from harness.worker import prepare as prepare_array, work
 
 _HANGS = 30.0
 """A step of a replication hangs if it takes so many times as long as the replication is planned to take, or longer."""
@@ -80,11 +81,16 @@ def smoked(loaded: Loaded) -> Loaded:
         update={
             "name": f"{scenario.name}-smoke",
             "grid": scenario.grid.model_copy(update={"n": (n,)}),
-            "replications": scenario.replications.model_copy(update={"paths": 2, "draws": 1}),
+            "replications": scenario.replications.model_copy(update=_two(scenario.replications)),
             "exclude": rules,
         }
     )
     return replace(loaded, scenario=small)
+
+
+def _two(asked: Replications) -> dict[str, int]:
+    """Two paths with a draw each; where there is one path, two draws on it."""
+    return {"paths": 2, "draws": 1} if asked.paths > 1 or asked.draws == 1 else {"paths": 1, "draws": 2}
 
 
 def prepare(
@@ -101,15 +107,19 @@ def prepare(
     there = place(str(url or default_store(loaded)))
     found = load(there)
     machine = _machine(there.url, workers or cores(), speed)
-    drawing = check_source(loaded.built.source, loaded.seeds, loaded.extent, loaded.where)
-    shape = Shape(loaded.built.source.test_points, loaded.scenario.keep, drawing)
     if found is not None:
         check_fingerprint(there.url, found.fingerprint, loaded.fingerprint, mended=retry)
         if found.fingerprint["files"] != loaded.fingerprint["files"]:
             check_unchanged(there, found, loaded)
+    source = preparing.provided(loaded.built.source, there)
+    whole = loaded.extent if found is None else found.grown(loaded.extent).extent  # units have all that the store has
+    lacking = preparing.missing(there, preparing.needed(source, whole.grid))
+    drawing = Shape.drawing if lacking else check_source(source, loaded.seeds, loaded.extent, loaded.where)
+    shape = Shape(source.test_points, loaded.scenario.keep, drawing)
     record = _record(loaded, found, shape, machine)
     done = receipts.listed(there, record.extent.grid.n) if found else {}
     plan = make_plan(record, loaded.extent, done, shape, loaded.family, machine, retry)
+    plan = prepared_first(plan, lacking, machine)
     again = {unit.name for unit in plan.units}
     failed = sum(receipt.failed for name, receipt in done.items() if name not in again)
     grows = found is not None and found.extents != record.extents
@@ -239,13 +249,24 @@ def _results(
     prepared: Prepared, client: Any, arguments: tuple[Any, ...], window: int | None, note: Callable[[str], None]
 ) -> Iterator[execute.Result]:
     machine, jobs = prepared.machine, list(zip(prepared.plan.units, _cares(prepared), strict=True))
-    if not jobs:
+    first = [(one, Care(max(Care.seconds, _HANGS * seconds))) for one, seconds in prepared.plan.preparations]
+    if not jobs and not first:
         return
-    if client is None and machine.workers == 1 and len(jobs) == 1:
+    if client is None and machine.workers == 1 and len(jobs) <= 1:
+        _note(execute.serial(prepare_array, arguments, first, machine.memory), first, note)
         yield from execute.serial(work, arguments, jobs, machine.memory)
         return
     with _cluster(machine) if client is None else nullcontext(client) as connected:
+        _note(execute.on_dask(connected, prepare_array, arguments, first, window, note), first, note)
         yield from execute.on_dask(connected, work, arguments, jobs, window, note)
+
+
+def _note(results: Iterator[execute.Result], jobs: Sequence[execute.Job], note: Callable[[str], None]) -> None:
+    """Stage one: all of it comes before the first unit."""
+    if jobs:
+        note(f"preparing {', '.join(job.name for job, _ in jobs)}")
+    for result in results:
+        note(f"prepared {result['name']} in {result['seconds']:.0f} s")
 
 
 def _cares(prepared: Prepared) -> list[Care]:

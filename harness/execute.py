@@ -15,10 +15,10 @@ from typing import Any
 from distributed import Client, Future, KilledWorker, as_completed, get_worker
 from distributed.client import ClosedClientError
 
-from harness.nouns import Care, Mistake, Unit
+from harness.nouns import Care, Mistake, Preparation, Unit
 
 Result = dict[str, Any]
-Job = tuple[Unit, Care]
+Job = tuple[Unit | Preparation, Care]
 ATTEMPTS = 3
 """A unit that raises an exception as a whole is tried again, elsewhere if there is an elsewhere."""
 DEATHS = 10
@@ -50,7 +50,7 @@ def window_of(client: Client) -> int:
     return int(max(64, 3 * threads))
 
 
-def on_worker(work: Callable[..., Result], arguments: tuple[Any, ...], unit: Unit, care: Care) -> Result:
+def on_worker(work: Callable[..., Result], arguments: tuple[Any, ...], unit: Unit | Preparation, care: Care) -> Result:
     """What a task does: its work, with the care that this worker allows.
 
     A limit ends the process, so it is only for a worker whose nanny starts another. Without one, a child has the limit.
@@ -66,7 +66,7 @@ def on_worker(work: Callable[..., Result], arguments: tuple[Any, ...], unit: Uni
 class _Try:
     """A unit on its way, and what became of it before."""
 
-    unit: Unit
+    unit: Unit | Preparation
     care: Care
     errors: int = 0
     deaths: int = 0

@@ -12,10 +12,11 @@ from typing import Any
 from pydantic import ValidationError
 
 from harness import measures
-from harness.complaints import Complaint, from_pydantic, homed, keys_of, nearest, report
+from harness.complaints import Complaint, from_pydantic, homed, keys_of, nearest, report, shown
 from harness.hashes import content_hash
-from harness.nouns import Extent, Family, Mistake
-from harness.packaged import packaged
+from harness.labels import label
+from harness.nouns import Extent, Family, Limited, Mistake
+from harness.packaged import scenario_files
 from harness.seeds import Seeds
 from harness.spec import GridPart, Replications, Scenario
 from harness.wiring import Built, Wrong, build, family
@@ -60,14 +61,14 @@ def find(reference: str) -> Path:
     path = Path(reference)
     if path.is_file():
         return path
-    known = {each.stem: each for each in sorted(packaged().glob("*.toml"))}
+    known = scenario_files()
     if reference in known:
         return known[reference]
     if path.is_dir():
         raise Mistake(f"{reference} is a directory; a scenario is a .toml file")
-    names = ", ".join(known)
     raise Mistake(
-        f"{reference}: no such file, and no packaged scenario of that name ({names}){nearest(reference, known)}"
+        f"{reference}: no such file, and no packaged scenario of that name (`ckrr list` has them)"
+        f"{nearest(reference, known)}"
     )
 
 
@@ -110,6 +111,7 @@ def check(plain: Mapping[str, Any], where: str, folder: Path) -> Loaded:
     scenario = _scenario(plain, known, complaints)
     if scenario is not None and built is not None:
         complaints += _sizes(scenario, built)
+        complaints += _unknown(scenario, built.source.only) if isinstance(built.source, Limited) else []
     if complaints or scenario is None or built is None or known is None:
         tables = _tables(built)
         ordered = sorted(complaints, key=lambda one: "is missing" in one.text)
@@ -164,6 +166,21 @@ def _sizes(scenario: Scenario, built: Built) -> Iterable[Complaint]:
                 f"grid.n[{i}]",
                 f"must be at most {largest}, got {n}: the source has no more train points ({_why(built)})",
             )
+
+
+def _unknown(scenario: Scenario, only: Mapping[str, Sequence[object]]) -> Iterable[Complaint]:
+    """Values for which a source has no data."""
+    for axis in ("gamma", "theta", "lam", "n"):
+        for i, value in enumerate(getattr(scenario.grid, axis)):
+            if value not in only.get(axis, (value,)):
+                known = ", ".join(map(label, only[axis]))
+                yield Complaint(
+                    f"grid.{axis}[{i}]", f"must be one of {known}, for which the source has data, got {shown(value)}"
+                )
+    for axis, count in (("path", scenario.replications.paths), ("draw", scenario.replications.draws)):
+        if axis in only and count > len(only[axis]):
+            text = f"must be at most {len(only[axis])}, for which the source has data, got {count}"
+            yield Complaint(f"replications.{axis}s", text)
 
 
 def _why(built: Built) -> str:

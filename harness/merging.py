@@ -12,7 +12,7 @@ from functools import reduce
 
 import numpy as np
 
-from harness import receipts, store
+from harness import preparing, receipts, store
 from harness.cube import refresh
 from harness.extents import included, union
 from harness.nouns import INNER, Block, Failure, Mistake, Status, Unit, Values
@@ -43,7 +43,10 @@ def merge(urls: Sequence[str], target: str) -> int:
     units = [unit for n in record.extent.grid.n for unit in record.units(n, record.extent)]
     for unit in units:  # all are compared before anything is written
         _joined(record, parts, unit)
+    preparing.check_same([part.there for part in parts])
     store.publish(there, record, _files(parts[0]))
+    for part in parts:
+        preparing.copy(part.there, there)
     done = sum(_write(there, record, _joined(record, parts, unit)) for unit in units)
     refresh(there.url, record, record.extent.grid.n)
     return done

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -65,6 +65,8 @@ class Grid:
     alpha: tuple[float, ...]
 
 
+REDRAWS = ("gamma", "theta", "lam", "path", "draw")
+"""What data may depend on besides n."""
 INNER = ("procedure", "gamma", "theta", "lam", "alpha")
 """The axes inside a unit, in the store's order."""
 
@@ -99,6 +101,17 @@ class Unit:
 
     def __len__(self) -> int:
         return len(self.paths) * len(self.draws)
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """Work that is done once for a study, before its units: an array that the store keeps."""
+
+    name: str
+    operations: float
+    """In those of a matrix product."""
+    memory: float
+    """Bytes that it needs at its peak."""
 
 
 @dataclass(frozen=True)
@@ -185,7 +198,10 @@ class Source(Protocol):
 
     @property
     def redraws(self) -> tuple[str, ...]:
-        """The axes (of gamma, theta, lam) at whose values data are drawn anew; () shares them."""
+        """The axes (of REDRAWS) whose values `at` has: data are drawn anew at each γ, θ or λ; () shares them.
+
+        A source that has data of its own for each replication names path or draw: then `at` has its number.
+        """
         ...
 
     @property
@@ -193,6 +209,33 @@ class Source(Protocol):
 
     def path(self, streams: Streams) -> Path:
         """One draw of the world."""
+        ...
+
+
+@runtime_checkable
+class Limited(Protocol):
+    """A source that has data for some values only."""
+
+    @property
+    def only(self) -> Mapping[str, Sequence[object]]:
+        """For some of gamma, theta, lam, n, path and draw the values there are."""
+        ...
+
+
+@runtime_checkable
+class Preparing(Protocol):
+    """A source that needs arrays that are expensive, and shared: made once, before the units, and kept in the store."""
+
+    def preparations(self, grid: Mapping[str, Sequence[object]]) -> Mapping[str, tuple[float, float]]:
+        """The names of what the data of a grid need, each with its operations (n³/3 is a Cholesky factor) and bytes."""
+        ...
+
+    def prepare(self, name: str) -> Array:
+        """One of them; with one BLAS thread."""
+        ...
+
+    def given(self, find: Callable[[str], Array]) -> Source:
+        """The same source, which finds what was prepared by its name."""
         ...
 
 

@@ -12,3 +12,18 @@ def packaged() -> Path:
     assert spec is not None
     assert spec.origin is not None
     return Path(spec.origin).parent
+
+
+def scenario_files() -> dict[str, Path]:
+    """The packaged scenarios by name: `quickstart` first, those of a folder last.
+
+    Examples
+    --------
+    >>> names = list(scenario_files())
+    >>> names[0], names[-1]
+    ('quickstart', 'paper/pressure2')
+    """
+    folder = packaged()
+    top = sorted(folder.glob("*.toml"), key=lambda path: (path.stem != "quickstart", path))
+    files = [*top, *sorted(folder.glob("*/*.toml"))]
+    return {path.relative_to(folder).with_suffix("").as_posix(): path for path in files}

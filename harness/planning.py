@@ -12,7 +12,7 @@ import numpy as np
 
 from harness.extents import holds, included
 from harness.newness import cells_left
-from harness.nouns import Bools, Extent, Family, Mistake, Unit
+from harness.nouns import Bools, Extent, Family, Mistake, Preparation, Unit
 from harness.receipts import Receipt
 from harness.record import Group, Record, initial_chunks, is_large
 from harness.variables import CUBE, QUANTILES, replication_variables
@@ -123,6 +123,8 @@ class Plan:
     """All that is left."""
     generations: frozenset[int]
     """At which extents of the store the units were written that are there and to be extended."""
+    preparations: tuple[tuple[Preparation, float], ...] = ()
+    """What comes before the units, each with its seconds."""
 
     @cached_property
     def units(self) -> list[Unit]:
@@ -348,6 +350,21 @@ def _memory(record: Record, asked: Extent, shape: Shape, family: Family) -> floa
         + family.memory(n, shape.test_points)
         + 2.0 * per * record.groups[n].block[0] * record.groups[n].block[1]
         for n in asked.grid.n
+    )
+
+
+def prepared_first(plan: Plan, missing: Sequence[Preparation], machine: Machine) -> Plan:
+    """With what has to be prepared before the units."""
+    if not missing:
+        return plan
+    each = tuple((one, one.operations / machine.flops) for one in missing)
+    seconds = [one for _, one in each]
+    return replace(
+        plan,
+        preparations=each,
+        seconds=plan.seconds + sum(seconds),
+        duration=plan.duration + max(sum(seconds) / machine.workers, *seconds),
+        memory=max(plan.memory, *(_WORKER_BYTES + one.memory for one in missing)),
     )
 
 

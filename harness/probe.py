@@ -57,9 +57,11 @@ def free_disk(url: str) -> float:
 def check_source(source: Source, seeds: Seeds, extent: Extent, where: str) -> float:
     """Draws one small sample, so that a broken source is told before work starts; how many seconds that takes.
 
-    On a path that the study doesn't have: one that ends its process would end the driver here.
+    On a path that the study doesn't have: one that ends its process would end the driver here. (A source that has data
+    of its own for each path is asked for its first.)
     """
-    at, n = {axis: getattr(extent.grid, axis)[0] for axis in source.redraws}, min(extent.grid.n)
+    first = {axis: getattr(extent.grid, axis)[0] for axis in ("gamma", "theta", "lam")} | {"path": 0, "draw": 0}
+    at, n = {axis: first[axis] for axis in source.redraws}, min(extent.grid.n)
     try:
         for _ in range(2):  # the first time things are loaded
             start = perf_counter()

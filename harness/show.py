@@ -105,6 +105,10 @@ def plan_facts(prepared: Prepared) -> dict[str, Any]:
         "bytes": plan.bytes,
         "files": plan.files,
         "memory_per_worker": int(plan.memory),
+        "preparations": [
+            {"name": one.name, "seconds": round(seconds, 1), "memory": int(one.memory)}
+            for one, seconds in plan.preparations
+        ],
     }
 
 
@@ -125,6 +129,14 @@ def _newness_facts(prepared: Prepared) -> dict[str, Any]:
             for kind, share in (("new", plan.work.new), ("extended", plan.work.extended), ("again", plan.work.again))
         },
     }
+
+
+def _preparations_text(facts: Mapping[str, Any]) -> list[str]:
+    """What has to be there before the first unit."""
+    return [
+        f"first {one['name']} is prepared: about {duration(one['seconds'])} and {size(one['memory'])} of memory"
+        for one in facts["preparations"]
+    ]
 
 
 _KINDS = {
@@ -170,6 +182,7 @@ def plan_text(facts: Mapping[str, Any]) -> str:
             f"{facts['scenario']} → {facts['store']}{' (new)' * facts['new']}",
             table(rows),
             *_newness_text(facts),
+            *_preparations_text(facts),
             f"asked for {counted(facts['replications'], 'replication')}, {facts['replications_left']} left: "
             f"about {duration(facts['seconds'])} on {counted(facts['workers'], 'worker')}",
             f"{size(facts['bytes_per_replication'])} a replication before compression, {size(facts['bytes'])} and "

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.nouns import Mistake
-from harness.packaged import packaged
+from harness.packaged import scenario_files
 from harness.place import place
 from harness.receipts import listed
 from harness.record import Record, load
@@ -25,12 +25,12 @@ def store_of(reference: str) -> str:
         return _existing(default_store(_name_in(path)), reference)
     if "://" in reference or path.is_dir():
         return _existing(reference, f"SCENARIO --store {reference}")
-    known = [each.stem for each in sorted(packaged().glob("*.toml"))]
+    known = scenario_files()
     if reference in known:
-        return _existing(default_store(reference), reference)
+        return _existing(default_store(_name_in(known[reference])), reference)
     raise Mistake(
         f"{reference}: there is neither a store nor a scenario here, and no packaged scenario of that name "
-        f"({', '.join(known)}); `ckrr run SCENARIO --store {reference}` makes a store"
+        f"(`ckrr list` has them); `ckrr run SCENARIO --store {reference}` makes a store"
     )
 
 

@@ -8,6 +8,7 @@ from harness.desk import Study
 from harness.hashes import content_hash
 from harness.nouns import Mistake
 from harness.place import place
+from harness.preparing import provided
 from harness.record import FILES, Record, load
 from harness.seeds import Seeds
 from harness.wiring import family, unpacked
@@ -28,7 +29,7 @@ def study_of(url: str, record: Record) -> Study:
     files = {name: _file(url, name, hashed) for name, hashed in fingerprint["files"].items()}
     return Study(
         record.extent,
-        unpacked(scenario["source"], files),
+        provided(unpacked(scenario["source"], files), place(url)),
         family(scenario["family"]),
         Seeds.of(fingerprint["seed"], fingerprint["source"]),
         record.keep,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness import store
+from harness import preparing, store
 from harness.extents import included
 from harness.nouns import Mistake, Status, Unit
 from harness.place import Place, place
@@ -45,7 +45,16 @@ def verify(url: str) -> tuple[int, list[Torn]]:
                 torn += [] if wrong is None else [Torn(unit.name, wrong)]
     for one in torn:
         there.delete(signed[one.unit].key)
-    return len(signed), torn
+    arrays = preparing.signed(there)
+    return len(signed) + len(arrays), torn + _unprepared(there, arrays)
+
+
+def _unprepared(there: Place, names: list[str]) -> list[Torn]:
+    """What was prepared and isn't as its receipt says; that loses its receipt, too."""
+    found = [Torn(f"{preparing.FOLDER}/{name}", text) for name in names if (text := preparing.wrong(there, name))]
+    for one in found:
+        preparing.forget(there, one.unit.removeprefix(f"{preparing.FOLDER}/"))
+    return found
 
 
 def _wrong(there: Place, record: Record, unit: Unit, receipt: Receipt, there_are: dict[str, set[str]]) -> Iterator[str]:

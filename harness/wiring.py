@@ -20,7 +20,7 @@ from typing import Any, get_type_hints
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from harness.complaints import Complaint, from_pydantic, keys_of, nearest, shown
-from harness.nouns import Family, Source, Theta
+from harness.nouns import REDRAWS, Family, Source, Theta
 
 FAMILIES = {"krr": "harness.krr:FAMILY"}
 FILE = "file"
@@ -175,6 +175,10 @@ def _made(maker: Callable[..., Source], given: Mapping[str, Any], name: str) -> 
         message = " ".join(f"{type(error).__name__}: {error}".split())
         raise Wrong(Complaint("source.function", f"{name!r} can't be made: {message}")) from error
     _check_members(source, _SOURCE, "source.function", name)
+    strange = [axis for axis in source.redraws if axis not in REDRAWS]
+    if strange:
+        text = f"names {name!r}, whose redraws must be among {', '.join(REDRAWS)}, got {strange[0]!r}"
+        raise Wrong(Complaint("source.function", text))
     return source
 
 

@@ -10,13 +10,13 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
-from harness import receipts, store
+from harness import preparing, receipts, store
 from harness.careful import compute_carefully
 from harness.compute import compute
 from harness.desk import Study
 from harness.loading import BLAS_THREADS
 from harness.mending import Known, merged, todo
-from harness.nouns import Block, Bools, Care, Failure, Unit
+from harness.nouns import Block, Bools, Care, Failure, Preparation, Preparing, Unit
 from harness.place import place
 from harness.receipts import Receipt
 from harness.record import Record
@@ -46,6 +46,19 @@ def _computed(study: Study, unit: Unit, left: Bools | None, care: Care) -> Block
     """Here, with a limit only where this process is replaced if it ends."""
     with threadpool_limits(BLAS_THREADS), watching(care.seconds, _nowhere()) if care.replaced else nullcontext():
         return compute(study, unit, left)
+
+
+def prepare(
+    url: str, fingerprint: str, generation: int, retry: bool, preparation: Preparation, care: Care = _ORDINARY
+) -> dict[str, Any]:
+    """Makes what a source needs, writes it, signs for it."""
+    source, start = study_at(url, fingerprint, generation)[1].source, perf_counter()
+    assert isinstance(source, Preparing)
+    with threadpool_limits(BLAS_THREADS), watching(care.seconds, _nowhere()) if care.replaced else nullcontext():
+        array = source.prepare(preparation.name)
+    seconds = perf_counter() - start
+    preparing.write(place(url), preparation.name, array, seconds)
+    return {"name": preparation.name, "seconds": seconds}
 
 
 @cache

@@ -15,6 +15,7 @@ A source of your own is a function of its keys that returns a `Synthetic` or a `
 
 from collections.abc import Callable
 
+from scenarios.as_run import published_study
 from scenarios.gaussian_process import GaussianProcess
 from scenarios.published import f2, f5, f6, gp, heaviside, pressure2
 from scenarios.sample import Array, Layout, Path, Sample, Source, Streams
@@ -42,6 +43,7 @@ SOURCES: dict[str, Callable[..., Source]] = {
     "f2": f2,
     "f5": f5,
     "table": table,
+    "published": published_study,
 }
 """The sources that a scenario file may name; their keywords are the other keys of its [source] table."""
 

@@ -76,7 +76,7 @@ class Source(Protocol):
 
     @property
     def redraws(self) -> tuple[str, ...]:
-        """The axes, among gamma, theta and lam, at each of whose values the data are drawn anew."""
+        """The axes, among gamma, theta, lam, path and draw, that data depend on: `at` has their values."""
 
     @property
     def largest_n(self) -> int | None:

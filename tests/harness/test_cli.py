@@ -295,7 +295,8 @@ def test_output_may_be_cut_off(folder: Path) -> None:
 def test_list_names_what_comes_along(folder: Path) -> None:
     code, out, _ = ckrr("list", cwd=folder)
     assert code == 0
-    assert out.startswith("quickstart")
+    assert out.startswith("quickstart ")
+    assert out.splitlines()[-1].startswith("paper/pressure2 ")
 
 
 @pytest.mark.parametrize(
@@ -304,7 +305,7 @@ def test_list_names_what_comes_along(folder: Path) -> None:
         (
             ["status", "nothing.zarr"],
             "error: nothing.zarr: there is neither a store nor a scenario here, and no packaged scenario of that name "
-            "(quickstart); `ckrr run SCENARIO --store nothing.zarr` makes a store",
+            "(`ckrr list` has them); `ckrr run SCENARIO --store nothing.zarr` makes a store",
         ),
         (["status", "toy.toml"], "results/toy.zarr: there is no store here; `ckrr run toy.toml` makes one"),
         (["status", "quickstart"], "results/quickstart.zarr: there is no store here; `ckrr run quickstart` makes one"),

@@ -155,7 +155,7 @@ def test_what_is_no_scenario_is_told(tmp_path: Path) -> None:
     for reference, expected in [
         (str(tmp_path / "bytes.toml"), "is not text in UTF-8 (byte 0)"),
         (str(tmp_path), "is a directory; a scenario is a .toml file"),
-        ("quickstar", "no such file, and no packaged scenario of that name (quickstart) (did you mean 'quickstart'?)"),
+        ("quickstar", "no packaged scenario of that name (`ckrr list` has them) (did you mean 'quickstart'?)"),
     ]:
         result = invoke("run", reference)
         assert result.exit_code == 2

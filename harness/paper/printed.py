@@ -1,0 +1,86 @@
+"""The numbers that the paper prints, and which of them are asked for."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+
+SEARCH = "ml-cobyla"
+"""What the paper's "ml" is called in the scenarios."""
+QUICK = ("f2", ("10", "100"))
+"""The subset for a first look, a study and values of θ: it needs neither a preparation nor a search."""
+ALPHA = (0.01, 0.05, 0.1, 0.25)
+ERROR, MAD = "error_rate_pct", "mad_pct"
+
+
+@dataclass(frozen=True)
+class Printed:
+    """One printed number."""
+
+    table: int
+    study: str
+    """The scenario that it comes from: paper/<study>."""
+    procedure: str
+    measure: str
+    """`error_rate_pct`: 100·(1 − coverage), averaged over replications. `mad_pct`: its largest distance from α."""
+    n: int
+    gamma: float
+    lam: float
+    theta: str
+    """As the scenarios call it."""
+    alpha: float | None
+    """None for a measure over all α."""
+    text: str
+    """With the digits that are printed."""
+
+    @property
+    def decimals(self) -> int:
+        """How many digits are printed after the point."""
+        return len(self.text.partition(".")[2])
+
+    def __str__(self) -> str:
+        alpha = "" if self.alpha is None else f", α = {self.alpha:g}"
+        return f"table {self.table}: {self.procedure}, γ = {self.gamma:g}, λ = {self.lam:g}, θ = {self.theta}{alpha}"
+
+
+def printed() -> list[Printed]:
+    """All 256 numbers of the four tables.
+
+    Examples
+    --------
+    >>> len(printed())
+    256
+    >>> print(printed()[0], "is printed as", printed()[0].text)
+    table 1: GPR-f, γ = 1e-06, λ = 1e-06, θ = 100, α = 0.01 is printed as 0.9
+    """
+    return [_printed(row) for row in rows("printed.csv")]
+
+
+def _printed(row: Mapping[str, str]) -> Printed:
+    return Printed(
+        int(row["table"]),
+        row["study"],
+        row["procedure"],
+        row["measure"],
+        int(row["n"]),
+        float(row["gamma"]),
+        float(row["lam"]),
+        SEARCH if row["theta"] == "ml" else row["theta"],
+        float(row["alpha"]) if row["alpha"] else None,
+        row["value"],
+    )
+
+
+def rows(name: str) -> Iterator[dict[str, str]]:
+    """The lines of a data file of ours."""
+    with files(__package__).joinpath(name).open(encoding="utf-8") as file:
+        yield from csv.DictReader(file)
+
+
+def asked(tables: Sequence[int] = (), quick: bool = False) -> list[Printed]:
+    """The numbers of some tables, or of all; with `quick` only those of the subset."""
+    found = [one for one in printed() if not tables or one.table in tables]
+    study, thetas = QUICK
+    return [one for one in found if one.study == study and one.theta in thetas] if quick else found

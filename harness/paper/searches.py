@@ -1,0 +1,85 @@
+"""The θ̂ that the search found, compared with those that were found when the printed digits were reproduced.
+
+They are from SciPy 1.17.1. Another version's COBYLA may stop elsewhere, and a table may then differ in a digit: here
+that is seen at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+
+import numpy as np
+
+from harness import store
+from harness.paper.printed import SEARCH, Printed, rows
+from harness.record import Record
+
+RECORDED_WITH = "1.17.1"
+_SAME = 1e-6
+"""Relative: other CPUs differ by less, another optimum by far more."""
+
+Cell = tuple[str, int, float, float]
+"""Study, n, γ and λ."""
+
+
+@dataclass(frozen=True)
+class Search:
+    """One search: what was found here and what is recorded."""
+
+    study: str
+    n: int
+    gamma: float
+    lam: float
+    replication: int
+    theta: float
+    recorded: float
+
+    @property
+    def cell(self) -> Cell:
+        """Where it was."""
+        return self.study, self.n, self.gamma, self.lam
+
+    @property
+    def same(self) -> bool:
+        """Whether both stopped at one place."""
+        return abs(self.theta / self.recorded - 1) <= _SAME
+
+
+def searches(study: str, url: str, record: Record) -> list[Search]:
+    """All recorded searches of a study that its store has done."""
+    there: dict[int, np.ndarray[tuple[int, ...], np.dtype[np.float64]]] = {}
+    grid, found = record.extent.grid, []
+    for row in rows("theta_ml.csv"):
+        n, gamma, lam = int(row["n"]), float(row["gamma"]), float(row["lam"])
+        if row["study"] != study or SEARCH not in grid.theta or n not in grid.n:
+            continue
+        if n not in there:  # over replications (paths × draws), γ, θ and λ
+            values = store.read(url, n, "theta_hat", record.generation)
+            there[n] = values.reshape(-1, *values.shape[2:])
+        places = grid.gamma.index(gamma), grid.theta.index(SEARCH), grid.lam.index(lam)
+        theta = float(there[n][(int(row["replication"]), *places)])
+        found.append(Search(study, n, gamma, lam, int(row["replication"]), theta, float(row["theta"])))
+    return found
+
+
+def of_number(found: Iterable[Search], one: Printed) -> list[Search]:
+    """The searches that a printed number depends on."""
+    if one.theta != SEARCH:
+        return []
+    return [each for each in found if each.cell == (one.study, one.n, one.gamma, one.lam)]
+
+
+def diagnosis(found: Sequence[Search]) -> str:
+    """How the searches compare with the recorded ones, in words."""
+    here = f"SciPy {version('scipy')}"
+    others = [one for one in found if not one.same]
+    if not others:
+        return f"θ̂: all {len(found)} searches stopped where those with SciPy {RECORDED_WITH} did ({here} here)"
+    worst = max(others, key=lambda one: abs(np.log(one.theta / one.recorded)))
+    return (
+        f"θ̂: {len(others)} of {len(found)} searches stopped elsewhere than those with SciPy {RECORDED_WITH} ({here} "
+        f"here); the farthest: {worst.study}, γ = {worst.gamma:g}, λ = {worst.lam:g}, replication {worst.replication}: "
+        f"{worst.theta:.6g} for {worst.recorded:.6g}"
+    )

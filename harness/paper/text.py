@@ -1,0 +1,82 @@
+"""The tables as text: ours and the printed number beside it, marked as equal or different."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+
+from harness.paper.found import REPLICATIONS, Number
+from harness.paper.printed import ERROR, SEARCH, Printed
+from harness.paper.searches import Search, of_number
+from harness.show import table
+
+_STUDIES = {"gp2": "gp on [0, 1]²", "f2": "f2"}
+_NOTES = {
+    (3, "CRR-loo", 1e-6, 1e-6, SEARCH): (
+        "the search stops within 1e-4 of the best log₁₀θ, and with every θ̂ moved by a third of that this number is "
+        "2.537 or 2.556. (The gaps that the original filled between kept breakpoints hold no test value at this α, and "
+        "filling them could only lower the number.)"
+    )
+}
+"""What is known of numbers that differ."""
+
+
+def tables_text(numbers: Sequence[Number]) -> str:
+    """All tables, in their order."""
+    ordered = sorted(numbers, key=lambda one: one.printed.table)
+    return "\n\n".join(_table(list(some)) for _, some in groupby(ordered, key=lambda one: one.printed.table))
+
+
+def _table(numbers: Sequence[Number]) -> str:
+    first = numbers[0].printed
+    what = f"error rate of {first.procedure}" if first.measure == ERROR else "largest |error rate − α| over α"
+    title = f"table {first.table}: {what}, in %; {_STUDIES[first.study]}, n = {first.n} (ours, printed)"
+    columns = sorted({(one.printed.gamma, one.printed.lam) for one in numbers})
+    lines = [["θ", "α" if first.measure == ERROR else "procedure", *(f"γ={g:g} λ={r:g}" for g, r in columns)]]
+    found = {(*_row(one.printed), one.printed.gamma, one.printed.lam): one for one in numbers}
+    for row in sorted({_row(one.printed) for one in numbers}, key=_order):
+        lines.append([_theta(row[0]), row[1], *(_cell(found[(*row, *column)]) for column in columns)])
+    return f"{title}\n{table(lines, left=2)}"
+
+
+def _row(one: Printed) -> tuple[str, str]:
+    return one.theta, one.procedure if one.alpha is None else f"{one.alpha:g}"
+
+
+def _order(row: tuple[str, str]) -> tuple[bool, float, str]:
+    """θ by size, the search last."""
+    searched = row[0] == SEARCH
+    return searched, 0.0 if searched else float(row[0]), row[1]
+
+
+def _theta(theta: str) -> str:
+    return "ML" if theta == SEARCH else theta
+
+
+def _cell(one: Number) -> str:
+    return f"{one.ours:.3f} {one.printed.text:>5} {'=' if one.equal else '≠'}"
+
+
+def count_text(numbers: Sequence[Number]) -> str:
+    """How many are equal."""
+    return f"reproduced {sum(one.equal for one in numbers)} of {len(numbers)} printed numbers to the digit"
+
+
+def differences(numbers: Sequence[Number], found: Sequence[Search]) -> list[str]:
+    """A line for each number that differs, with what is known about why."""
+    return [_difference(one, found) for one in numbers if not one.equal]
+
+
+def _difference(one: Number, found: Sequence[Search]) -> str:
+    off = f"{one.points_off} of its {one.trials} hits and misses away"
+    return f"≠ {one.printed}: {one.ours:.4f} for {one.printed.text}, {off}: {_why(one, found)}"
+
+
+def _why(one: Number, found: Sequence[Search]) -> str:
+    if one.replications < REPLICATIONS:
+        return f"{REPLICATIONS - one.replications} of its {REPLICATIONS} replications failed: `ckrr errors` says why"
+    elsewhere = [each for each in of_number(found, one.printed) if not each.same]
+    if elsewhere:
+        return f"θ̂ isn't the recorded one in {len(elsewhere)} of its {REPLICATIONS} replications"
+    key = (one.printed.table, one.printed.procedure, one.printed.gamma, one.printed.lam, one.printed.theta)
+    return _NOTES.get(key, "other CPUs or libraries may move points that lie on the edge of a region")

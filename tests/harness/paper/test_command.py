@@ -1,0 +1,161 @@
+"""`ckrr paper` on stores that are there: what it compares, says and counts. The stores have made-up numbers."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from harness import driver, preparing, store
+from harness.cli import main
+from harness.compute import Desk
+from harness.nouns import Status
+from harness.paper.found import Number
+from harness.paper.printed import ALPHA, Printed, asked, printed, rows
+from harness.paper.study import scenario, studies
+from harness.place import place
+from harness.studies import study_of
+
+
+def fill(folder: Path, name: str, quick: bool = False) -> None:
+    """A complete store whose coverages are as printed, and whose θ̂ are as recorded."""
+    needs = studies(asked((), quick))[name]
+    loaded = scenario(name, needs)
+    url = str(folder / f"paper-{name}.zarr")
+    prepared = driver.prepare(loaded, url, workers=2, speed=1e10)
+    record = driver._started(prepared)
+    for one, _ in prepared.plan.preparations:
+        preparing.write(place(url), one.name, np.zeros(17602), 60.0)
+    study = study_of(url, record)
+    grid = record.extent.grid
+    for unit in prepared.plan.units:
+        block = Desk(study, unit).block()
+        for variable, values in block.values.items():
+            values[:] = Status.OK if variable == "status" else 0.0
+        for one in needs:
+            cell = (
+                grid.procedure.index(one.procedure),
+                grid.gamma.index(one.gamma),
+                [str(each).removesuffix(".0") for each in grid.theta].index(one.theta),
+                grid.lam.index(one.lam),
+            )
+            for a, alpha in enumerate(ALPHA):
+                if one.alpha in (None, alpha):
+                    # A MAD is reached at the smallest α alone: then it is the printed one.
+                    error = alpha + float(one.text) / 100 * (a == 0) if one.alpha is None else float(one.text) / 100
+                    block.values["coverage"][(slice(None), slice(None), *cell, a)] = 1 - error
+        for row in rows("theta_ml.csv"):
+            replication = int(row["replication"])
+            here = (0, replication - unit.draws.start) if name == "gp2" else (replication - unit.paths.start, 0)
+            inside = replication in (unit.draws if name == "gp2" else unit.paths)
+            if row["study"] == name and inside and "ml-cobyla" in grid.theta:
+                where = grid.gamma.index(float(row["gamma"])), len(grid.theta) - 1, grid.lam.index(float(row["lam"]))
+                block.values["theta_hat"][(*here, *where)] = float(row["theta"])
+        store.write(url, record, block)
+    driver.refresh(url, record, grid.n)
+
+
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("paper")
+    fill(folder, "gp2")
+    fill(folder, "f2")
+    return folder
+
+
+def paper(*arguments: Any) -> tuple[int, str]:
+    done = CliRunner().invoke(main, ["paper", *map(str, arguments)])
+    return done.exit_code, done.output
+
+
+def test_all_tables_are_shown_and_counted(stores: Path) -> None:
+    code, text = paper("--results", stores)
+    assert code == 0, text
+    lines = text.splitlines()
+    assert lines[-1] == "reproduced 256 of 256 printed numbers to the digit"
+    assert sum(line.startswith("table ") for line in lines) == 4
+    cells = re.findall(r"\d\.\d{3} +\d+\.\d [=≠]", text)
+    assert len(cells) == 256
+    assert all(cell.endswith("=") for cell in cells)
+    assert "≠" not in text
+    assert "all 200 searches stopped where those with SciPy 1.17.1 did" in text
+    assert "preparation (the paths of gp2) 2 min 0 s" in text
+    assert "paper-f2: complete, nothing to do" in text
+
+
+@pytest.mark.parametrize(("table", "count"), [(1, 64), (2, 64), (3, 64), (4, 64)])
+def test_one_table(stores: Path, table: int, count: int) -> None:
+    code, text = paper("--results", stores, "--table", table)
+    assert code == 0
+    assert text.splitlines()[-1] == f"reproduced {count} of {count} printed numbers to the digit"
+    assert f"\ntable {table}: " in text
+    assert text.count("\ntable ") == 1
+
+
+def test_quick_takes_its_numbers_from_a_whole_store(stores: Path) -> None:
+    code, text = paper("--results", stores, "--quick")
+    assert code == 0
+    assert text.splitlines()[-1] == "reproduced 64 of 64 printed numbers to the digit"
+    assert "ML" not in text
+    code, text = paper("--results", stores, "--quick", "--table", 1)
+    assert (code, text) == (2, "error: --quick has numbers of tables 3 and 4 alone: leave --quick out\n")
+
+
+def test_what_differs_is_marked_and_explained(tmp_path: Path) -> None:
+    fill(tmp_path, "f2")
+    url = str(tmp_path / "paper-f2.zarr")
+    record = driver.load(place(url))
+    assert record is not None
+    # One θ̂ is another, and so is GPR-f at α = 0.01, γ = λ = 1e-6 for θ = 10 (printed 2.3) and ML.
+    hat = store.array(url, "replications/n=1500/theta_hat", record.generation)
+    hat[7, 0, 0, 3, 0] = 1234.5
+    coverage = store.array(url, "replications/n=1500/coverage", record.generation)
+    for theta, error in ((0, 0.0236), (3, 0.5)):
+        coverage[:, :, 0, 0, theta, 0, 0] = 1 - error
+    driver.refresh(url, record, [1500])
+    code, text = paper("--results", tmp_path, "--table", 4)
+    assert code == 0
+    assert "2.360   2.3 ≠" in text
+    assert "\n≠ table 4: GPR-f, γ = 1e-06, λ = 1e-06, θ = 10, α = 0.01: 2.3600 for 2.3, 7 of its 65025 hits" in text
+    assert "θ̂ isn't the recorded one in 1 of its 25 replications" in text
+    assert "θ̂: 1 of 100 searches stopped elsewhere than those with SciPy 1.17.1" in text
+    assert "replication 7: 1234.5 for " in text
+    assert text.splitlines()[-1] == "reproduced 62 of 64 printed numbers to the digit"
+    code, text = paper("--results", tmp_path, "--table", 4, "--json")
+    facts = json.loads(text.splitlines()[-1])
+    assert facts["reproduced"] == 62
+    assert [one["replication"] for one in facts["searches_elsewhere"]] == [7]
+    assert [one["theta"] for one in facts["numbers"] if not one["equal"]] == ["10", "ml-cobyla"]
+
+
+def number(ours: float, text: str) -> Number:
+    return Number(Printed(4, "f2", "GPR-f", "error_rate_pct", 1500, 0.1, 0.1, "10", 0.1, text), ours, 25, 65025)
+
+
+def test_rounding_is_to_the_printed_decimals() -> None:
+    assert number(0.9489, "0.9").equal
+    assert not number(0.9511, "0.9").equal
+    assert number(float("nan"), "0.9").equal is False
+    assert number(2.54786, "2.6").points_off == 2
+    assert number(2.54786 + 100 * 2 / 65025, "2.6").equal
+    assert number(3.0, "3.0").equal
+
+
+def test_no_mean_of_hits_is_half_way() -> None:
+    """Else it would matter how ties are rounded."""
+    halves = {100 * k * 20 for k in range(65026)} & {65025 * odd for odd in range(1, 2000, 2)}
+    assert halves == set()
+
+
+def test_the_data_are_whole() -> None:
+    keys = [(one.table, one.procedure, one.gamma, one.lam, one.theta, one.alpha) for one in printed()]
+    assert len(set(keys)) == len(keys) == 256
+    assert {one.text for one in printed() if one.decimals != 1} == set()
+    found = [(row["study"], row["gamma"], row["lam"], row["n"], row["replication"]) for row in rows("theta_ml.csv")]
+    assert len(set(found)) == len(found) == 200
+    assert all(1 <= float(row["theta"]) <= 1e4 * 10**2e-4 for row in rows("theta_ml.csv")), "bounds, to the tolerance"

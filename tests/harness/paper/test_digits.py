@@ -1,0 +1,42 @@
+"""The published replications give the printed digits: some cells by default, all four tables in the soak."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from harness import driver
+from harness.cli import main
+from harness.loading import load
+from harness.paper.found import numbers
+from harness.paper.printed import printed
+from harness.progress import Silent
+
+
+def test_fixed_theta_gives_the_printed_digits(tmp_path: Path) -> None:
+    """f2 at γ = 0.1 and θ = 100, both λ: all 25 replications through the harness, every number of these cells."""
+    cells = ["grid.n=[1500]", "grid.gamma=[0.1]", "grid.theta=[100]"]
+    run = driver.run(driver.prepare(load("paper/f2", cells), str(tmp_path / "f2.zarr"), workers=2), Silent())
+    asked = [one for one in printed() if (one.study, one.gamma, one.theta) == ("f2", 0.1, "100")]
+    found = numbers(asked, run.url)
+    assert len(found) == 16
+    assert {one.printed.text: f"{one.ours:.1f}" for one in found} == {one.text: one.text for one in asked}
+    assert all(one.equal and one.replications == 25 and one.points_off == 0 for one in found)
+
+
+@pytest.mark.soak
+def test_all_four_tables(tmp_path: Path) -> None:
+    done = CliRunner().invoke(main, ["paper", "--results", str(tmp_path), "--json"])
+    assert done.exit_code == 0, done.output
+    facts = json.loads(done.stdout.splitlines()[-1])
+    differing = [
+        (one["table"], one["procedure"], one["gamma"], one["lam"], one["theta"])
+        for one in facts["numbers"]
+        if not one["equal"]
+    ]
+    assert differing == [(3, "CRR-loo", 1e-6, 1e-6, "ml-cobyla")]
+    assert facts["reproduced"] == 255
+    assert facts["searches"] == 200
