@@ -16,6 +16,8 @@ from harness.nouns import Extent, Mistake, Sample, Source
 from harness.seeds import Seeds
 
 _N, _TURNS = 500, 5
+_CHANCES = 5
+"""Samples that must all fail before a source counts as broken."""
 
 
 def flops() -> float:
@@ -58,23 +60,28 @@ def check_source(source: Source, seeds: Seeds, extent: Extent, where: str) -> fl
     """Draws one small sample, so that a broken source is told before work starts; how many seconds that takes.
 
     On a path that the study doesn't have: one that ends its process would end the driver here. (A source that has data
-    of its own for each path is asked for its first.)
+    of its own for each path is asked for its first.) It is broken if a few in a row fail: single failures are data.
     """
     first = {axis: getattr(extent.grid, axis)[0] for axis in ("gamma", "theta", "lam")} | {"path": 0, "draw": 0}
     at, n = {axis: first[axis] for axis in source.redraws}, min(extent.grid.n)
-    try:
-        for _ in range(2):  # the first time things are loaded
-            start = perf_counter()
-            sample = source.path(seeds.path(extent.paths)).draw(seeds.draw(extent.paths, 0), n, at)
-            seconds = perf_counter() - start
-    except Exception as error:
-        message = " ".join(f"{type(error).__name__}: {error}".split())
-        last = traceback.extract_tb(error.__traceback__)[-1]
-        place = f"{Path(last.filename).name}, line {last.lineno}"
-        raise Mistake(f"{where}: source can't draw a sample of n = {n}: {message} ({place})") from error
-    for wrong in _wrong(sample, source, n):
-        raise Mistake(f"{where}: source drew {wrong}")
-    return seconds
+    errors: list[Exception] = []
+    while len(errors) < _CHANCES:
+        path = extent.paths + len(errors)
+        try:
+            for _ in range(2):  # the first time things are loaded
+                start = perf_counter()
+                sample = source.path(seeds.path(path)).draw(seeds.draw(path, 0), n, at)
+                seconds = perf_counter() - start
+        except Exception as error:
+            errors.append(error)
+            continue
+        for wrong in _wrong(sample, source, n):
+            raise Mistake(f"{where}: source drew {wrong}")
+        return seconds
+    message = " ".join(f"{type(errors[0]).__name__}: {errors[0]}".split())
+    last = traceback.extract_tb(errors[0].__traceback__)[-1]
+    place = f"{Path(last.filename).name}, line {last.lineno}"
+    raise Mistake(f"{where}: source can't draw a sample of n = {n}: {message} ({place})") from errors[0]
 
 
 def _wrong(sample: Sample, source: Source, n: int) -> list[str]:
