@@ -1,0 +1,225 @@
+"""Figures 3, 5, 6 and 7: coverage, and widths, against n."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from harness.cube import open_cube
+from harness.figures import words
+from harness.figures.axes import N_LABEL, Edges, sizes_on
+from harness.figures.look import FAINT, INK
+from harness.figures.page import Page, finish, page
+from harness.figures.sheets import Panel
+from harness.nouns import Array
+from harness.paper.figures import spreads
+from harness.paper.printed import ALPHA, SEARCH
+from harness.results.runs import Runs, runs
+
+COLOURS = dict(zip(ALPHA, ("#44337a", "#2372a8", "#1d9a6c", "#cc7a00"), strict=True))
+MARKERS = dict(zip(ALPHA, "osDP", strict=True))
+_LOW, _HIGH = 0.65, 1.025
+"""The paper's range of coverage."""
+_NOMINAL = (0, (5, 2))
+_BESIDE = 1.13
+"""Between the marks of two α at infinity."""
+_AT_INFINITY = {1: ("v", 2.4), 2: ("_", 4.0), 3: ("^", 2.4)}
+"""Marks, and their sizes, for how many of the three numbers are infinite."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """What a column of panels shows."""
+
+    measure: str
+    """coverage or width."""
+    lam: float
+    theta: str
+
+
+@dataclass(frozen=True)
+class Study:
+    """What such a figure shows."""
+
+    title: str
+    study: str
+    """The scenario: paper/<study>."""
+    gamma: float
+    rows: tuple[str, ...]
+    """Procedures."""
+    columns: tuple[Column, ...]
+    noise: str
+    """What γ is."""
+
+    @property
+    def thetas(self) -> list[str]:
+        """The θ that it needs."""
+        return list(dict.fromkeys(column.theta for column in self.columns))
+
+
+_GP = tuple(Column(measure, lam, SEARCH) for measure in ("coverage", "width") for lam in (1e-6, 1e-1))
+_STEP = tuple(Column("coverage", lam, theta) for theta in ("10", SEARCH) for lam in (1e-6, 1e-1))
+_ALL = ("GPR-f", "RRCM", "RRCM-loo", "CRR", "CRR-loo")
+_TITLE = "Coverage and width on a Gaussian process path", "Coverage on the Heaviside step"
+STUDIES = {
+    3: Study(_TITLE[0], "gp1", 1e-6, _ALL, _GP, "variance"),
+    5: Study(_TITLE[1], "heaviside", 1e-6, ("GPR-f", "RRCM"), _STEP, "standard deviation"),
+    6: Study(_TITLE[0], "gp1", 1e-1, _ALL, _GP, "variance"),
+    7: Study(_TITLE[1], "heaviside", 1e-1, ("GPR-f", "RRCM"), _STEP, "standard deviation"),
+}
+
+
+def draw(number: int, url: str, sizes: Sequence[int], notes: Sequence[str] = ()) -> Figure:
+    """One of them, from a store."""
+    one, chosen = STUDIES[number], runs(url)
+    panels = [_panel(one, r, c) for r in range(len(one.rows)) for c in range(len(one.columns))]
+    found = [_found(chosen, one, panel, sizes) for panel in panels]
+    made = page(panels, len(one.rows), len(one.columns), (2.45, 1.85), sharey=False)
+    low = _lowest(
+        [each for each, panel in zip(found, panels, strict=True) if _column(one, panel).measure == "coverage"]
+    )
+    edges = Edges(
+        *(each for each, panel in zip(found, panels, strict=True) if _column(one, panel).measure == "width"), np.ones(1)
+    )
+    for ax, panel, each in zip(made.axes, panels, found, strict=True):
+        if _column(one, panel).measure == "coverage":
+            _coverage(ax, sizes, each, low)
+        else:
+            _width(ax, sizes, each, edges, first=_is_first(one, panel.column))
+        sizes_on(ax, sizes)
+        ax.tick_params(labelleft=_is_first(one, panel.column))
+    _labels(made, panels, one)
+    widths = any(column.measure == "width" for column in one.columns)
+    told = [*_reading(one, chosen, url, sizes, widths, edges.has_infinity), *notes]
+    return finish(made, f"Figure {number}. {one.title}", _subtitle(one, chosen), _handles(widths), told)
+
+
+def _panel(one: Study, row: int, column: int) -> Panel:
+    shown = one.columns[column]
+    several = len(one.thetas) > 1
+    above = f"{shown.measure}, {words.named('lam', shown.lam)}{f', θ = {_theta(shown.theta)}' if several else ''}"
+    last = column == len(one.columns) - 1
+    return Panel(row, column, {"procedure": one.rows[row]}, above if row == 0 else "", one.rows[row] if last else "")
+
+
+def _theta(text: str) -> str:
+    return "ML" if text == SEARCH else text
+
+
+def _column(one: Study, panel: Panel) -> Column:
+    return one.columns[panel.column]
+
+
+def _is_first(one: Study, column: int) -> bool:
+    """Whether it is the first of its measure."""
+    return column == 0 or one.columns[column - 1].measure != one.columns[column].measure
+
+
+def _found(chosen: Runs, one: Study, panel: Panel, sizes: Sequence[int]) -> Array:
+    """Over three numbers, n and α in the order of ALPHA."""
+    column = _column(one, panel)
+    cells = spreads.Cells(panel.at["procedure"], one.gamma, column.theta, column.lam, tuple(sizes))
+    read = spreads.coverage if column.measure == "coverage" else spreads.width
+    known = chosen.record.extent.grid.alpha
+    return read(chosen, cells)[:, :, [known.index(alpha) for alpha in ALPHA]]
+
+
+def _lowest(found: Sequence[Array]) -> float:
+    """As in the paper, or as low as a quartile is."""
+    least = float(np.nanmin([_LOW + 0.02, *(np.nanmin(each) for each in found)]))
+    return min(_LOW, least - 0.02)
+
+
+def _coverage(ax: Axes, sizes: Sequence[int], found: Array, low: float) -> None:
+    """A line and a band for each α, and its nominal level."""
+    for a, alpha in enumerate(ALPHA):
+        lower, median, upper = found[:, :, a]
+        ax.axhline(1 - alpha, color=COLOURS[alpha], linewidth=0.9, linestyle=_NOMINAL, zorder=1.5)
+        ax.fill_between(sizes, lower, upper, color=COLOURS[alpha], alpha=0.22, linewidth=0)
+        ax.plot(sizes, median, color=COLOURS[alpha], marker=MARKERS[alpha], markersize=3.2, linewidth=1.2)
+    ax.set_ylim(low, _HIGH)
+
+
+def _width(ax: Axes, sizes: Sequence[int], found: Array, edges: Edges, first: bool) -> None:
+    """Medians as thick lines, with triangles at the quantile and the maximum."""
+    ax.set_yscale("log")
+    for a, alpha in enumerate(ALPHA):
+        lower, median, upper = found[:, :, a]
+        ax.plot(sizes, edges.within(median), linewidth=2.0, color=COLOURS[alpha])
+        for marker, values in (("^", lower), ("v", upper)):
+            ax.plot(sizes, edges.within(values), linestyle="none", marker=marker, markersize=3.2, color=COLOURS[alpha])
+        _endless(ax, np.array(sizes) * _BESIDE ** (a - 1.5), found[:, :, a], edges, COLOURS[alpha])
+    edges.put(ax, "y", labelled=first)
+
+
+def _endless(ax: Axes, n: Array, found: Array, edges: Edges, colour: str) -> None:
+    """At infinity one mark for each n, of the least that is infinite: what is more is so, too."""
+    count = np.isposinf(found).sum(axis=0)
+    for how_many, (marker, size) in _AT_INFINITY.items():
+        here = np.where(count == how_many, edges.infinity, np.nan)
+        ax.plot(n, here, linestyle="none", marker=marker, markersize=size, markeredgewidth=1.6, color=colour)
+
+
+def _labels(made: Page, panels: Sequence[Panel], one: Study) -> None:
+    for ax, panel in zip(made.axes, panels, strict=True):
+        if panel.row == len(one.rows) - 1:
+            ax.set_xlabel(N_LABEL)
+        if _is_first(one, panel.column):
+            ax.set_ylabel("coverage of y*" if _column(one, panel).measure == "coverage" else "width of the hull")
+
+
+def _subtitle(one: Study, chosen: Runs) -> str:
+    theta = f", θ = {_theta(one.thetas[0])}" if len(one.thetas) == 1 else ""
+    count = chosen.record.extent.paths * chosen.record.extent.draws
+    return f"{words.named('gamma', one.gamma)} ({one.noise} of the noise){theta}; {count} replications"
+
+
+def _handles(widths: bool) -> list[Any]:
+    levels = [
+        Line2D([], [], color=COLOURS[alpha], marker=MARKERS[alpha], markersize=3.2, label=words.named("alpha", alpha))
+        for alpha in ALPHA
+    ]
+    coverages = [
+        Patch(color=FAINT, alpha=0.3, linewidth=0, label="coverage: median and\n25–75 % band over\nreplications"),
+        Line2D([], [], color=INK, linewidth=0.9, linestyle=_NOMINAL, label="nominal level 1 − α,\nin the colour of α"),
+    ]
+    points: list[Line2D] = [
+        Line2D([], [], color=INK, linewidth=2.2, label="width: median over\ntest points"),
+        Line2D([], [], color=INK, marker="v", linestyle="none", markersize=3.5, label="maximum"),
+        Line2D([], [], color=INK, marker="^", linestyle="none", markersize=3.5, label="5 % quantile"),
+    ]
+    return [*levels, *coverages, *(points if widths else [])]
+
+
+def _reading(one: Study, chosen: Runs, url: str, sizes: Sequence[int], widths: bool, infinite: bool) -> list[str]:
+    """How to read it, and what it is not."""
+    notes = ["ML: θ by maximum likelihood, with the local search that was used then."]
+    if widths:
+        mean = "Widths are averaged over replications at each test point; of these the quantile, median and maximum."
+        notes += [f"{mean} {_hulls(one, url, sizes)}"]
+        notes += (
+            ["At ∞, since a region is unbounded in some replication: ▼ the maximum, ━ the median too, ▲ all three."]
+            if infinite
+            else []
+        )
+    return notes
+
+
+def _hulls(one: Study, url: str, sizes: Sequence[int]) -> str:
+    """How much drawing hulls, as the paper's text says, differs from lengths, which were drawn then."""
+    where = {"procedure": list(one.rows), "gamma": one.gamma, "theta": one.thetas, "n": list(sizes)}
+    cube = open_cube(url)[["width_mean", "length_mean"]].sel(where)
+    width, length = (cube[name].to_numpy() for name in ("width_mean", "length_mean"))
+    bounded = np.isfinite(width)
+    more = float((width[bounded] / length[bounded]).max()) - 1 if bounded.any() else 0.0
+    return (
+        "Width is that of the hull, as in the paper's text; the author drew the total length, than which the mean hull is "
+        f"at most {100 * more:.2g} % wider in cells without an unbounded region."
+    )
