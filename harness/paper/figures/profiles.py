@@ -17,7 +17,7 @@ from harness.figures.look import FAINT, INK, KNOWN
 from harness.figures.page import axis_labels, finish, page
 from harness.figures.sheets import Panel
 from harness.nouns import Array
-from harness.paper.figures.data import Bands, bands, sample
+from harness.paper.figures.data import SAMPLES, Bands, bands
 
 _RANGE = "#f1f1f1"
 _MOST = 6.0
@@ -59,6 +59,7 @@ def _above(names: Sequence[str], row: int) -> str:
 
 
 _GPR = ("GPR-f", "GPR-p")
+_KNOTS = "The author's sample: 51 train knots from 0.05 to 0.95, 501 test knots."
 _VARIANCE = "γ is the variance of the noise. GPR-f is for y*, GPR-p for f(x*)."
 PROFILES = {
     1: Profile(
@@ -68,7 +69,7 @@ PROFILES = {
         (_GPR, ("RRCM",)),
         0.1,
         0.05,
-        (f"The author's sample: 51 train knots from 0.05 to 0.95, 501 test knots. {_VARIANCE}",),
+        (f"{_KNOTS} {_VARIANCE}",),
     ),
     2: Profile(
         "Bands far from the train points",
@@ -87,9 +88,7 @@ PROFILES = {
         (("CRR",), ("RRCM",)),
         1e-6,
         0.1,
-        (
-            "The author's sample: 51 train knots from 0.05 to 0.95, 501 test knots. γ is the noise's standard deviation.",
-        ),
+        (f"{_KNOTS} γ is the standard deviation of the noise.",),
     ),
 }
 
@@ -100,7 +99,7 @@ def draw(number: int) -> Figure:
     panels = one.panels()
     made = page(panels, len(one.rows), len(one.columns), (4.0, 2.5), sharey="row")
     found = [
-        bands(sample(one.sample, each.at["gamma"]), each.at["procedures"], one.theta, one.lam, one.alpha)
+        bands(SAMPLES[one.sample](each.at["gamma"]), each.at["procedures"], one.theta, one.lam, one.alpha)
         for each in panels
     ]
     cut = False

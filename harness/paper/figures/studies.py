@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -80,7 +81,7 @@ def draw(number: int, url: str, sizes: Sequence[int], notes: Sequence[str] = ())
     """One of them, from a store."""
     one, chosen = STUDIES[number], runs(url)
     panels = [_panel(one, r, c) for r in range(len(one.rows)) for c in range(len(one.columns))]
-    found = [_found(chosen, one, panel, sizes) for panel in panels]
+    found = _found(chosen, one, panels, sizes)
     made = page(panels, len(one.rows), len(one.columns), (2.45, 1.85), sharey=False)
     low = _lowest(
         [each for each, panel in zip(found, panels, strict=True) if _column(one, panel).measure == "coverage"]
@@ -88,16 +89,17 @@ def draw(number: int, url: str, sizes: Sequence[int], notes: Sequence[str] = ())
     edges = Edges(
         *(each for each, panel in zip(found, panels, strict=True) if _column(one, panel).measure == "width"), np.ones(1)
     )
+    widths = any(column.measure == "width" for column in one.columns)
+    reach = 1.03 * _BESIDE**1.5 if widths else 1.0  # so far the marks at infinity stand beside their n
     for ax, panel, each in zip(made.axes, panels, found, strict=True):
         if _column(one, panel).measure == "coverage":
             _coverage(ax, sizes, each, low)
         else:
             _width(ax, sizes, each, edges, first=_is_first(one, panel.column))
-        sizes_on(ax, sizes)
+        sizes_on(ax, sizes, reach)
         ax.tick_params(labelleft=_is_first(one, panel.column))
     _labels(made, panels, one)
-    widths = any(column.measure == "width" for column in one.columns)
-    told = [*_reading(one, chosen, url, sizes, widths, edges.has_infinity), *notes]
+    told = [*_reading(one, url, sizes, widths, edges.has_infinity), *notes]
     return finish(made, f"Figure {number}. {one.title}", _subtitle(one, chosen), _handles(widths), told)
 
 
@@ -122,18 +124,22 @@ def _is_first(one: Study, column: int) -> bool:
     return column == 0 or one.columns[column - 1].measure != one.columns[column].measure
 
 
-def _found(chosen: Runs, one: Study, panel: Panel, sizes: Sequence[int]) -> Array:
-    """Over three numbers, n and α in the order of ALPHA."""
-    column = _column(one, panel)
-    cells = spreads.Cells(panel.at["procedure"], one.gamma, column.theta, column.lam, tuple(sizes))
-    read = spreads.coverage if column.measure == "coverage" else spreads.width
-    known = chosen.record.extent.grid.alpha
-    return read(chosen, cells)[:, :, [known.index(alpha) for alpha in ALPHA]]
+def _found(chosen: Runs, one: Study, panels: Sequence[Panel], sizes: Sequence[int]) -> list[Array]:
+    """For each panel three numbers, over n and α in the order of ALPHA; every part of the store is read once."""
+    read = {"coverage": spreads.coverage, "width": spreads.width}
+    kinds = dict.fromkeys((column.measure, column.theta) for column in one.columns)
+    made = {kind: read[kind[0]](chosen, one.gamma, kind[1], sizes) for kind in kinds}
+    found = []
+    for panel in panels:
+        column = _column(one, panel)
+        here = made[column.measure, column.theta].sel(lam=column.lam, alpha=list(ALPHA), **panel.at)
+        found.append(here.transpose("part", "n", "alpha").to_numpy())
+    return found
 
 
 def _lowest(found: Sequence[Array]) -> float:
     """As in the paper, or as low as a quartile is."""
-    least = float(np.nanmin([_LOW + 0.02, *(np.nanmin(each) for each in found)]))
+    least = float(np.nanmin([_LOW + 0.02, *np.concatenate(found, axis=None)]))
     return min(_LOW, least - 0.02)
 
 
@@ -192,34 +198,32 @@ def _handles(widths: bool) -> list[Any]:
     ]
     points: list[Line2D] = [
         Line2D([], [], color=INK, linewidth=2.2, label="width: median over\ntest points"),
-        Line2D([], [], color=INK, marker="v", linestyle="none", markersize=3.5, label="maximum"),
-        Line2D([], [], color=INK, marker="^", linestyle="none", markersize=3.5, label="5 % quantile"),
+        Line2D([], [], color=INK, marker="v", linestyle="none", markersize=3.5, label="width: maximum"),
+        Line2D([], [], color=INK, marker="^", linestyle="none", markersize=3.5, label="width: 5 % quantile"),
     ]
     return [*levels, *coverages, *(points if widths else [])]
 
 
-def _reading(one: Study, chosen: Runs, url: str, sizes: Sequence[int], widths: bool, infinite: bool) -> list[str]:
+def _reading(one: Study, url: str, sizes: Sequence[int], widths: bool, infinite: bool) -> list[str]:
     """How to read it, and what it is not."""
+    where = {"procedure": list(one.rows), "gamma": one.gamma, "theta": one.thetas, "n": list(sizes)}
+    cube = open_cube(url)[["width_mean", "length_mean", "failed"]].sel(where)
     notes = ["ML: θ by maximum likelihood, with the local search that was used then."]
     if widths:
         mean = "Widths are averaged over replications at each test point; of these the quantile, median and maximum."
-        notes += [f"{mean} {_hulls(one, url, sizes)}"]
-        notes += (
-            ["At ∞, since a region is unbounded in some replication: ▼ the maximum, ━ the median too, ▲ all three."]
-            if infinite
-            else []
-        )
-    return notes
+        notes += [f"{mean} {_hulls(cube)}"]
+        at = "At ∞, since a region is unbounded in some replication: ▼ the maximum, ━ the median too, ▲ all three."
+        notes += [at] * infinite
+    failed = bool((cube["failed"] > 0).any())
+    return [*notes, *["Replications that failed are left out: `ckrr errors` says why."] * failed]
 
 
-def _hulls(one: Study, url: str, sizes: Sequence[int]) -> str:
+def _hulls(cube: xr.Dataset) -> str:
     """How much drawing hulls, as the paper's text says, differs from lengths, which were drawn then."""
-    where = {"procedure": list(one.rows), "gamma": one.gamma, "theta": one.thetas, "n": list(sizes)}
-    cube = open_cube(url)[["width_mean", "length_mean"]].sel(where)
     width, length = (cube[name].to_numpy() for name in ("width_mean", "length_mean"))
     bounded = np.isfinite(width)
     more = float((width[bounded] / length[bounded]).max()) - 1 if bounded.any() else 0.0
     return (
-        "Width is that of the hull, as in the paper's text; the author drew the total length, than which the mean hull is "
-        f"at most {100 * more:.2g} % wider in cells without an unbounded region."
+        "Width is that of the hull, as in the paper's text; the author drew the total length. In cells without an "
+        f"unbounded region the mean hull is at most {100 * more:.2g} % wider than that."
     )

@@ -7,7 +7,6 @@ from typing import Any
 
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
-from mpl_toolkits.mplot3d.axes3d import Axes3D
 
 from harness.figures import words
 from harness.figures.page import Page, finish
@@ -24,17 +23,16 @@ def draw() -> Figure:
     figure = Figure(figsize=(9.6, 3.6), layout="constrained")
     made = Page(figure, [figure.add_subplot(1, 2, place + 1, projection="3d") for place in range(len(SHOWN))])
     for ax, (name, gamma, what, azimuth) in zip(made.axes, SHOWN, strict=True):
-        assert isinstance(ax, Axes3D)
         _surface(ax, *SURFACES[name](gamma), azimuth)
         ax.set_title(f"{what}, {words.named('gamma', gamma)}")
     notes = [
         "The author's values at the 51 × 51 test points, with their noise: the path from which all samples of gp in "
-        "2-d were taken (γ is the variance of the noise), and the first replication of f2 (γ is its standard deviation)."
+        "2-d were taken (γ is the noise's variance), and the first replication of f2 (γ is its standard deviation)."
     ]
     return finish(made, f"Figure {NUMBER}. Two surfaces to learn", "", [], notes)
 
 
-def _surface(ax: Axes3D, X: Array, y: Array, azimuth: float) -> None:
+def _surface(ax: Any, X: Array, y: Array, azimuth: float) -> None:
     """The first coordinate runs fastest."""
     side = isqrt(len(X))
     x1, x2, height = (each.reshape(side, side) for each in (X[:, 0], X[:, 1], y))
