@@ -28,7 +28,8 @@ def width(runs: Runs, gamma: float, theta: str, sizes: Sequence[int]) -> xr.Data
     """
 
     def over_points(values: Values) -> Array:
-        return np.quantile(values.mean(axis=0, dtype=float), WIDTHS, axis=1, method="inverted_cdf")
+        found: Array = np.quantile(values.mean(axis=0, dtype=float), WIDTHS, axis=1, method="inverted_cdf")
+        return found
 
     return _spread(runs, gamma, theta, sizes, "point_width", over_points)
 
