@@ -4,35 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import xarray as xr
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
 
 from harness.cube import open_cube
 from harness.figures import words
 from harness.figures.axes import N_LABEL, Edges, sizes_on
-from harness.figures.look import FAINT, INK
 from harness.figures.page import Page, finish, page
 from harness.figures.sheets import Panel
 from harness.nouns import Array
-from harness.paper.figures import spreads
+from harness.paper.figures import against_n, spreads
 from harness.paper.printed import ALPHA, SEARCH
 from harness.results.runs import Runs, runs
-
-COLOURS = dict(zip(ALPHA, ("#44337a", "#2372a8", "#1d9a6c", "#cc7a00"), strict=True))
-MARKERS = dict(zip(ALPHA, "osDP", strict=True))
-_LOW, _HIGH = 0.65, 1.025
-"""The paper's range of coverage."""
-_NOMINAL = (0, (5, 2))
-_BESIDE = 1.13
-"""Between the marks of two α at infinity."""
-_AT_INFINITY = {1: ("v", 2.4), 2: ("_", 4.0), 3: ("^", 2.4)}
-"""Marks, and their sizes, for how many of the three numbers are infinite."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +54,7 @@ _GP = tuple(Column(measure, lam, SEARCH) for measure in ("coverage", "width") fo
 _STEP = tuple(Column("coverage", lam, theta) for theta in ("10", SEARCH) for lam in (1e-6, 1e-1))
 _ALL = ("GPR-f", "RRCM", "RRCM-loo", "CRR", "CRR-loo")
 _TITLE = "Coverage and width on a Gaussian process path", "Coverage on the Heaviside step"
+_READ = {"coverage": spreads.coverage, "width": spreads.width}
 STUDIES = {
     3: Study(_TITLE[0], "gp1", 1e-6, _ALL, _GP, "variance"),
     5: Study(_TITLE[1], "heaviside", 1e-6, ("GPR-f", "RRCM"), _STEP, "standard deviation"),
@@ -83,24 +69,20 @@ def draw(number: int, url: str, sizes: Sequence[int], notes: Sequence[str] = ())
     panels = [_panel(one, r, c) for r in range(len(one.rows)) for c in range(len(one.columns))]
     found = _found(chosen, one, panels, sizes)
     made = page(panels, len(one.rows), len(one.columns), (2.45, 1.85), sharey=False)
-    low = _lowest(
-        [each for each, panel in zip(found, panels, strict=True) if _column(one, panel).measure == "coverage"]
-    )
-    edges = Edges(
-        *(each for each, panel in zip(found, panels, strict=True) if _column(one, panel).measure == "width"), np.ones(1)
-    )
-    widths = any(column.measure == "width" for column in one.columns)
-    reach = 1.03 * _BESIDE**1.5 if widths else 1.0  # so far the marks at infinity stand beside their n
+    of = {name: [each for each, at in zip(found, panels, strict=True) if _measure(one, at) == name] for name in _READ}
+    low, edges = against_n.lowest(of["coverage"]), Edges(np.array(np.nan), *of["width"])
+    widths = bool(of["width"])
+    reach = against_n.REACH if widths else 1.0
     for ax, panel, each in zip(made.axes, panels, found, strict=True):
-        if _column(one, panel).measure == "coverage":
-            _coverage(ax, sizes, each, low)
+        if _measure(one, panel) == "coverage":
+            against_n.coverage(ax, sizes, each, low)
         else:
-            _width(ax, sizes, each, edges, first=_is_first(one, panel.column))
+            against_n.width(ax, sizes, each, edges, first=_is_first(one, panel.column))
         sizes_on(ax, sizes, reach)
         ax.tick_params(labelleft=_is_first(one, panel.column))
     _labels(made, panels, one)
     told = [*_reading(one, url, sizes, widths, edges.has_infinity), *notes]
-    return finish(made, f"Figure {number}. {one.title}", _subtitle(one, chosen), _handles(widths), told)
+    return finish(made, f"Figure {number}. {one.title}", _subtitle(one, chosen), against_n.handles(widths), told)
 
 
 def _panel(one: Study, row: int, column: int) -> Panel:
@@ -119,6 +101,10 @@ def _column(one: Study, panel: Panel) -> Column:
     return one.columns[panel.column]
 
 
+def _measure(one: Study, panel: Panel) -> str:
+    return _column(one, panel).measure
+
+
 def _is_first(one: Study, column: int) -> bool:
     """Whether it is the first of its measure."""
     return column == 0 or one.columns[column - 1].measure != one.columns[column].measure
@@ -126,9 +112,8 @@ def _is_first(one: Study, column: int) -> bool:
 
 def _found(chosen: Runs, one: Study, panels: Sequence[Panel], sizes: Sequence[int]) -> list[Array]:
     """For each panel three numbers, over n and α in the order of ALPHA; every part of the store is read once."""
-    read = {"coverage": spreads.coverage, "width": spreads.width}
     kinds = dict.fromkeys((column.measure, column.theta) for column in one.columns)
-    made = {kind: read[kind[0]](chosen, one.gamma, kind[1], sizes) for kind in kinds}
+    made = {kind: _READ[kind[0]](chosen, one.gamma, kind[1], sizes) for kind in kinds}
     found = []
     for panel in panels:
         column = _column(one, panel)
@@ -137,71 +122,18 @@ def _found(chosen: Runs, one: Study, panels: Sequence[Panel], sizes: Sequence[in
     return found
 
 
-def _lowest(found: Sequence[Array]) -> float:
-    """As in the paper, or as low as a quartile is."""
-    least = float(np.nanmin([_LOW + 0.02, *np.concatenate(found, axis=None)]))
-    return min(_LOW, least - 0.02)
-
-
-def _coverage(ax: Axes, sizes: Sequence[int], found: Array, low: float) -> None:
-    """A line and a band for each α, and its nominal level."""
-    for a, alpha in enumerate(ALPHA):
-        lower, median, upper = found[:, :, a]
-        ax.axhline(1 - alpha, color=COLOURS[alpha], linewidth=0.9, linestyle=_NOMINAL, zorder=1.5)
-        ax.fill_between(sizes, lower, upper, color=COLOURS[alpha], alpha=0.22, linewidth=0)
-        ax.plot(sizes, median, color=COLOURS[alpha], marker=MARKERS[alpha], markersize=3.2, linewidth=1.2)
-    ax.set_ylim(low, _HIGH)
-
-
-def _width(ax: Axes, sizes: Sequence[int], found: Array, edges: Edges, first: bool) -> None:
-    """Medians as thick lines, with triangles at the quantile and the maximum."""
-    ax.set_yscale("log")
-    for a, alpha in enumerate(ALPHA):
-        lower, median, upper = found[:, :, a]
-        ax.plot(sizes, edges.within(median), linewidth=2.0, color=COLOURS[alpha])
-        for marker, values in (("^", lower), ("v", upper)):
-            ax.plot(sizes, edges.within(values), linestyle="none", marker=marker, markersize=3.2, color=COLOURS[alpha])
-        _endless(ax, np.array(sizes) * _BESIDE ** (a - 1.5), found[:, :, a], edges, COLOURS[alpha])
-    edges.put(ax, "y", labelled=first)
-
-
-def _endless(ax: Axes, n: Array, found: Array, edges: Edges, colour: str) -> None:
-    """At infinity one mark for each n, of the least that is infinite: what is more is so, too."""
-    count = np.isposinf(found).sum(axis=0)
-    for how_many, (marker, size) in _AT_INFINITY.items():
-        here = np.where(count == how_many, edges.infinity, np.nan)
-        ax.plot(n, here, linestyle="none", marker=marker, markersize=size, markeredgewidth=1.6, color=colour)
-
-
 def _labels(made: Page, panels: Sequence[Panel], one: Study) -> None:
     for ax, panel in zip(made.axes, panels, strict=True):
         if panel.row == len(one.rows) - 1:
             ax.set_xlabel(N_LABEL)
         if _is_first(one, panel.column):
-            ax.set_ylabel("coverage of y*" if _column(one, panel).measure == "coverage" else "width of the hull")
+            ax.set_ylabel("coverage of y*" if _measure(one, panel) == "coverage" else "width of the hull")
 
 
 def _subtitle(one: Study, chosen: Runs) -> str:
     theta = f", θ = {_theta(one.thetas[0])}" if len(one.thetas) == 1 else ""
     count = chosen.record.extent.paths * chosen.record.extent.draws
     return f"{words.named('gamma', one.gamma)} ({one.noise} of the noise){theta}; {count} replications"
-
-
-def _handles(widths: bool) -> list[Any]:
-    levels = [
-        Line2D([], [], color=COLOURS[alpha], marker=MARKERS[alpha], markersize=3.2, label=words.named("alpha", alpha))
-        for alpha in ALPHA
-    ]
-    coverages = [
-        Patch(color=FAINT, alpha=0.3, linewidth=0, label="coverage: median and\n25–75 % band over\nreplications"),
-        Line2D([], [], color=INK, linewidth=0.9, linestyle=_NOMINAL, label="nominal level 1 − α,\nin the colour of α"),
-    ]
-    points: list[Line2D] = [
-        Line2D([], [], color=INK, linewidth=2.2, label="width: median over\ntest points"),
-        Line2D([], [], color=INK, marker="v", linestyle="none", markersize=3.5, label="width: maximum"),
-        Line2D([], [], color=INK, marker="^", linestyle="none", markersize=3.5, label="width: 5 % quantile"),
-    ]
-    return [*levels, *coverages, *(points if widths else [])]
 
 
 def _reading(one: Study, url: str, sizes: Sequence[int], widths: bool, infinite: bool) -> list[str]:

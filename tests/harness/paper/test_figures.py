@@ -19,7 +19,7 @@ from harness.cli import main
 from harness.compute import Desk
 from harness.loading import load
 from harness.nouns import Array, Mistake, Status
-from harness.paper.figures import numbers, studies
+from harness.paper.figures import against_n, numbers, studies
 from harness.paper.figures.writing import draw, write
 from harness.paper.printed import ALPHA
 from harness.studies import study_of
@@ -105,7 +105,7 @@ def test_lines_are_what_the_store_has(number: int, request: pytest.FixtureReques
         row, column = divmod(place, 4)
         cell = (procedures.index(rows[row]), gamma, *columns[column])
         for a, alpha in enumerate(ALPHA):
-            colour, width = studies.COLOURS[alpha], study == "gp1" and column > 1
+            colour, width = against_n.COLOURS[alpha], study == "gp1" and column > 1
             lines = [line(ax, colour, len(raw), k) for k in range(3 if width else 1)]
             for i, n in enumerate(raw):
                 ok = raw[n]["status"][(slice(None), *cell)] == 0
