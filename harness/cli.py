@@ -56,6 +56,7 @@ _store = click.option("--store", metavar="URL", help="Where results go. [default
 _settings = click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Override, as grid.n=[25,50].")
 _workers = click.option("--workers", type=click.IntRange(min=1), help="Processes. [default: one a core]")
 _where = click.option("--where", multiple=True, metavar="AXIS=VALUES", help="Only these, as n=100,400,alpha=0.05.")
+_retry = click.option("--retry-failed", "retry", is_flag=True, help="Do again what failed in earlier runs.")
 _json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
@@ -65,7 +66,7 @@ _json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @_settings
 @_workers
 @click.option("--smoke", is_flag=True, help="Two replications of the smallest n, in a store of its own.")
-@click.option("--retry-failed", "retry", is_flag=True, help="Do again what failed in earlier runs.")
+@_retry
 @_json
 @_told
 def run(
@@ -128,11 +129,12 @@ def _announce(prepared: Any) -> None:
     from harness.show import counted
 
     plan, name = prepared.plan, prepared.loaded.scenario.name
-    count, units = sum(len(unit) for unit in plan.units), len(plan.units)
+    count, units = sum(plan.replications_of.values()), len(plan.units)
     if units:
         workers = prepared.machine.workers
         parts = (counted(count, "replication"), counted(units, "unit"), counted(workers, "worker"))
-        click.echo("{}: {} in {}, about {} on {}".format(name, *parts[:2], duration(plan.duration), parts[2]))
+        long = f"about {duration(plan.duration)}" if plan.duration > 5 else "a few seconds"
+        click.echo("{}: {} in {}, {} on {}".format(name, *parts[:2], long, parts[2]))
     else:
         click.echo(f"{name}: complete, nothing to do")
 
@@ -162,10 +164,16 @@ def _shown(url: str) -> str:
 @_store
 @_settings
 @_workers
+@_retry
 @_json
 @_told
 def plan(
-    scenarios: tuple[str, ...], store: str | None, settings: tuple[str, ...], workers: int | None, as_json: bool
+    scenarios: tuple[str, ...],
+    store: str | None,
+    settings: tuple[str, ...],
+    workers: int | None,
+    retry: bool,
+    as_json: bool,
 ) -> None:
     """Say what a run of SCENARIO would do and cost, and do nothing."""
     from harness import driver
@@ -174,7 +182,7 @@ def plan(
     from harness.show import plan_facts, plan_text
 
     for each in [load(one, settings) for one in scenarios]:
-        prepared = driver.prepare(each, store, workers)
+        prepared = driver.prepare(each, store, workers, retry=retry)
         facts = plan_facts(prepared)
         click.echo(json.dumps(facts) if as_json else plan_text(facts))
         check_fits(prepared.plan, prepared.machine, each.where)
@@ -183,7 +191,7 @@ def plan(
 @main.command()
 @click.argument("store", metavar="STORE|SCENARIO")
 @click.option("--verify", "checked", is_flag=True, help="Read every chunk, and name what is torn or missing.")
-@click.option("--precision", type=float, metavar="SE", help="How many more paths a standard error of coverage needs.")
+@click.option("--precision", type=float, metavar="SE", help="How many paths a standard error of coverage needs.")
 @_json
 @_told
 def status(store: str, checked: bool, precision: float | None, as_json: bool) -> int:
@@ -276,7 +284,9 @@ def errors(store: str, as_json: bool) -> None:
     """Say what failed in STORE: by message, with a count and an example."""
     from harness.failures import groups
     from harness.show import errors_text
+    from harness.state import store_of
 
+    store = store_of(store)
     found = groups(store)
     click.echo(json.dumps(found) if as_json else errors_text(found, _shown(store)))
 

@@ -28,6 +28,7 @@ from harness.probe import check_source, cores, flops, free_disk, memory
 from harness.progress import Progress
 from harness.record import CLAIM, FILES, Levels, Record, digest, joined, load, save
 from harness.spec import Replications
+from harness.unchanged import check_unchanged
 from harness.worker import prepare as prepare_array, work
 
 _HANGS = 30.0
@@ -106,12 +107,15 @@ def prepare(
     there = place(str(url or default_store(loaded)))
     found = load(there)
     machine = _machine(there.url, workers or cores(), speed)
-    source = preparing.provided(loaded.built.source, there)
-    lacking = preparing.missing(there, preparing.needed(source, loaded.extent.grid))
-    drawing = Shape.drawing if lacking else check_source(source, loaded.seeds, loaded.extent, loaded.where)
-    shape = Shape(source.test_points, loaded.scenario.keep, drawing)
     if found is not None:
         check_fingerprint(there.url, found.fingerprint, loaded.fingerprint, mended=retry)
+        if found.fingerprint["files"] != loaded.fingerprint["files"]:
+            check_unchanged(there, found, loaded)
+    source = preparing.provided(loaded.built.source, there)
+    whole = loaded.extent if found is None else found.grown(loaded.extent).extent  # units have all that the store has
+    lacking = preparing.missing(there, preparing.needed(source, whole.grid))
+    drawing = Shape.drawing if lacking else check_source(source, loaded.seeds, loaded.extent, loaded.where)
+    shape = Shape(source.test_points, loaded.scenario.keep, drawing)
     record = _record(loaded, found, shape, machine)
     done = receipts.listed(there, record.extent.grid.n) if found else {}
     plan = make_plan(record, loaded.extent, done, shape, loaded.family, machine, retry)
@@ -153,7 +157,8 @@ def promised(family: Family, grid: Grid) -> Levels:
 def check_fingerprint(url: str, old: Mapping[str, Any], new: Mapping[str, Any], mended: bool = False) -> None:
     """Refuses to mix two studies in one store, and says how they differ.
 
-    A user who retries what failed may have mended the source's file: that alone is no other study.
+    A user who retries what failed may have mended the source's file: that alone is no other study, as long as numbers
+    that are there come out again (`unchanged.py`).
     """
     keys = sorted({*old, *new} - ({"files"} if mended else set()))
     differing = [key for key in keys if old.get(key) != new.get(key)]
@@ -244,10 +249,10 @@ def _results(
     prepared: Prepared, client: Any, arguments: tuple[Any, ...], window: int | None, note: Callable[[str], None]
 ) -> Iterator[execute.Result]:
     machine, jobs = prepared.machine, list(zip(prepared.plan.units, _cares(prepared), strict=True))
-    if not jobs:
-        return
     first = [(one, Care(max(Care.seconds, _HANGS * seconds))) for one, seconds in prepared.plan.preparations]
-    if client is None and machine.workers == 1 and len(jobs) == 1:
+    if not jobs and not first:
+        return
+    if client is None and machine.workers == 1 and len(jobs) <= 1:
         _note(execute.serial(prepare_array, arguments, first, machine.memory), first, note)
         yield from execute.serial(work, arguments, jobs, machine.memory)
         return
@@ -321,8 +326,10 @@ def _started(prepared: Prepared) -> Record:
         **{key: receipts.machine()[key] for key in ("python", "versions")},
         "commit": commit(),
     }
-    record = replace(record, history=(*record.history, entry))
     old = load(there)
+    if old is not None and old.fingerprint["files"] != record.fingerprint["files"]:
+        entry["mended"] = sorted(record.fingerprint["files"])
+    record = replace(record, history=(*record.history, entry))
     if old is not None and _stale(old):
         there.sweep()
     if old is None or any(getattr(old, part) != getattr(record, part) for part in ("extents", "groups", "fingerprint")):

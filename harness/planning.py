@@ -77,6 +77,11 @@ class Work:
     """Replications that are there, for cells that they have: a new α or procedure, or a failure that is retried."""
 
     @property
+    def replications(self) -> int:
+        """Those of which anything is computed."""
+        return self.new.replications + max(self.extended.replications, self.again.replications)
+
+    @property
     def seconds(self) -> float:
         """On one worker."""
         return self.new.seconds + self.extended.seconds + self.again.seconds
@@ -125,6 +130,12 @@ class Plan:
     def units(self) -> list[Unit]:
         """All units to do, the longest first."""
         return sorted((unit for size in self.sizes for unit in size.todo), key=lambda unit: -self.seconds_of[unit.name])
+
+    @cached_property
+    def replications_of(self) -> Mapping[str, int]:
+        """Of how many replications each unit to do computes anything, by its name."""
+        pairs = [pair for size in self.sizes for pair in zip(size.todo, size.work, strict=True)]
+        return {unit.name: work.replications for unit, work in pairs}
 
     @cached_property
     def seconds_of(self) -> Mapping[str, float]:
@@ -343,8 +354,8 @@ def _memory(record: Record, asked: Extent, shape: Shape, family: Family) -> floa
 
 
 def prepared_first(plan: Plan, missing: Sequence[Preparation], machine: Machine) -> Plan:
-    """With what has to be prepared before the units; nothing if there are none to do."""
-    if not missing or not plan.units:
+    """With what has to be prepared before the units."""
+    if not missing:
         return plan
     each = tuple((one, one.operations / machine.flops) for one in missing)
     seconds = [one for _, one in each]

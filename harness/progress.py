@@ -52,7 +52,8 @@ class Tally:
     def __init__(self, plan: Plan) -> None:
         self._cost = plan.seconds_of
         self.total = sum(self.cost(unit) for unit in plan.units) or 1.0
-        self.replications = sum(len(unit) for unit in plan.units)
+        self._replications = plan.replications_of
+        self.replications = sum(self._replications.values())
         self.done = 0.0
         self.count = 0
         self.failed = 0
@@ -67,7 +68,7 @@ class Tally:
         if self._start is None:
             self._start = monotonic() - seconds
         self.done += self.cost(unit)
-        self.count += len(unit)
+        self.count += self._replications[unit.name]
         self.failed += failed
 
     @property

@@ -70,7 +70,7 @@ def outcome_facts(prepared: Prepared, outcome: Outcome) -> dict[str, Any]:
         "store": outcome.url,
         "complete": True,
         "units": outcome.units,
-        "replications": sum(len(unit) for unit in prepared.plan.units),
+        "replications": sum(prepared.plan.replications_of.values()),
         "failed": outcome.failed,
         "seconds": round(outcome.seconds, 3),
         "efficiency": round(outcome.efficiency, 4) if outcome.units else None,
@@ -79,8 +79,7 @@ def outcome_facts(prepared: Prepared, outcome: Outcome) -> dict[str, Any]:
 
 def plan_facts(prepared: Prepared) -> dict[str, Any]:
     """A plan as plain values."""
-    plan, left = prepared.plan, prepared.plan.units
-    asked = prepared.loaded.extent
+    plan, asked = prepared.plan, prepared.loaded.extent
     return {
         "scenario": prepared.loaded.scenario.name,
         "store": prepared.there.url,
@@ -98,7 +97,7 @@ def plan_facts(prepared: Prepared) -> dict[str, Any]:
             for one in sorted(plan.sizes, key=lambda one: one.n)
         ],
         "replications": len(asked.grid.n) * asked.paths * asked.draws,
-        "replications_left": sum(len(unit) for unit in left),
+        "replications_left": sum(plan.replications_of.values()),
         **_newness_facts(prepared),
         "seconds": round(plan.duration, 1),
         "core_seconds": round(plan.seconds, 1),
@@ -156,7 +155,7 @@ def _newness_text(facts: Mapping[str, Any]) -> list[str]:
     work = facts["work"]
     if work["extended"]["units"] or work["again"]["units"]:
         rows = [[what, *_share_text(work[kind])] for kind, what in _KINDS.items() if work[kind]["units"]]
-        lines += [table([["replications", "", "units", "on one worker"], *rows])]
+        lines += [table([["to be computed", "replications", "units", "on one worker"], *rows])]
         lines += ["numbers that are in the store stay as they are, in every bit"]
     if facts["unasked_values"]:
         gone = "; ".join(_values(axis, some) for axis, some in facts["unasked_values"].items())
@@ -174,7 +173,7 @@ def _share_text(share: Mapping[str, Any]) -> list[str]:
 
 def plan_text(facts: Mapping[str, Any]) -> str:
     """A plan in words."""
-    rows = [["n", "units", "left", "paths × draws", "seconds a unit"]]
+    rows = [["n", "units", "left", "paths × draws of a unit", "seconds a unit"]]
     for one in facts["sizes"]:
         block = f"{one['paths_per_unit']} × {one['draws_per_unit']}"
         rows.append([str(one["n"]), str(one["units"]), str(one["units_left"]), block, f"{one['seconds_per_unit']:.3g}"])
@@ -184,8 +183,8 @@ def plan_text(facts: Mapping[str, Any]) -> str:
             table(rows),
             *_newness_text(facts),
             *_preparations_text(facts),
-            f"asked for {counted(facts['replications'], 'replication')}, {facts['replications_left']} left "
-            f"in whole units: about {duration(facts['seconds'])} on {counted(facts['workers'], 'worker')}",
+            f"asked for {counted(facts['replications'], 'replication')}, {facts['replications_left']} left: "
+            f"about {duration(facts['seconds'])} on {counted(facts['workers'], 'worker')}",
             f"{size(facts['bytes_per_replication'])} a replication before compression, {size(facts['bytes'])} and "
             f"{facts['files']} files in all; {size(facts['memory_per_worker'])} of memory a worker",
         ]

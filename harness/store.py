@@ -8,6 +8,7 @@ from __future__ import annotations
 from asyncio import gather
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -25,8 +26,12 @@ zarr.config.set({"array.write_empty_chunks": True})  # otherwise a chunk equal t
 
 
 def publish(there: Place, record: Record, files: Mapping[str, bytes]) -> None:
-    """Makes a store, or grows it: every key that changes, the root's last."""
+    """Makes a store, or grows it: every key that changes, the root's last. The old text of a mended file is kept."""
     needed = {f"{FILES}/{name}": data for name, data in files.items()}
+    for key, data in needed.items():
+        old = there.get(key)
+        if old is not None and old != data:
+            there.put(f"{key}.{sha256(old).hexdigest()[:8]}", old)
     for key, data in {**needed, **template(record)}.items():
         if there.get(key) != data:
             there.put(key, data)

@@ -111,7 +111,21 @@ def _again(facts: Facts) -> Markup:
         ),
         tag("pre", tag("code", text)),
         tag("p", "The same numbers come out, bit for bit, on CPUs of the same BLAS core type with the same versions."),
+        _mended(facts),
     )
+
+
+def _mended(facts: Facts) -> Markup:
+    """That a source's file was changed between runs."""
+    times = [entry for entry in facts.record.history if entry.get("mended")]
+    if not times:
+        return Markup("")
+    names = ", ".join(sorted({name for entry in times for name in entry["mended"]}))
+    text = (
+        f"{names} was changed between runs (the older text is in the store, too): what had failed was computed with "
+        "the new text, and a few replications that hadn't were seen to give the same numbers with both."
+    )
+    return tag("p", text)
 
 
 def _files(facts: Facts) -> Markup:

@@ -19,7 +19,7 @@ def scenario_of(record: Record) -> dict[str, Any]:
     return {
         **record.scenario,
         "grid": asdict(extent.grid),
-        "replications": {"paths": extent.paths, "draws": extent.draws},
+        "replications": {**record.scenario["replications"], "paths": extent.paths, "draws": extent.draws},
         "exclude": [dict(rule) for rule in extent.exclude],
     }
 

@@ -59,7 +59,7 @@ def _fixed(value: float, digits: int) -> str:
 def alone(value: float, error: float, least: float = 0.0) -> str:
     """A value whose error is 0, or isn't known."""
     if isfinite(error):
-        return f"{value:g}"
+        return f"{value:.4g}"
     return f"{value:.{decimals(least)}f}" if 1e-4 <= least < 1 else f"{value:.3g}"
 
 

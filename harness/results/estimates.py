@@ -21,7 +21,7 @@ PARTS = ("value", "se", "low", "high", "paths", "replications")
 def measure_named(name: str) -> Measure:
     """By its name."""
     if name not in MEASURES:
-        known = [*MEASURES, MAD]
+        known = [*MEASURES, MAD, "level", "verdict"]
         raise Mistake(f"there is no measure {name!r}: it must be one of {', '.join(known)}{nearest(name, known)}")
     return MEASURES[name]
 

@@ -22,7 +22,8 @@ _PARTS = ("value", "se", "low", "high")
 
 def text(made: Table) -> str:
     """Columns that stand under each other."""
-    return f"{made.caption}\n{columned(_grid(made), len(made.rows))}"
+    notes = "".join(f"\nnote: {note}" for note in made.notes)
+    return f"{made.caption}\n{columned(_grid(made), len(made.rows))}{notes}"
 
 
 def _grid(made: Table) -> list[list[str]]:
@@ -52,7 +53,7 @@ def markdown(made: Table) -> str:
     rule = [*("---" for _ in made.rows), *("---:" for _ in made.column_keys)]
     body = [[*key, *(made.text(key, column) for column in made.column_keys)] for key in made.row_keys]
     lines = [f"| {' | '.join(_escaped(one) for one in row)} |" for row in [heads, rule, *body]]
-    return f"{made.caption}\n\n" + "\n".join(lines)
+    return "\n\n".join([made.caption, "\n".join(lines), *made.notes])
 
 
 def _escaped(text: str) -> str:
@@ -63,9 +64,10 @@ def latex(made: Table) -> str:
     """For the booktabs package; heads of several axes span the columns that share them."""
     columns = "l" * len(made.rows) + "r" * len(made.column_keys)
     lines = [
+        r"% needs \usepackage{booktabs}",
         r"\begin{table}",
         r"\centering",
-        rf"\caption{{{_tex(made.caption)}}}",
+        rf"\caption{{{_tex_caption(made.caption)}}}",
         rf"\begin{{tabular}}{{{columns}}}",
         r"\toprule",
     ]
@@ -75,6 +77,16 @@ def latex(made: Table) -> str:
         labels, numbers = row[: len(made.rows)], row[len(made.rows) :]
         lines.append(" & ".join([*map(_number, labels), *map(_number, numbers)]) + r" \\")
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}"])
+
+
+_FIXED = re.compile(r"\b(n|gamma|theta|lam|alpha) = ([^,;]+)")
+
+
+def _tex_caption(caption: str) -> str:
+    what, _, at = caption.rpartition("; ")
+    if not what or not _FIXED.match(at):
+        return _tex(caption)
+    return f"{_tex(what)}; {_FIXED.sub(lambda match: _equation(match[1], match[2]), at)}"
 
 
 def _tex_heads(made: Table) -> list[str]:
@@ -91,8 +103,20 @@ def _tex_heads(made: Table) -> list[str]:
 
 
 def _tex_head(axis: str, value: str, count: int) -> str:
-    word = _tex(value) if axis in ("procedure", "measure") else rf"{_NAMES.get(axis, axis)} $=$ {_number(value)}"
+    word = _tex(value) if axis in ("procedure", "measure") else _equation(axis, value)
     return word if count == 1 else rf"\multicolumn{{{count}}}{{c}}{{{word}}}"
+
+
+def _equation(axis: str, value: str) -> str:
+    r"""An axis and its value.
+
+    Examples
+    --------
+    >>> _equation("theta", "100"), _equation("theta", "ml")
+    ('$\\theta = 100$', '$\\theta$ = ml')
+    """
+    name, number = _NAMES.get(axis, axis), _number(value)
+    return f"{name[:-1]} = {number[1:]}" if number.startswith("$") and name.endswith("$") else f"{name} = {number}"
 
 
 def _rules(start: int, spans: Sequence[int]) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from math import isnan
 
 import xarray as xr
 
@@ -21,10 +22,11 @@ from harness.results.estimates import difference, estimate
 from harness.results.intervals import LEVEL
 from harness.results.mad import MAD
 from harness.results.runs import Where
-from harness.results.verdicts import verdicts
+from harness.results.verdicts import SHARE_OF_ALPHA, TOLERANCE, verdicts
+from harness.state import status
 from harness.template import CUBE_DIMS
 
-MEASURE, VERDICT = "measure", "verdict"
+MEASURE, VERDICT, LEVELS = "measure", "verdict", "level"
 AXES = (*CUBE_DIMS, MEASURE)
 Key = tuple[str, ...]
 
@@ -42,9 +44,11 @@ class Cell:
     word: str = ""
 
     def __str__(self) -> str:
+        if self.word:
+            return self.word
         if self.se == 0 and self.high > self.low and self.value in (0.0, 1.0):  # all alike: the error isn't 0
             return f"0 (< {self.high:.1g})" if self.value == 0 else f"1 (> {1 - float(f'{1 - self.low:.1g}'):g})"
-        return self.word or shown(self.value, self.se, self.least)
+        return shown(self.value, self.se, self.least)
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,8 @@ class Table:
     """Rows and columns, with a label for each of their axes."""
 
     caption: str
+    notes: Sequence[str]
+    """What a reader should know besides."""
     rows: Sequence[str]
     columns: Sequence[str]
     row_keys: Sequence[Key]
@@ -95,12 +101,25 @@ def table(
             cells[_key(places, rows), _key(places, columns)] = cell
     row_keys = [key for key in product(*(labels[axis] for axis in rows)) if any(key == row for row, _ in cells)]
     column_keys = [key for key in product(*(labels[axis] for axis in columns)) if any(key == c for _, c in cells)]
-    return Table(_caption(measures, fixed, versus), rows, columns, row_keys, column_keys, cells)
+    caption = _caption(measures, fixed, versus, cells)
+    return Table(caption, _notes(url), rows, columns, row_keys, column_keys, cells)
+
+
+def _notes(url: str) -> list[str]:
+    """That there is more to come, or that something failed."""
+    state = status(url)
+    share = f"the study isn't complete: {state['share']:.0%} of its units are done"
+    failed = "some replications failed, and numbers are of the others: --measure failed, ckrr errors"
+    return [share] * (not state["complete"]) + [failed] * bool(state["failed"])
 
 
 def _found(url: str, name: str, where: Where | None, versus: str | None) -> xr.Dataset:
     if versus is not None:
         return difference(url, versus, name, where)
+    if name == LEVELS:
+        found = verdicts(url, where)
+        target = found["target"].broadcast_like(found["value"]).transpose(*found["value"].dims)
+        return found.assign(value=target, se=0 * target, low=target, high=target)
     return verdicts(url, where) if name == VERDICT else estimate(url, name, where)
 
 
@@ -162,15 +181,29 @@ def _key(places: Mapping[object, str], axes: Sequence[str]) -> Key:
     return tuple(places[axis] for axis in axes)
 
 
-def _caption(measures: Sequence[str], fixed: Mapping[str, str], versus: str | None) -> str:
+def _caption(
+    measures: Sequence[str], fixed: Mapping[str, str], versus: str | None, cells: Mapping[tuple[Key, Key], Cell]
+) -> str:
     what = ", ".join(_sentence(name) for name in measures)
     paired = f", less that of {versus} (paired)" if versus else ""
     at = ", ".join(f"{axis} = {value}" for axis, value in fixed.items() if axis != MEASURE)
-    error = "" if list(measures) == [VERDICT] else " ± Monte-Carlo standard error between paths"
-    return f"{what}{paired}{error}{f'; {at}' if at else ''}"
+    return f"{what}{paired}{_errors(measures, cells)}{f'; {at}' if at else ''}"
+
+
+def _errors(measures: Sequence[str], cells: Mapping[tuple[Key, Key], Cell]) -> str:
+    """What stands beside the numbers."""
+    if not set(measures) - {VERDICT, LEVELS}:
+        return ""
+    if cells and all(isnan(cell.se) for cell in cells.values() if not cell.word):
+        return ", without an error: that needs more than one path"
+    bounds = "; in brackets the end of a 95 % interval" if any(" (" in str(cell) for cell in cells.values()) else ""
+    return f" ± Monte-Carlo standard error between paths{bounds}"
 
 
 def _sentence(name: str) -> str:
     if name == VERDICT:
-        return f"verdict, at {LEVEL:g} for the whole grid"
+        told = f"tolerance {TOLERANCE:g}, or α/{1 / SHARE_OF_ALPHA:.0f} if that is less"
+        return f"verdict on coverage against its level ({told}; with probability {LEVEL:g} none of the grid is wrong)"
+    if name == LEVELS:
+        return "level: exact where one is promised, 1 − α elsewhere"
     return MEASURES[name].what if name in MEASURES else "MAD, the largest |error rate − α| over α"

