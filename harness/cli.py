@@ -388,27 +388,43 @@ def merge(stores: tuple[str, ...], output: str) -> None:
 @main.command()
 @click.option("--table", "tables", multiple=True, type=click.IntRange(1, 4), help="One of them. [default: all four]")
 @click.option(
-    "--quick", is_flag=True, help="f2 with θ = 10 and 100 alone: 64 numbers, in under 3 minutes on two cores."
+    "--figures",
+    is_flag=False,
+    flag_value="all",
+    metavar="[NUMBERS]",
+    help="Draw the paper's figures instead: all eight, or as 1,4.",
+)
+@click.option(
+    "--quick",
+    is_flag=True,
+    help="f2 with θ = 10 and 100 alone: 64 numbers, in under 3 minutes on two cores. In figures, n up to 400.",
 )
 @click.option("--results", default="results", show_default=True, metavar="FOLDER", help="Where the stores are.")
 @_workers
 @_json
 @_told
-def paper(tables: tuple[int, ...], quick: bool, results: str, workers: int | None, as_json: bool) -> int:
-    """Compute the paper's four tables again, and compare them with the 256 printed numbers.
+def paper(
+    tables: tuple[int, ...], figures: str | None, quick: bool, results: str, workers: int | None, as_json: bool
+) -> int:
+    """Compute the paper's four tables again, and compare them with the 256 printed numbers; or draw its figures.
 
     What is in the stores is used, and the same command goes on where an earlier run stopped.
     """
     from harness.nouns import Mistake
     from harness.paper.printed import asked
     from harness.paper.report import Report
-    from harness.paper.study import studies
+    from harness.paper.study import scenario, studies
 
+    if figures is not None:
+        if tables:
+            raise Mistake("--table and --figures are two things: give one of them")
+        return _figures(figures, quick, results, workers, as_json)
     needs = studies(asked(tables, quick))
     if not needs:
         raise Mistake("--quick has numbers of tables 3 and 4 alone: leave --quick out")
     with stoppable():
-        stores, failed = _reproduced(needs, results, workers, as_json)
+        loaded = {name: scenario(name, numbers) for name, numbers in needs.items()}
+        stores, failed = _reproduced(loaded, results, workers, as_json)
     if stores is None:
         return EXIT_CLUSTER
     report = Report(needs, stores)
@@ -416,16 +432,38 @@ def paper(tables: tuple[int, ...], quick: bool, results: str, workers: int | Non
     return EXIT_FAILED if failed else 0
 
 
-def _reproduced(needs: Any, results: str, workers: int | None, quiet: bool) -> tuple[dict[str, str] | None, int]:
-    """Runs what the stores lack; where they are, and how many replications of cells failed."""
-    from harness import driver
-    from harness.paper.study import scenario, store_of
+def _figures(asked: str, quick: bool, results: str, workers: int | None, as_json: bool) -> int:
+    """Runs what the figures need, draws them, and says what was written."""
+    from harness.paper.figures.numbers import folder_of, needs, numbers
+    from harness.paper.figures.writing import write
 
-    stores, failed = {}, 0
-    for name, numbers in needs.items():
-        prepared = driver.prepare(scenario(name, numbers), store_of(results, name), workers)
-        if not quiet:
+    chosen = numbers(asked)
+    with stoppable():
+        stores, failed = _reproduced(needs(chosen, quick), results, workers, as_json)
+        if stores is None:
+            return EXIT_CLUSTER
+        written = []
+        for number in chosen:
+            files = write(number, stores, folder_of(results), quick)
+            written += files
+            if not as_json:
+                click.echo(f"wrote {' and '.join(map(str, files))}")
+    if as_json:
+        click.echo(json.dumps({"written": list(map(str, written)), "failed": failed}))
+    return EXIT_FAILED if failed else 0
+
+
+def _reproduced(loaded: Any, results: str, workers: int | None, quiet: bool) -> tuple[dict[str, str] | None, int]:
+    """Runs what the stores lack, and says before what it is; where they are, and how many cells failed."""
+    from harness import driver
+    from harness.paper.study import store_of
+
+    plans = {name: driver.prepare(one, store_of(results, name), workers) for name, one in loaded.items()}
+    if not quiet:
+        for prepared in plans.values():
             _announce(prepared)
+    stores, failed = {}, 0
+    for name, prepared in plans.items():
         outcome = _outcome(prepared)
         if outcome is None:
             return None, failed

@@ -34,6 +34,7 @@ EXCEPTIONS = {
     "ckrr/estimator.py": {"sklearn"},  # optional; the class works without it
     "harness/krr.py": {"ckrr"},  # the wiring: names become procedures
     "harness/loading.py": {"scenarios"},  # the wiring: names become sources
+    "harness/paper/figures/data.py": {"scenarios"},  # the wiring: names become the samples of the paper's figures
     "harness/driver.py": {"cluster"},  # the wiring: workers of this machine, if no client is given
     "harness/execute.py": {"distributed"},  # the one place that talks to Dask
     "harness/probe.py": {"distributed"},  # how much memory there is

@@ -1,9 +1,9 @@
-"""Which studies the printed numbers need, as scenarios cut down to that."""
+"""Which studies the printed numbers and figures need, as scenarios cut down to that."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from harness.loading import Loaded, load
@@ -17,9 +17,13 @@ def studies(asked: Sequence[Printed]) -> dict[str, list[Printed]]:
 
 def scenario(name: str, asked: Sequence[Printed]) -> Loaded:
     """The published scenario, at the n and θ of the numbers that are asked for."""
-    sizes = sorted({one.n for one in asked})
-    thetas = sorted({_theta(one.theta) for one in asked}, key=lambda one: (isinstance(one, str), one))
-    return load(f"paper/{name}", [f"grid.n={json.dumps(sizes)}", f"grid.theta={json.dumps(thetas)}"])
+    return cut(name, {one.n for one in asked}, {one.theta for one in asked})
+
+
+def cut(name: str, sizes: Iterable[int], thetas: Iterable[str]) -> Loaded:
+    """The published scenario, at some n and θ alone."""
+    values = sorted(map(_theta, thetas), key=lambda one: (isinstance(one, str), one))
+    return load(f"paper/{name}", [f"grid.n={json.dumps(sorted(sizes))}", f"grid.theta={json.dumps(values)}"])
 
 
 def _theta(text: str) -> int | str:

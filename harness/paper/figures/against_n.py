@@ -1,0 +1,83 @@
+"""Panels of coverage and of widths against n, a colour for each α."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from harness.figures import words
+from harness.figures.axes import Edges
+from harness.figures.look import FAINT, INK
+from harness.nouns import Array
+from harness.paper.printed import ALPHA
+
+COLOURS = dict(zip(ALPHA, ("#44337a", "#2372a8", "#1d9a6c", "#cc7a00"), strict=True))
+MARKERS = dict(zip(ALPHA, "osDP", strict=True))
+_LOW, _HIGH = 0.65, 1.025
+"""The paper's range of coverage."""
+_NOMINAL = (0, (5, 2))
+_BESIDE = 1.13
+"""Between the marks of two α at infinity."""
+REACH = 1.03 * _BESIDE**1.5
+"""So far they stand beside their n."""
+_AT_INFINITY = {1: ("v", 2.4), 2: ("_", 4.0), 3: ("^", 2.4)}
+"""Marks, and their sizes, for how many of the three numbers are infinite."""
+
+
+def lowest(found: Sequence[Array]) -> float:
+    """As in the paper, or as low as a quartile is."""
+    least = float(np.nanmin([_LOW + 0.02, *np.concatenate(found, axis=None)]))
+    return min(_LOW, least - 0.02)
+
+
+def coverage(ax: Axes, sizes: Sequence[int], found: Array, low: float) -> None:
+    """A line and a band for each α, and its nominal level."""
+    for a, alpha in enumerate(ALPHA):
+        lower, median, upper = found[:, :, a]
+        ax.axhline(1 - alpha, color=COLOURS[alpha], linewidth=0.9, linestyle=_NOMINAL, zorder=1.5)
+        ax.fill_between(sizes, lower, upper, color=COLOURS[alpha], alpha=0.22, linewidth=0)
+        ax.plot(sizes, median, color=COLOURS[alpha], marker=MARKERS[alpha], markersize=3.2, linewidth=1.2)
+    ax.set_ylim(low, _HIGH)
+
+
+def width(ax: Axes, sizes: Sequence[int], found: Array, edges: Edges, first: bool) -> None:
+    """Medians as thick lines, with triangles at the quantile and the maximum."""
+    ax.set_yscale("log")
+    for a, alpha in enumerate(ALPHA):
+        lower, median, upper = found[:, :, a]
+        ax.plot(sizes, edges.within(median), linewidth=2.0, color=COLOURS[alpha])
+        for marker, values in (("^", lower), ("v", upper)):
+            ax.plot(sizes, edges.within(values), linestyle="none", marker=marker, markersize=3.2, color=COLOURS[alpha])
+        _endless(ax, np.array(sizes) * _BESIDE ** (a - 1.5), found[:, :, a], edges, COLOURS[alpha])
+    edges.put(ax, "y", labelled=first)
+
+
+def _endless(ax: Axes, n: Array, found: Array, edges: Edges, colour: str) -> None:
+    """At infinity one mark for each n, of the least that is infinite: what is more is so, too."""
+    count = np.isposinf(found).sum(axis=0)
+    for how_many, (marker, size) in _AT_INFINITY.items():
+        here = np.where(count == how_many, edges.infinity, np.nan)
+        ax.plot(n, here, linestyle="none", marker=marker, markersize=size, markeredgewidth=1.6, color=colour)
+
+
+def handles(widths: bool) -> list[Any]:
+    """For the legend."""
+    levels = [
+        Line2D([], [], color=COLOURS[alpha], marker=MARKERS[alpha], markersize=3.2, label=words.named("alpha", alpha))
+        for alpha in ALPHA
+    ]
+    coverages = [
+        Patch(color=FAINT, alpha=0.3, linewidth=0, label="coverage: median and\n25–75 % band over\nreplications"),
+        Line2D([], [], color=INK, linewidth=0.9, linestyle=_NOMINAL, label="nominal level 1 − α,\nin the colour of α"),
+    ]
+    points: list[Line2D] = [
+        Line2D([], [], color=INK, linewidth=2.2, label="width: median over\ntest points"),
+        Line2D([], [], color=INK, marker="v", linestyle="none", markersize=3.5, label="width: maximum"),
+        Line2D([], [], color=INK, marker="^", linestyle="none", markersize=3.5, label="width: 5 % quantile"),
+    ]
+    return [*levels, *coverages, *(points if widths else [])]

@@ -1,0 +1,174 @@
+"""Figures 1, 2 and 4: bands over a single sample."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from harness.figures import words
+from harness.figures.look import FAINT, INK, KNOWN
+from harness.figures.page import axis_labels, finish, page
+from harness.figures.sheets import Panel
+from harness.nouns import Array
+from harness.paper.figures.data import SAMPLES, Bands, bands
+
+_RANGE = "#f1f1f1"
+_MOST = 6.0
+"""How many times the height that is needed within the train knots a panel may have."""
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What such a figure shows."""
+
+    title: str
+    sample: str
+    """Its name in `data.SAMPLES`."""
+    rows: tuple[float, ...]
+    """γ."""
+    columns: tuple[tuple[str, ...], ...]
+    """The procedures of each column."""
+    lam: float
+    alpha: float
+    notes: tuple[str, ...]
+    far: bool = False
+    """Whether it is about what lies beyond the train knots."""
+    theta: float = 100.0
+
+    def panels(self) -> list[Panel]:
+        """Rows of γ, columns of procedures."""
+        return [
+            Panel(r, c, {"gamma": gamma, "procedures": names}, _above(names, r), self._beside(gamma, c))
+            for r, gamma in enumerate(self.rows)
+            for c, names in enumerate(self.columns)
+        ]
+
+    def _beside(self, gamma: float, column: int) -> str:
+        return words.named("gamma", gamma) if len(self.rows) > 1 and column == len(self.columns) - 1 else ""
+
+
+def _above(names: Sequence[str], row: int) -> str:
+    return " and ".join(names) if row == 0 else ""
+
+
+_GPR = ("GPR-f", "GPR-p")
+_KNOTS = "The author's sample: 51 train knots from 0.05 to 0.95, 501 test knots."
+_VARIANCE = "γ is the variance of the noise. GPR-f is for y*, GPR-p for f(x*)."
+PROFILES = {
+    1: Profile(
+        "Bands on a Gaussian process path",
+        "gp",
+        (1e-1, 1e-6),
+        (_GPR, ("RRCM",)),
+        0.1,
+        0.05,
+        (f"{_KNOTS} {_VARIANCE}",),
+    ),
+    2: Profile(
+        "Bands far from the train points",
+        "far",
+        (1e-6, 1e-1),
+        (_GPR, ("RRCM",)),
+        0.1,
+        0.01,
+        (f"A sample of ours (the author's isn't known): 201 train knots from 0 to 1. {_VARIANCE}",),
+        far=True,
+    ),
+    4: Profile(
+        "Bands on the Heaviside step",
+        "heaviside",
+        (1e-6,),
+        (("CRR",), ("RRCM",)),
+        1e-6,
+        0.1,
+        (f"{_KNOTS} γ is the standard deviation of the noise.",),
+    ),
+}
+
+
+def draw(number: int) -> Figure:
+    """One of them."""
+    one = PROFILES[number]
+    panels = one.panels()
+    made = page(panels, len(one.rows), len(one.columns), (4.0, 2.5), sharey="row")
+    found = [
+        bands(SAMPLES[one.sample](each.at["gamma"]), each.at["procedures"], one.theta, one.lam, one.alpha)
+        for each in panels
+    ]
+    cut = False
+    for ax, panel, here in zip(made.axes, panels, found, strict=True):
+        limits = _limits([each for each, other in zip(found, panels, strict=True) if other.row == panel.row], one.far)
+        cut |= _panel(ax, here, limits, one.far)
+    axis_labels(made, panels, "x", "y")
+    fixed = {"gamma": one.rows[0]} if len(one.rows) == 1 else {}
+    at = words.place({**fixed, "lam": one.lam, "theta": one.theta, "alpha": one.alpha})
+    subtitle = f"{at}: the nominal level is {100 * (1 - one.alpha):g} %"
+    notes = [*one.notes, *_cautions(found, cut)]
+    return finish(made, f"Figure {number}. {one.title}", subtitle, _handles(one), notes)
+
+
+def _panel(ax: Axes, here: Bands, limits: tuple[float, float], far: bool) -> bool:
+    """Bands below, data above them; whether a band runs out of the panel."""
+    if far:
+        ax.axvspan(here.X.min(), here.X.max(), color=_RANGE, linewidth=0, zorder=0)
+        ax.text(0.02, 0.03, _end_widths(here), transform=ax.transAxes, fontsize=7.5, va="bottom", zorder=5)
+    low, high = limits
+    beyond = (low - 9 * (high - low), high + 9 * (high - low))
+    for name, ends in here.ends.items():
+        look = KNOWN[name]
+        lower, upper = (np.clip(each, *beyond) for each in ends)
+        ax.fill_between(here.x, lower, upper, color=look.colour, alpha=0.25, linewidth=0)
+        for each in (lower, upper):
+            ax.plot(here.x, each, color=look.colour, linewidth=0.9, linestyle=look.line)
+    ax.plot(here.x, here.y, ".", color=FAINT, markersize=1.6, zorder=2.1)
+    ax.plot(here.x, here.prediction, color=INK, linewidth=0.8, zorder=2.2)
+    ax.plot(here.X, here.Y, ".", color=INK, markersize=3.5 if len(here.X) < 100 else 2.4, zorder=2.3)
+    ax.xaxis.set_major_formatter("{x:g}")  # panels stand close: 1.0 would touch 0.0
+    ax.set(xlim=(here.x[0], here.x[-1]), ylim=limits)
+    return any(bool((lower < low).any() or (upper > high).any()) for lower, upper in here.ends.values())
+
+
+def _end_widths(here: Bands) -> str:
+    widths = ", ".join(f"{name} {upper[-1] - lower[-1]:.2f}" for name, (lower, upper) in here.ends.items())
+    return f"width at x = {here.x[-1]:g}: {widths}"
+
+
+def _limits(found: Sequence[Bands], far: bool) -> tuple[float, float]:
+    """Room for all data and bands; without those beyond the train knots, if they would leave none for the others."""
+    everywhere = np.concatenate([_values(one, np.full(len(one.x), True)) for one in found])
+    inside = np.concatenate([_values(one, (one.x >= one.X.min()) & (one.x <= one.X.max())) for one in found])
+    low, high = everywhere.min(), everywhere.max()
+    if not high - low <= _MOST * np.ptp(inside):
+        low, high = inside.min(), inside.max()
+    margin = 0.06 * (high - low)
+    return float(low - margin * (3 if far else 1)), float(high + margin)  # words stand below those that are far
+
+
+def _values(one: Bands, some: Any) -> Array:
+    return np.concatenate([one.y, one.Y, *(each[some] for pair in one.ends.values() for each in pair)])
+
+
+def _handles(one: Profile) -> list[Any]:
+    names = dict.fromkeys(name for column in one.columns for name in column)
+    regions = [Patch(color=KNOWN[name].colour, alpha=0.4, label=f"region of {name}") for name in names]
+    data = [
+        Line2D([], [], color=INK, marker=".", linestyle="none", label="train values"),
+        Line2D([], [], color=FAINT, marker=".", markersize=2.5, linestyle="none", label="test values y*"),
+        Line2D([], [], color=INK, linewidth=0.8, label="ridge prediction"),
+    ]
+    return [*regions, *data, *([Patch(color=_RANGE, label="range of train points")] if one.far else [])]
+
+
+def _cautions(found: Sequence[Bands], cut: bool) -> list[str]:
+    pieces = sum(one.pieces for one in found)
+    hulls = [f"Hulls are drawn: {pieces} regions are in several pieces."] if pieces else []
+    wide = max(float((upper - lower).max()) for one in found for lower, upper in one.ends.values())
+    how = "unbounded at the ends" if np.isinf(wide) else f"up to {wide:.3g} wide"
+    return [*hulls, *([f"Beyond the train knots regions run out of the picture: they are {how}."] if cut else [])]

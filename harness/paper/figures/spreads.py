@@ -1,0 +1,60 @@
+"""What figures 3, 5, 6 and 7 draw: how coverage spreads over replications, and widths over test points."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import xarray as xr
+
+from harness import store
+from harness.labels import axis_values
+from harness.nouns import Array, Status, Values
+from harness.results.runs import Runs
+
+QUARTILES = (0.25, 0.5, 0.75)
+WIDTHS = (0.05, 0.5, 1.0)
+
+
+def coverage(runs: Runs, gamma: float, theta: str, sizes: Sequence[int]) -> xr.DataArray:
+    """The quartiles of coverage over replications: over part (those three), n, procedure, λ and α."""
+    return _spread(runs, gamma, theta, sizes, "coverage", lambda values: np.quantile(values, QUARTILES, axis=0))
+
+
+def width(runs: Runs, gamma: float, theta: str, sizes: Sequence[int]) -> xr.DataArray:
+    """The mean width at each test point, then its 5 % quantile, median and maximum: over the same.
+
+    A mean is infinite where a region of one replication is.
+    """
+
+    def over_points(values: Values) -> Array:
+        found: Array = np.quantile(values.mean(axis=0, dtype=float), WIDTHS, axis=1, method="inverted_cdf")
+        return found
+
+    return _spread(runs, gamma, theta, sizes, "point_width", over_points)
+
+
+def _spread(
+    runs: Runs, gamma: float, theta: str, sizes: Sequence[int], variable: str, of: Callable[[Values], Array]
+) -> xr.DataArray:
+    """Three numbers of each cell from its replications, which come over replication, α (and test points)."""
+    grid = runs.record.extent.grid
+    shape = (3, len(sizes), len(grid.procedure), len(grid.lam), len(grid.alpha))
+    dims = ("part", "n", "procedure", "lam", "alpha")
+    coords = {"n": list(sizes), "procedure": list(grid.procedure), "lam": list(grid.lam), "alpha": list(grid.alpha)}
+    found = xr.DataArray(np.full(shape, np.nan), dims=dims, coords=coords)
+    for i, n in enumerate(sizes):
+        values, status = (_read(runs, gamma, theta, n, name) for name in (variable, "status"))
+        for p, r in np.ndindex(status.shape[1:]):
+            ok = status[:, p, r] == Status.OK
+            if ok.any():
+                found[:, i, p, r] = of(values[ok, p, r])
+    return found
+
+
+def _read(runs: Runs, gamma: float, theta: str, n: int, variable: str) -> Values:
+    """Over replications, procedure, λ and what else the variable has."""
+    grid, everything = runs.record.extent.grid, slice(None)
+    places = (grid.gamma.index(gamma), list(axis_values(grid, "theta")).index(theta))
+    values = store.read(runs.url, n, variable, runs.record.generation, (everything, everything, everything, *places))
+    return values.reshape(-1, *values.shape[2:])

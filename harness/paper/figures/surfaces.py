@@ -1,0 +1,46 @@
+"""Figure 8: what is to be learned in two dimensions."""
+
+from __future__ import annotations
+
+from math import isqrt
+from typing import Any
+
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from harness.figures import words
+from harness.figures.page import Page, finish
+from harness.nouns import Array
+from harness.paper.figures.data import SURFACES
+
+NUMBER = 8
+SHOWN = (("gp", 1e-6, "a Gaussian process path", -60), ("f2", 1e-1, "f2", -115))
+"""Name, γ, words, and from where one looks, in degrees."""
+
+
+def draw() -> Figure:
+    """Both surfaces, with their noise."""
+    figure = Figure(figsize=(9.6, 3.6), layout="constrained")
+    made = Page(figure, [figure.add_subplot(1, 2, place + 1, projection="3d") for place in range(len(SHOWN))])
+    for ax, (name, gamma, what, azimuth) in zip(made.axes, SHOWN, strict=True):
+        _surface(ax, *SURFACES[name](gamma), azimuth)
+        ax.set_title(f"{what}, {words.named('gamma', gamma)}")
+    notes = [
+        "The author's values at the 51 × 51 test points, with their noise: the path from which all samples of gp in "
+        "2-d were taken (γ is the noise's variance), and the first replication of f2 (γ is its standard deviation)."
+    ]
+    return finish(made, f"Figure {NUMBER}. Two surfaces to learn", "", [], notes)
+
+
+def _surface(ax: Any, X: Array, y: Array, azimuth: float) -> None:
+    """The first coordinate runs fastest."""
+    side = isqrt(len(X))
+    x1, x2, height = (each.reshape(side, side) for each in (X[:, 0], X[:, 1], y))
+    style: dict[str, Any] = {"cmap": "viridis", "rstride": 1, "cstride": 1, "linewidth": 0.15, "edgecolor": "#00000040"}
+    ax.plot_surface(x1, x2, height, **style)
+    ax.set(xlabel="x₁", ylabel="x₂", zlabel="y")
+    for axis in (ax.xaxis, ax.yaxis, ax.zaxis):
+        axis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
+        axis.set_major_formatter("{x:g}")
+    ax.view_init(elev=36, azim=azimuth)
+    ax.set_box_aspect((1, 1, 0.5), zoom=1.0)
