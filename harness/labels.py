@@ -29,6 +29,21 @@ def theta_label(theta: Theta) -> str:
     return theta if isinstance(theta, str) else number(theta)
 
 
+def is_number(theta: str) -> bool:
+    """Whether a θ, as text, is a given one; else it is the name of a search.
+
+    Examples
+    --------
+    >>> is_number("1e-06"), is_number("ml")
+    (True, False)
+    """
+    try:
+        float(theta)
+    except ValueError:
+        return False
+    return True
+
+
 def label(value: object) -> str:
     """Any value of any axis as text."""
     return number(value) if isinstance(value, float) else str(value)

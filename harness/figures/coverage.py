@@ -16,6 +16,7 @@ from harness.figures.axes import N_LABEL, STRETCHED, coverage_on, side_by_side, 
 from harness.figures.look import INK, Stroke, strokes
 from harness.figures.page import axis_labels, finish, page
 from harness.figures.sheets import Sheet, sheet
+from harness.labels import is_number
 from harness.nouns import Array
 from harness.results.estimates import estimate
 from harness.results.runs import Where
@@ -105,20 +106,12 @@ def _cautions(shown: Sheet, groups: Groups) -> list[str]:
     reasons = []
     if shown.runs.record.test != "iid":
         reasons.append("test points lie on a grid")
-    searched = [each for each in shown.where["theta"] if not _is_number(each)]
+    searched = [each for each in shown.where["theta"] if not is_number(each)]
     if searched:
         reasons.append(f"θ = {', '.join(searched)} is searched for on the train sample")
     if not groups or not reasons:
         return []
     return [f"Exact levels are for exchangeable points; here {' and '.join(reasons)}."]
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def lowest(found: xr.Dataset, shown: Sheet) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import isnan
 
-from harness.labels import label
+from harness.labels import is_number, label
 from harness.report.facts import TARGET, Facts
 from harness.report.judged import CLASSES, SYMBOLS
 from harness.report.markup import Markup, items, joined, plain_table, tag
@@ -83,21 +83,13 @@ def broken(facts: Facts) -> list[str]:
             "Test points lie on a regular grid, so they aren't exchangeable with the train points (†): no conformal "
             "level is promised here. What is measured, in every conformal cell, is what that costs."
         )
-    searched = [theta for theta in judged["theta"].values.tolist() if not _is_number(theta)]
+    searched = [theta for theta in judged["theta"].values.tolist() if not is_number(theta)]
     if searched:
         said.append(
             f"θ = {', '.join(searched)} is searched for on the train sample, which breaks exchangeability (†): in "
             "those cells no conformal level is promised, and what is measured is what the search costs."
         )
     return said
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def precision(facts: Facts) -> Markup:

@@ -21,6 +21,7 @@ import numpy as np
 import xarray as xr
 
 from harness.extents import cells
+from harness.labels import is_number
 from harness.record import Record
 from harness.results.catalog import MEASURES
 from harness.results.estimates import estimate
@@ -60,7 +61,7 @@ def verdicts(
     target, promised = _targets(found, record)
     found["target"], found["promised"] = target, promised
     found["tolerance"] = tolerances(found["alpha"], tolerance)
-    numeric = xr.DataArray([_is_number(text) for text in found["theta"].values], dims="theta")
+    numeric = xr.DataArray([is_number(text) for text in found["theta"].values], dims="theta")
     found["exchangeable"] = promised & numeric & (record.test == "iid")
     found["verdict"] = judged(found["low"], found["high"], target, found["tolerance"]).where(
         found["replications"] > 0, EMPTY
@@ -96,11 +97,3 @@ def judged(low: xr.DataArray, high: xr.DataArray, target: xr.DataArray, toleranc
 
 _ROUNDING = 1e-12
 """1 − α − τ isn't exact."""
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
