@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from matplotlib.figure import Figure
+from threadpoolctl import threadpool_limits
 
 from harness.figures.files import ENDINGS, save
 from harness.figures.look import styled
+from harness.loading import BLAS_THREADS
 from harness.paper.figures import profiles, studies, surfaces
 from harness.paper.figures.numbers import sizes
 
@@ -23,8 +25,8 @@ def write(number: int, stores: Mapping[str, str], folder: Path, quick: bool = Fa
 
 
 def draw(number: int, stores: Mapping[str, str], quick: bool = False) -> Figure:
-    """One of the eight."""
-    with styled():
+    """One of the eight; with one BLAS thread, whose number changes last digits."""
+    with styled(), threadpool_limits(BLAS_THREADS):
         if number in profiles.PROFILES:
             return profiles.draw(number)
         if number == surfaces.NUMBER:
