@@ -26,7 +26,7 @@ from harness.planning import Machine, Plan, Shape, check_fits, cut, make_plan, p
 from harness.presence import heard, me, other, present, told
 from harness.probe import check_source, cores, flops, free_disk, memory
 from harness.progress import Progress
-from harness.record import CLAIM, FILES, Levels, Record, digest, joined, load, save
+from harness.record import CLAIM, FILES, Levels, Record, joined, load, save, version
 from harness.spec import Replications
 from harness.unchanged import check_unchanged
 from harness.worker import prepare as prepare_array, work
@@ -194,7 +194,7 @@ def _greet(prepared: Prepared, progress: Progress) -> None:
 def _run(prepared: Prepared, progress: Progress, client: Any, window: int | None) -> Outcome:
     record, there = _started(prepared), prepared.there
     start = monotonic()
-    arguments = (there.url, digest(record.fingerprint), record.generation, prepared.retry)
+    arguments = (there.url, version(record), record.generation, prepared.retry)
     failed, spans = prepared.failed, list[tuple[float, float, float]]()
     keeper = _Keeper(there.url, record, _stale(prepared.record))
     progress.start(prepared.plan)
@@ -333,6 +333,7 @@ def _started(prepared: Prepared) -> Record:
     if old is not None and _stale(old):
         there.sweep()
     if old is None or any(getattr(old, part) != getattr(record, part) for part in ("extents", "groups", "fingerprint")):
+        store.array.cache_clear()  # another store may have been here
         store.publish(there, record, prepared.loaded.built.files)
         there.delete(CLAIM)
     else:

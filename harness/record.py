@@ -124,6 +124,12 @@ def joined(one: Levels, other: Levels) -> Levels:
     }
 
 
+def version(record: Record) -> str:
+    """What a process may remember a store by: another one may come to its place after it was removed."""
+    parts = attributes(record)
+    return digest({name: parts[name] for name in ("fingerprint", "extents", "groups")})
+
+
 _PARTS = ("scenario", "fingerprint", "extents", "groups", "keep", "levels", "history")
 
 

@@ -25,6 +25,8 @@ from harness.variables import replication_variables
 from harness.watch import watching
 
 _ORDINARY = Care()
+_seen: dict[str, str] = {}
+"""The version of each store that this process has written to."""
 
 
 def work(
@@ -33,6 +35,9 @@ def work(
     """Computes what is left of a unit, writes it, signs for it."""
     start, began = perf_counter(), time()
     where = (url, fingerprint, generation)
+    if _seen.setdefault(url, fingerprint) != fingerprint:
+        store.array.cache_clear()  # its handles are of a store that was here before
+        _seen[url] = fingerprint
     record, study = study_at(*where)
     known = _known(url, record, unit, retry)
     left = None if known is None else todo(known, record.extent, unit.n)

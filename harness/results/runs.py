@@ -17,7 +17,7 @@ from harness.labels import axis_values, label
 from harness.nouns import FAILED, Bools, Mistake, Status, Values
 from harness.place import place
 from harness.receipts import FOLDER
-from harness.record import Record, load
+from harness.record import Record, load, version
 from harness.state import store_of
 from harness.summary import slabs
 from harness.template import CUBE_DIMS
@@ -69,8 +69,8 @@ class Runs:
         )
 
     def _state(self, n: int) -> int:
-        """Another number as soon as a unit at this n is written."""
-        return hash(tuple(place(self.url).names(f"{FOLDER}/n={n}")))
+        """Another number as soon as a unit at this n is written, or another store is in this place."""
+        return hash((version(self.record), *place(self.url).names(f"{FOLDER}/n={n}")))
 
     def read_reference(self, slab: Slab, variable: str, procedure: str) -> Values:
         """The same for one procedure, whatever the slab has."""

@@ -14,7 +14,7 @@ from harness import driver
 from harness.loading import Loaded, check
 from harness.nouns import Unit
 from harness.progress import Silent
-from harness.record import Record, digest
+from harness.record import Record, version
 from harness.template import group_name
 from harness.worker import work
 
@@ -62,7 +62,7 @@ def run_serially(where: Path, order: Iterable[int] | None = None, retry: bool = 
     record = driver._started(study)
     units = study.plan.units
     for i in order or range(len(units)):
-        work(str(where), digest(record.fingerprint), record.generation, study.retry, units[i])
+        work(str(where), version(record), record.generation, study.retry, units[i])
     driver.refresh(str(where), record, record.extent.grid.n)
     return record
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -196,3 +197,14 @@ def test_a_store_that_grew_is_read_anew(tmp_path: Path) -> None:
     run_serially(where, replications__paths=9)
     after = estimate(str(where))
     assert (int(before.paths.max()), int(after.paths.max())) == (4, 9)
+
+
+def test_another_store_in_the_same_place_is_read_anew(tmp_path: Path) -> None:
+    """As when somebody removes a store in a notebook, and runs another study, or the same with another grid."""
+    where, values = tmp_path / "toy.zarr", []
+    for changes in ({"seed": 1}, {"seed": 2}, {"seed": 2, "grid__gamma": [0.25, 1.0]}):
+        run_serially(where, replications__paths=4, source__spread=1.0, **changes)
+        values.append(estimate(str(where)).value)
+        shutil.rmtree(where)
+    assert not values[0].equals(values[1])
+    assert values[1].equals(values[2])
