@@ -10,6 +10,7 @@ import xarray as xr
 from scipy.special import ndtr, ndtri
 
 from harness.results import intervals
+from harness.results.estimates import estimate
 from harness.results.verdicts import CONSERVATIVE, INVALID, VALID, judged, verdicts
 from tests.harness.studies import run_serially
 
@@ -58,6 +59,8 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_store_is_judged_by_what_is_known_of_the_toy(store: Path) -> None:
     found = verdicts(str(store), {"gamma": [1.0]})
     assert float(found.attrs["cells"]) == 4 * 2 * 2 * 2 * 2 * 2  # procedures, γ, θ, λ, n, α: not only the slice
+    together = estimate(str(store), "coverage", {"gamma": [1.0]}, 1 - 0.05 / 128)
+    assert found.low.equals(together.low), "of the whole grid, not of the slice or of a cell alone"
     said = {name: set(found.verdict.sel(procedure=name).to_numpy().ravel()) for name in ("exact", "wide", "split")}
     assert said == {"exact": {VALID}, "wide": {CONSERVATIVE}, "split": {INVALID}}
     half = -ndtri(0.05)
