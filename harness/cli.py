@@ -227,8 +227,12 @@ def _verify(store: str) -> int:
     count, torn = verify(store)
     for one in torn:
         click.echo(f"{one.unit}: {one.what}", err=True)
+    units = sum(not one.frame for one in torn)
+    if units:
+        click.echo(f"{units} of {count} units are no good: `ckrr run` computes them again", err=True)
+    if units < len(torn):
+        click.echo("what isn't a unit is written anew by `ckrr run`, from what the store knows", err=True)
     if torn:
-        click.echo(f"{len(torn)} of {count} units are no good: `ckrr run` computes them again", err=True)
         return EXIT_FAILED
     click.echo(f"all {count} units read, nothing is torn", err=True)
     return 0

@@ -19,6 +19,7 @@ from typing import Any
 from harness import execute, preparing, receipts, state, store
 from harness.commit import commit
 from harness.cube import refresh
+from harness.frame import settled, torn
 from harness.loading import Loaded
 from harness.nouns import Care, Family, Grid, Mistake
 from harness.place import Place, place
@@ -26,7 +27,7 @@ from harness.planning import Machine, Plan, Shape, check_fits, cut, make_plan, p
 from harness.presence import heard, me, other, present, told
 from harness.probe import check_source, cores, flops, free_disk, memory
 from harness.progress import Progress
-from harness.record import CLAIM, FILES, Levels, Record, joined, load, save, version
+from harness.record import CLAIM, FILES, Levels, Record, add_to_history, joined, load, save, version
 from harness.spec import Replications
 from harness.unchanged import check_unchanged
 from harness.worker import prepare as prepare_array, work
@@ -312,8 +313,7 @@ class _Keeper:
 
 def _stale(record: Record) -> set[int]:
     """Where the cube may be behind the replications: nowhere if the last run ended in order and nothing grew since."""
-    ended = bool(record.history) and "end" in record.history[-1]
-    return set() if ended else set(record.extent.grid.n)
+    return set() if settled(record) else set(record.extent.grid.n)
 
 
 def _started(prepared: Prepared) -> Record:
@@ -336,25 +336,21 @@ def _started(prepared: Prepared) -> Record:
         store.array.cache_clear()  # another store may have been here
         store.publish(there, record, prepared.loaded.built.files)
         there.delete(CLAIM)
+    elif torn(old):
+        store.array.cache_clear()  # their metadata may be damaged
+        store.publish(there, record, prepared.loaded.built.files)
     else:
         save(there, record)
     return record
 
 
 def _ended(there: Place, start: float) -> None:
-    _add_to_history(there, {"end": _now(), "seconds": round(monotonic() - start, 1)})
+    add_to_history(there, {"end": _now(), "seconds": round(monotonic() - start, 1)})
 
 
 def stopped(prepared: Prepared) -> None:
     """The user stopped the run: that is no crash."""
-    _add_to_history(prepared.there, {"stopped": _now()})
-
-
-def _add_to_history(there: Place, more: Mapping[str, Any]) -> None:
-    record = load(there)
-    if record is not None and record.history:
-        *before, last = record.history
-        save(there, replace(record, history=(*before, {**last, **more})))
+    add_to_history(prepared.there, {"stopped": _now()})
 
 
 def _now() -> str:

@@ -202,3 +202,11 @@ def save(place: Place, record: Record) -> None:
     root = json.loads(place.get(ROOT) or b"{}")
     root["attributes"] = attributes(record)
     place.put(ROOT, json.dumps(root).encode())
+
+
+def add_to_history(place: Place, more: Mapping[str, Any]) -> None:
+    """What there is to say of the latest run."""
+    record = load(place)
+    if record is not None and record.history:
+        *before, last = record.history
+        save(place, replace(record, history=(*before, {**last, **more})))

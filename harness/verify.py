@@ -1,6 +1,7 @@
 """Verify: reads every chunk that a receipt signs for, and names what is torn, flipped or missing.
 
-A unit that is no good loses its receipt, so that the next run computes it again.
+A unit that is no good loses its receipt, so that the next run computes it again. Damage to anything else (metadata,
+labels, the cube) is noted in the record, and the next run writes that anew.
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ import numpy as np
 
 from harness import preparing, store
 from harness.extents import included
+from harness.frame import TORN, damaged, unlike
 from harness.nouns import Mistake, Status, Unit
 from harness.place import Place, place
 from harness.receipts import Receipt, listed
-from harness.record import Record, load
+from harness.record import ROOT, Record, add_to_history, load
 from harness.template import group_name
 from harness.variables import replication_variables
 
@@ -24,10 +26,12 @@ _NEVER_NAN = ("coverage", "width_mean", "length_mean", "unbounded", "empty", "di
 
 @dataclass(frozen=True)
 class Torn:
-    """A unit whose chunks aren't what its receipt says."""
+    """A unit whose chunks aren't what its receipt says; or something else of a store that isn't as it should be."""
 
     unit: str
     what: str
+    frame: bool = False
+    """Whether it is no unit, nor prepared for one: metadata, a label, the cube."""
 
 
 def verify(url: str) -> tuple[int, list[Torn]]:
@@ -37,7 +41,9 @@ def verify(url: str) -> tuple[int, list[Torn]]:
     if record is None:
         raise Mistake(f"{url}: there is no store here")
     signed, torn = listed(there, record.extent.grid.n), list[Torn]()
-    for n in record.extent.grid.n:
+    keys = damaged(there, record)
+    sizes = [n for n in record.extent.grid.n if not any(_describes(key, n) for key in keys)]
+    for n in sizes:
         there_are = {v.name: set(there.names(f"{group_name(n)}/{v.name}")) for v in replication_variables(record.keep)}
         for unit in record.units(n, record.extent):
             if unit.name in signed:
@@ -45,8 +51,25 @@ def verify(url: str) -> tuple[int, list[Torn]]:
                 torn += [] if wrong is None else [Torn(unit.name, wrong)]
     for one in torn:
         there.delete(signed[one.unit].key)
+    torn += _frame(there, record, keys, [n for n in sizes if not any(one.unit.startswith(f"n={n}/") for one in torn)])
     arrays = preparing.signed(there)
     return len(signed) + len(arrays), torn + _unprepared(there, arrays)
+
+
+def _describes(key: str, n: int) -> bool:
+    """Whether the units of an n can't be read without this key."""
+    return key.startswith(f"{group_name(n)}/") and key.endswith(ROOT)
+
+
+def _frame(there: Place, record: Record, keys: list[str], sizes: list[int]) -> list[Torn]:
+    """What is wrong with metadata and labels, and with the cube where it can be told; noted for the next run."""
+    found = [Torn(key, "isn't what the store's record says", frame=True) for key in keys]
+    if not any(key.endswith(ROOT) for key in keys):
+        what = "the cube isn't what the replications give at n={}"
+        found += [Torn(name, what.format(n), frame=True) for n, name in unlike(there, record, sizes)]
+    if found:
+        add_to_history(there, {TORN: len(found)})
+    return found
 
 
 def _unprepared(there: Place, names: list[str]) -> list[Torn]:

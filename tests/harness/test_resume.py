@@ -318,6 +318,28 @@ def test_what_is_torn_is_found_and_mended(harm: Callable[[Path], None], name: st
     assert verify(str(where)) == (8, [])
 
 
+def test_what_is_no_unit_is_checked_and_written_anew(whole: Path, tmp_path: Path) -> None:
+    """Labels, metadata and the cube, each harmed in its own way: no unit is computed again for them."""
+    where = tmp_path / "toy.zarr"
+    shutil.copytree(whole, where)
+    driver.run(prepared(where), Silent())
+    assert verify(str(where)) == (8, [])
+    for harms in (
+        {"theta/c/0": flip, "replications/n=20/procedure/c/0": truncate, "coverage/c.0.0.0.0.1.0": Path.unlink},
+        {"lam/c/0": Path.unlink, "width/c.0.0.0.0.0.0.0": flip, "level/c.0.0.0.0.0.0": truncate},
+        {"replications/n=20/width/zarr.json": flip, "level/zarr.json": truncate, "alpha/zarr.json": Path.unlink},
+    ):
+        for name, harm in harms.items():
+            harm(where / name)
+        _, torn = verify(str(where))
+        assert sorted(one.unit for one in torn) == sorted(name.partition("/c.")[0] for name in harms)
+        assert all(one.frame for one in torn)
+        assert verify(str(where))[1] == torn, "it is told until it is mended"
+        assert driver.run(prepared(where), Silent()).units == 0
+        assert_identical(where, whole)
+        assert verify(str(where)) == (8, [])
+
+
 def test_leftovers_of_killed_writers_are_swept(tmp_path: Path) -> None:
     here = place(str(tmp_path))
     here.put("a/b", b"whole")

@@ -1,0 +1,74 @@
+"""The frame of a store: all that its units aren't, checked against what its record and its units say it should be.
+
+Metadata and labels come from the record, the cube from the replications: what is damaged there is written anew.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator
+
+import numpy as np
+
+from harness import store
+from harness.hashes import content_hash
+from harness.nouns import Values
+from harness.place import Place
+from harness.record import FILES, ROOT, Record
+from harness.summary import cube_at
+from harness.template import template
+
+TORN = "torn"
+"""In the last entry of a store's history: its frame was found damaged, and the next run writes it anew."""
+
+
+def settled(record: Record) -> bool:
+    """Whether the frame is as it should be: the last run ended in order, and no damage was found since."""
+    return _ended(record) and not torn(record)
+
+
+def _ended(record: Record) -> bool:
+    return bool(record.history) and "end" in record.history[-1]
+
+
+def torn(record: Record) -> bool:
+    """Whether damage was found, and no run has begun since."""
+    return bool(record.history) and TORN in record.history[-1]
+
+
+def damaged(there: Place, record: Record) -> list[str]:
+    """The keys of metadata, labels and the source's files that aren't as the record says."""
+    files = {f"{FILES}/{name}": hashed for name, hashed in record.fingerprint["files"].items()}
+    wrong = [key for key, hashed in files.items() if content_hash(key, there.get(key) or b"") != hashed]
+    return wrong + [key for key, data in template(record).items() if not _alike(key, there.get(key), data)]
+
+
+def _alike(key: str, found: bytes | None, meant: bytes) -> bool:
+    """Metadata may be spelled in another way, and the root's attributes are the record itself."""
+    if found == meant or found is None or not key.endswith(ROOT):
+        return found == meant
+    try:
+        one, other = json.loads(found), json.loads(meant)
+    except ValueError:
+        return False
+    for each in (one, other) if key == ROOT else ():
+        each["attributes"] = None
+    return bool(one == other)
+
+
+def unlike(there: Place, record: Record, sizes: Collection[int]) -> Iterator[tuple[int, str]]:
+    """At each of these n the variables of the cube that can't be read, or aren't what the replications give."""
+    for n in sizes:
+        meant = cube_at(record, n, lambda name, where, n=n: store.read(there.url, n, name, record.generation, where))  # type: ignore[misc]
+        for name, values in meant.items():
+            if not _reads(there.url, record, n, name, values):
+                yield n, name
+
+
+def _reads(url: str, record: Record, n: int, name: str, meant: Values) -> bool:
+    where = record.extent.grid.n.index(n)
+    try:
+        found = store.array(url, name, record.generation)[:, :, :, :, where]
+    except Exception:
+        return False
+    return np.array_equal(np.asarray(found), meant, equal_nan=True) or not _ended(record)
