@@ -69,7 +69,7 @@ def test_a_dead_cluster_is_told_and_the_next_run_goes_on(tmp_path: Path, monkeyp
                 assert told.startswith("the scheduler at tcp://127.0.0.1:")
                 assert told.endswith(" is gone; what is done is kept: run again to go on")
     one.run()
-    whole = written(tmp_path / "whole", {"all": "slow"})
-    whole.run()
+    whole = written(tmp_path / "whole", {})
+    whole.run(workers=1, speed=2e9)
     assert_identical(one.store, whole.store)
     assert contents(one.store)["replication_count"].min() == 24

@@ -31,10 +31,11 @@ from harness.record import DRIVER
 from harness.replay import Asked, replay
 from harness.verify import verify
 from tests.harness.studies import assert_identical, contents, prepared, replications, run_serially
-from tests.harness.test_cli import TOY, ckrr, start
+from tests.harness.test_cli import QUICK, TOY, ckrr, start
 
-KILLS = 8
+KILLS = 12
 SLOW = ("run", "toy.toml", "--set", "replications.paths=400", "--set", "source.test_points=600")
+SMALLER = QUICK[:2]
 LONG = ("run", "toy.toml", "--set", "replications.paths=800", "--set", "source.test_points=1500")
 
 
@@ -52,17 +53,17 @@ class Toll:
 def kill_at_random(folder: Path, command: tuple[str, ...], rng: np.random.Generator, kills: int) -> Toll:
     """Starts the study and kills its whole process group, again and again; then lets it end.
 
-    Every other kill comes while it starts, the others once it has written something. A unit that has its receipt is
-    never computed again.
+    Every other kill comes while it starts, the others once it has written something. Half-way the store has to grow, by
+    an n. A unit that has its receipt is never computed again.
     """
     toll, store, signed = Toll(), folder / "results/toy.zarr", dict[str, int]()
     for turn in range(kills):
-        process = start(*command, cwd=folder)
+        process = start(*command, *(SMALLER if turn < kills // 2 else ()), cwd=folder)
         if turn % 2:
             wait_for_work(process, store)
-            sleep(float(rng.uniform(0, 1.5)))
+            sleep(float(rng.uniform(0, 1.0)))
         else:
-            sleep(float(rng.uniform(0.3, 4.0)))
+            sleep(float(rng.uniform(0.3, 3.5)))
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
             toll.kills += 1
@@ -96,32 +97,42 @@ def begun(store: Path) -> set[str]:
     return {"{}/p{}_d{}".format(each.parent.parent.name, *each.name.split(".")[1:3]) for each in chunks}
 
 
-def check_kills(tmp_path: Path, command: tuple[str, ...], seed: int, kills: int) -> Toll:
-    a, b = tmp_path / "killed", tmp_path / "whole"
-    for folder in (a, b):
-        folder.mkdir()
-        (folder / "toy.toml").write_text(TOY)
-    toll = kill_at_random(a, command, np.random.default_rng(seed), kills)
-    assert toll.kills >= kills // 2
+def check_kills(tmp_path: Path, command: tuple[str, ...], whole: Path, seed: int, kills: int) -> Toll:
+    (tmp_path / "toy.toml").write_text(TOY)
+    toll = kill_at_random(tmp_path, command, np.random.default_rng(seed), kills)
+    assert toll.kills >= kills - 2, "the study may be done before"
     assert toll.at_work >= kills // 4, "kills that come before the first unit show little"
-    assert ckrr(*command, cwd=b)[0] == 0
-    one, other = (contents(folder / "results/toy.zarr") for folder in (a, b))
-    assert one.keys() == other.keys()
-    for name, values in one.items():
-        np.testing.assert_array_equal(values, other[name], err_msg=name)
-    _, out, _ = ckrr("status", "results/toy.zarr", "--json", cwd=a)
+    assert_identical(tmp_path / "results/toy.zarr", whole)
+    _, out, _ = ckrr("status", "results/toy.zarr", "--json", cwd=tmp_path)
     assert json.loads(out)["complete"]
     return toll
 
 
-def test_killed_at_random_it_loses_nothing(tmp_path: Path) -> None:
-    check_kills(tmp_path, SLOW, seed=0, kills=KILLS)
+def left_alone(folder: Path, command: tuple[str, ...]) -> Path:
+    """The store of a study that nobody kills."""
+    (folder / "toy.toml").write_text(TOY)
+    assert ckrr(*command, cwd=folder)[0] == 0
+    return folder / "results/toy.zarr"
+
+
+@pytest.fixture(scope="module")
+def slow(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return left_alone(tmp_path_factory.mktemp("slow"), SLOW)
+
+
+def test_killed_at_random_it_loses_nothing(slow: Path, tmp_path: Path) -> None:
+    check_kills(tmp_path, SLOW, slow, seed=0, kills=KILLS)
+
+
+@pytest.fixture(scope="module")
+def long(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return left_alone(tmp_path_factory.mktemp("long"), LONG)
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("seed", range(1, 11))
-def test_killed_at_random_many_times_it_loses_nothing(tmp_path: Path, seed: int) -> None:
-    print(check_kills(tmp_path, LONG, seed, kills=20))  # to be written down: pytest -m soak -s
+def test_killed_at_random_many_times_it_loses_nothing(long: Path, tmp_path: Path, seed: int) -> None:
+    print(check_kills(tmp_path, LONG, long, seed, kills=20))  # to be written down: pytest -m soak -s
 
 
 BROKEN = """
@@ -145,7 +156,7 @@ def test_what_failed_is_done_again_when_asked(tmp_path: Path) -> None:
     text = TOY.replace("tests.harness.toy:Toy", "mine.py").replace("fails_at = 0.0\n", "")
     (tmp_path / "toy.toml").write_text(text)
     where = tmp_path / "results/toy.zarr"
-    code, out, _ = ckrr("run", "toy.toml", cwd=tmp_path)
+    code, out, _ = ckrr("run", "toy.toml", *QUICK, cwd=tmp_path)
     assert code == 1
     assert "ckrr errors results/toy.zarr says why" in out
     before, status = replications(where, 10, "coverage"), replications(where, 10, "status")
@@ -161,15 +172,15 @@ def test_what_failed_is_done_again_when_asked(tmp_path: Path) -> None:
     assert code == 0, "the failure is the same one"
     assert "failed here: error: ArithmeticError: unlucky" in out
 
-    code, out, _ = ckrr("run", "toy.toml", cwd=tmp_path)
+    code, out, _ = ckrr("run", "toy.toml", *QUICK, cwd=tmp_path)
     assert code == 1, "it isn't silently drawn again"
     assert "complete, nothing to do" in out
 
     (tmp_path / "mine.py").write_text(BROKEN.replace("BUG = True", "BUG = False"))
-    code, _, err = ckrr("run", "toy.toml", cwd=tmp_path)
+    code, _, err = ckrr("run", "toy.toml", *QUICK, cwd=tmp_path)
     assert code == 2
     assert "--retry-failed if mended" in err
-    code, out, err = ckrr("run", "toy.toml", "--retry-failed", cwd=tmp_path)
+    code, out, err = ckrr("run", "toy.toml", *SMALLER, "--retry-failed", cwd=tmp_path)
     assert code == 0, err
     after = replications(where, 10, "coverage")
     assert not np.isnan(after).any()
@@ -234,21 +245,15 @@ def test_values_taken_out_stay(tmp_path: Path) -> None:
         np.testing.assert_array_equal(values, before[name], err_msg=name)
 
 
-def test_two_runs_at_once_end_in_the_same_cube(tmp_path: Path) -> None:
+def test_two_runs_at_once_end_in_the_same_cube(slow: Path, tmp_path: Path) -> None:
     """Started together they make one store; neither harms the other."""
-    for name in ("two", "one"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "toy.toml").write_text(TOY)
-    both = [start(*SLOW, cwd=tmp_path / "two") for _ in range(2)]
+    (tmp_path / "toy.toml").write_text(TOY)
+    both = [start(*SLOW, cwd=tmp_path) for _ in range(2)]
     for process in both:
         _, err = process.communicate(timeout=120)
         assert process.returncode == 0, err
-    assert ckrr(*SLOW, cwd=tmp_path / "one")[0] == 0
-    two, one = (contents(tmp_path / name / "results/toy.zarr") for name in ("two", "one"))
-    assert two.keys() == one.keys()
-    for name, values in one.items():
-        np.testing.assert_array_equal(two[name], values, err_msg=name)
-    left = {each.name for each in (tmp_path / "two/results/toy.zarr").iterdir() if each.suffix == ".json"}
+    assert_identical(tmp_path / "results/toy.zarr", slow)
+    left = {each.name for each in (tmp_path / "results/toy.zarr").iterdir() if each.suffix == ".json"}
     assert left == {"zarr.json"}, "no claim and no driver is left"
 
 
@@ -353,7 +358,7 @@ def test_leftovers_of_killed_writers_are_swept(tmp_path: Path) -> None:
 
 def test_verify_says_what_it_found(tmp_path: Path) -> None:
     (tmp_path / "toy.toml").write_text(TOY)
-    assert ckrr("run", "toy.toml", cwd=tmp_path)[0] == 0
+    assert ckrr("run", "toy.toml", *QUICK, cwd=tmp_path)[0] == 0
     code, _, err = ckrr("status", "results/toy.zarr", "--verify", cwd=tmp_path)
     assert code == 0
     assert "units read, nothing is torn" in err
