@@ -240,7 +240,7 @@ def errors_text(groups: Sequence[Mapping[str, Any]], store: str) -> str:
 
 def replay_text(found: Replayed) -> str:
     """How a replay compares, in words."""
-    what = f"{found.numbers} numbers in {found.cells} cells"
+    what = f"{counted(found.numbers, 'number')} in {counted(found.cells, 'cell')}"
     failed = "".join(f"\nfailed here: {one.kind.lower()}: {one.message}" for one in found.failures[:3])
     if not found.written:
         return f"computed {what}; the store doesn't have this replication yet{failed}"

@@ -13,43 +13,15 @@ from collections.abc import Callable, Sequence
 from itertools import groupby
 from math import isfinite
 
-from harness.results.tables import Key, Table
-from harness.show import table as columned
+from harness.results.tables import Table
 
 _NAMES = {"gamma": r"$\gamma$", "theta": r"$\theta$", "lam": r"$\lambda$", "alpha": r"$\alpha$", "n": "$n$"}
 _PARTS = ("value", "se", "low", "high")
 
 
-def text(made: Table) -> str:
-    """Columns that stand under each other."""
-    notes = "".join(f"\nnote: {note}" for note in made.notes)
-    return f"{made.caption}\n{columned(_grid(made), len(made.rows))}{notes}"
-
-
-def _grid(made: Table) -> list[list[str]]:
-    """Heads and rows; a label that is as above is left out."""
-    heads = [_head(made.columns, key) for key in made.column_keys]
-    rows = [[*made.rows, *heads]]
-    before: Key = ()
-    for key in made.row_keys:
-        labels = ["" if key[: i + 1] == before[: i + 1] else one for i, one in enumerate(key)]
-        rows.append([*labels, *(made.text(key, column) for column in made.column_keys)])
-        before = key
-    return rows
-
-
-def _head(axes: Sequence[str], key: Key) -> str:
-    return (
-        ", ".join(
-            one if axis in ("procedure", "measure") else f"{axis} = {one}" for axis, one in zip(axes, key, strict=True)
-        )
-        or "value"
-    )
-
-
 def markdown(made: Table) -> str:
     """A table of Markdown, labels in every row so that it may be sorted."""
-    heads = [*made.rows, *(_head(made.columns, key) for key in made.column_keys)]
+    heads = [*made.rows, *(made.head(key) for key in made.column_keys)]
     rule = [*("---" for _ in made.rows), *("---:" for _ in made.column_keys)]
     body = [[*key, *(made.text(key, column) for column in made.column_keys)] for key in made.row_keys]
     lines = [f"| {' | '.join(_escaped(one) for one in row)} |" for row in [heads, rule, *body]]
@@ -73,7 +45,7 @@ def latex(made: Table) -> str:
     ]
     lines += _tex_heads(made)
     lines.append(r"\midrule")
-    for row in _grid(made)[1:]:
+    for row in made.lines()[1:]:
         labels, numbers = row[: len(made.rows)], row[len(made.rows) :]
         lines.append(" & ".join([*map(_number, labels), *map(_number, numbers)]) + r" \\")
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}"])
@@ -203,7 +175,7 @@ def _plain(value: object) -> object:
 
 
 FORMATS: dict[str, Callable[[Table], str]] = {
-    "text": text,
+    "text": str,
     "markdown": markdown,
     "latex": latex,
     "csv": as_csv,

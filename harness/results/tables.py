@@ -23,6 +23,7 @@ from harness.results.intervals import LEVEL
 from harness.results.mad import MAD
 from harness.results.runs import Where
 from harness.results.verdicts import SHARE_OF_ALPHA, TOLERANCE, verdicts
+from harness.show import table as columned
 from harness.state import status
 from harness.template import CUBE_DIMS
 
@@ -69,6 +70,27 @@ class Table:
         """What stands in a place."""
         cell = self.cells.get((row, column))
         return DASH if cell is None else str(cell)
+
+    def head(self, column: Key) -> str:
+        """What stands above a column."""
+        pairs = zip(self.columns, column, strict=True)
+        parts = (one if axis in ("procedure", MEASURE) else f"{axis} = {one}" for axis, one in pairs)
+        return ", ".join(parts) or "value"
+
+    def __str__(self) -> str:
+        """Columns that stand under each other."""
+        notes = "".join(f"\nnote: {note}" for note in self.notes)
+        return f"{self.caption}\n{columned(self.lines(), len(self.rows))}{notes}"
+
+    def lines(self) -> list[list[str]]:
+        """Heads and rows; a label that is as above is left out."""
+        lines = [[*self.rows, *(self.head(key) for key in self.column_keys)]]
+        before: Key = ()
+        for key in self.row_keys:
+            labels = ["" if key[: i + 1] == before[: i + 1] else one for i, one in enumerate(key)]
+            lines.append([*labels, *(self.text(key, column) for column in self.column_keys)])
+            before = key
+        return lines
 
 
 def table(
@@ -147,9 +169,12 @@ def laid_out(
     >>> laid_out(sizes, ["procedure"], ["gamma"])
     (['n', 'procedure'], ['gamma'])
     """
-    for axis in (*(rows or ()), *(columns or ())):
+    named = [*(rows or ()), *(columns or ())]
+    for axis in named:
         if axis not in sizes:
             raise Mistake(f"there is no axis {axis!r}: it must be one of {', '.join(sizes)}{nearest(axis, sizes)}")
+        if named.count(axis) > 1:
+            raise Mistake(f"{axis} is named twice: an axis goes to the rows or to the columns, once")
     usual = [axis for axis in ("n", MEASURE) if sizes[axis] > 1 and axis not in (rows or ())]
     across = list(columns) if columns is not None else usual
     down = [axis for axis in (rows or ("procedure",)) if axis not in across]

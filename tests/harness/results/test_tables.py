@@ -177,11 +177,15 @@ def test_the_command(store: Path) -> None:
     )
     assert code == 0
     assert "gamma = 0.25, lam = 0.1" in text
+    where = {"n": [20], "alpha": [0.05]}
+    assert f"{table(str(store), ['coverage'], ['procedure', 'theta'], ['gamma', 'lam'], where)}\n" == text
     code, text = command("table", str(store), "--versus", "exact", "--where", "n=20,alpha=0.05", "--format", "json")
     assert code == 0
     assert {one["value"] for one in json.loads(text) if one["procedure"] == "exact"} == {0.0}
     code, text = command("table", str(store), "--where", "n=3")
     assert (code, text) == (2, "error: n=3 isn't in the store: it has 10, 20\n")
+    code, text = command("table", str(store), "--rows", "procedure,n", "--columns", "n")
+    assert (code, text) == (2, "error: n is named twice: an axis goes to the rows or to the columns, once\n")
 
 
 def test_status_says_what_a_precision_needs(store: Path) -> None:
