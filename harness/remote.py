@@ -59,8 +59,8 @@ def checked(url: str) -> str:
     """
     scheme, _, rest = url.partition("://")
     where, _, _ = rest.partition("/")
-    if "@" in where:
-        told = f"{scheme}://…@{rest.rpartition('@')[2]}"
+    if _has_secret(url, where, rest):
+        told = f"{scheme}://…{''.join(rest.rpartition('@')[1:]) if '@' in rest else ''}"
         raise Mistake(f"{told}: credentials don't belong in a URL: set them in the environment")
     if "?" in url or "::" in url:
         told = re.split(r"\?|::", url)[0]
@@ -70,6 +70,12 @@ def checked(url: str) -> str:
     if not where:
         raise Mistake(f"{url} names no bucket: it must be as {scheme}://bucket/my.zarr")
     return url.rstrip("/")
+
+
+def _has_secret(url: str, where: str, rest: str) -> bool:
+    """Whether it is like scheme://key:secret@bucket. A secret may have slashes; a bucket's name has no colon."""
+    colon = ":" in where and not where.startswith("arn:")
+    return "@" in where or (colon and ("@" in rest or url.startswith(_S3)))
 
 
 def options(url: str) -> dict[str, Any]:
@@ -231,7 +237,8 @@ class RemotePlace:
                     found = self._files.ls(folder, detail=False)
         except FileNotFoundError:
             return []
-        names = {str(path).rstrip("/").rpartition("/")[2] for path in found}
+        below = (str(path).rstrip("/") for path in found)
+        names = {path.rpartition("/")[2] for path in below if path != folder}  # a console's "folder" is an empty object
         return sorted(name for name in names if name.startswith(start))
 
     def below(self, prefix: str) -> list[str]:
@@ -242,7 +249,8 @@ class RemotePlace:
                 found = self._files.find(folder)
         except FileNotFoundError:
             return []
-        return sorted(path.removeprefix(f"{folder}/") for path in map(str, found) if path.startswith(f"{folder}/"))
+        start = f"{folder}/"
+        return sorted(path[len(start) :] for path in map(str, found) if path.startswith(start) and path != start)
 
     def exists(self) -> bool:
         """Whether there is anything at all."""
