@@ -18,7 +18,7 @@ from typing import IO, Any, Self
 
 from harness.desk import Desk, Study
 from harness.fate import fate
-from harness.nouns import Block, Bools, Care, Status, Unit
+from harness.nouns import Block, Bools, Care, Status, Unit, Unreachable
 
 Where = tuple[str, str, int]
 """A study as a child finds it: the store's URL, the fingerprint in short, the number of the extent."""
@@ -85,9 +85,11 @@ class _Child:
             self._start()
         try:
             self._pipe.send((unit, todo))
-            answer: Answer = self._received()
+            answer: Answer | Unreachable = self._received()
         except (EOFError, OSError):
             return self._fate(), new
+        if isinstance(answer, Unreachable):
+            raise answer
         return answer, new
 
     def _start(self) -> None:

@@ -20,7 +20,7 @@ from harness.careful import Answer
 from harness.compute import compute
 from harness.desk import Study, kind_of, message_of
 from harness.loading import BLAS_THREADS
-from harness.nouns import Bools, Unit
+from harness.nouns import Bools, Unit, Unreachable
 from harness.studies import study_at
 from harness.watch import watching
 
@@ -49,10 +49,12 @@ def main(pipe: int, dump: int) -> None:
             asked.send(answer)
 
 
-def _answer(study: Study, unit: Unit, todo: Bools) -> Answer:
+def _answer(study: Study, unit: Unit, todo: Bools) -> Answer | Unreachable:
     try:
         with threadpool_limits(BLAS_THREADS):
             return compute(study, unit, todo)
+    except Unreachable as error:  # the store's fault, not the replication's
+        return error
     except BaseException as error:  # also what isn't meant to be caught, as SystemExit: it is the replication's
         return kind_of(error), message_of(error)
 

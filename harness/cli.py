@@ -141,12 +141,14 @@ def _announce(prepared: Any) -> None:
 
 def _report(prepared: Any, outcome: Any, as_json: bool) -> None:
     from harness.cube import open_cube
+    from harness.remote import telling
     from harness.show import coverage_text, outcome_facts
 
     if as_json:
         click.echo(json.dumps(outcome_facts(prepared, outcome)))
         return
-    click.echo(coverage_text(open_cube(outcome.url), prepared.loaded.extent))
+    with telling(outcome.url):  # the cube is read as it is shown
+        click.echo(coverage_text(open_cube(outcome.url), prepared.loaded.extent))
     if outcome.failed:
         click.echo(f"{outcome.failed} replications of cells failed: ckrr errors {_shown(outcome.url)} says why")
     click.echo(f'the cube: xarray.open_zarr("{_shown(outcome.url)}")')

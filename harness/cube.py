@@ -8,7 +8,9 @@ import numpy as np
 import xarray as xr
 
 from harness import store
+from harness.place import place
 from harness.record import Record
+from harness.remote import for_zarr, telling
 from harness.summary import cube_at
 
 
@@ -17,7 +19,9 @@ def open_cube(url: str) -> xr.Dataset:
 
     `xarray.open_zarr(store)` gives the same; here numeric axes are sorted, and θ has its searches last.
     """
-    cube = xr.open_zarr(str(url), chunks=None)
+    url = place(str(url)).url
+    with telling(url):
+        cube = xr.open_zarr(url, chunks=None, storage_options=for_zarr(url))
     by_value = np.argsort(cube["theta_value"].to_numpy(), kind="stable")  # NaN, a search, goes last
     in_order: xr.Dataset = cube.isel(theta=by_value).sortby(["gamma", "lam", "n", "alpha"])
     return in_order

@@ -24,6 +24,7 @@ from harness.nouns import (
     Status,
     Target,
     Unit,
+    Unreachable,
     Values,
 )
 from harness.seeds import Seeds
@@ -141,7 +142,9 @@ class Desk:
             self._add(what, seconds)
 
     def fail(self, path: int, draw: int, part: Part, error: Exception) -> None:
-        """What an exception cost."""
+        """What an exception cost. One that is the store's, not the replication's, goes on."""
+        if isinstance(error, Unreachable):
+            raise error
         self.lose(path, draw, part, kind_of(error), message_of(error))
 
     def lose(self, path: int, draw: int, part: Part, kind: Status, message: str) -> None:

@@ -6,10 +6,9 @@ All it knows of progress it reads from receipts, so it may die at any moment: th
 from __future__ import annotations
 
 import platform
-import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import product
@@ -21,13 +20,14 @@ from harness.commit import commit
 from harness.cube import refresh
 from harness.frame import settled, torn
 from harness.loading import Loaded
-from harness.nouns import Care, Family, Grid, Mistake
+from harness.nouns import Care, Family, Grid, Mistake, Refused, Unreachable
 from harness.place import Place, place
 from harness.planning import Machine, Plan, Shape, check_fits, cut, make_plan, prepared_first
 from harness.presence import heard, me, other, present, told
 from harness.probe import check_source, cores, flops, free_disk, memory
 from harness.progress import Progress
-from harness.record import CLAIM, FILES, Levels, Record, add_to_history, joined, load, save, version
+from harness.record import CLAIM, FILES, ROOT, Levels, Record, add_to_history, joined, load, save, version
+from harness.remote import patiently
 from harness.spec import Replications
 from harness.unchanged import check_unchanged
 from harness.worker import prepare as prepare_array, work
@@ -179,7 +179,13 @@ def run(prepared: Prepared, progress: Progress, client: Any = None, window: int 
     check_fits(prepared.plan, prepared.machine, prepared.loaded.where)
     _greet(prepared, progress)
     with present(prepared.there):
-        return _run(_claimed(prepared), progress, client, window)
+        claimed = _claimed(prepared)
+        try:
+            return _run(claimed, progress, client, window)
+        except Refused:
+            raise
+        except Unreachable as error:
+            raise execute.Broken(str(error)) from None
 
 
 def _greet(prepared: Prepared, progress: Progress) -> None:
@@ -205,10 +211,14 @@ def _run(prepared: Prepared, progress: Progress, client: Any, window: int | None
             spans.append((result["began"], result["ended"], result["compute"]))
             progress.advance(result["unit"], result["failed"], result["ended"] - result["began"])
             keeper.done(result["unit"].n)
+    except BaseException:
+        with suppress(Unreachable):  # what ended the run is to be told
+            keeper.refresh()
+        raise
     finally:
         progress.finish()
-        keeper.refresh()
-    _ended(there, start)
+    patiently(keeper.refresh)
+    patiently(lambda: _ended(there, start))
     workers = prepared.machine.workers
     return Outcome(there.url, len(spans), failed, monotonic() - start, efficiency(spans, workers))
 
@@ -301,7 +311,9 @@ class _Keeper:
         if self.next == 0.0:
             self.next = monotonic() + _REFRESH
         if monotonic() >= self.next:
-            self.refresh()
+            with suppress(Unreachable):  # it stays stale, and later is early enough
+                self.refresh()
+            self.next = max(self.next, monotonic() + _REFRESH)
 
     def refresh(self) -> None:
         """Writes the cube where it is stale."""
@@ -333,11 +345,11 @@ def _started(prepared: Prepared) -> Record:
     if old is not None and _stale(old):
         there.sweep()
     if old is None or any(getattr(old, part) != getattr(record, part) for part in ("extents", "groups", "fingerprint")):
-        store.array.cache_clear()  # another store may have been here
+        store.forget_handles()  # another store may have been here
         store.publish(there, record, prepared.loaded.built.files)
         there.delete(CLAIM)
     elif torn(old):
-        store.array.cache_clear()  # their metadata may be damaged
+        store.forget_handles()  # their metadata may be damaged
         store.publish(there, record, prepared.loaded.built.files)
     else:
         save(there, record)
@@ -350,7 +362,8 @@ def _ended(there: Place, start: float) -> None:
 
 def stopped(prepared: Prepared) -> None:
     """The user stopped the run: that is no crash."""
-    add_to_history(prepared.there, {"stopped": _now()})
+    with suppress(Unreachable):
+        add_to_history(prepared.there, {"stopped": _now()})
 
 
 def _now() -> str:
@@ -361,4 +374,4 @@ def forget(url: str) -> None:
     """Removes a store of ours, and nothing else."""
     there = place(url)
     if load(there) is not None:
-        shutil.rmtree(there.url)
+        there.remove(ROOT)

@@ -15,7 +15,7 @@ from typing import Any
 from distributed import Client, Future, KilledWorker, as_completed, get_worker
 from distributed.client import ClosedClientError
 
-from harness.nouns import Care, Mistake, Preparation, Unit
+from harness.nouns import Care, Mistake, Preparation, Unit, Unreachable
 
 Result = dict[str, Any]
 Job = tuple[Unit | Preparation, Care]
@@ -59,7 +59,10 @@ def on_worker(work: Callable[..., Result], arguments: tuple[Any, ...], unit: Uni
     replaced = worker.nanny is not None
     alone = care.alone or (care.asked and not replaced)
     memory = worker.memory_manager.memory_limit or None
-    return work(*arguments, unit, replace(care, alone=alone, replaced=replaced, memory=memory))
+    try:
+        return work(*arguments, unit, replace(care, alone=alone, replaced=replaced, memory=memory))
+    except Unreachable as error:
+        raise type(error)(f"{error} (as the worker at {worker.address} sees it)") from None
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,8 @@ class _Try:
 
     def again(self, error: BaseException) -> _Try:
         """The next try, a careful one if a replication may be to blame."""
+        if isinstance(error, Unreachable):  # its worker has been patient
+            raise Broken(str(error))
         lost = isinstance(error, CancelledError)  # with the connection: nobody died of it
         died = isinstance(error, KilledWorker)
         following = replace(

@@ -8,7 +8,7 @@ from typing import Any
 
 from harness.nouns import Mistake
 from harness.place import place
-from harness.receipts import listed, read
+from harness.receipts import listed, read_all
 from harness.record import load
 
 _NUMBER = re.compile(r"\d+(\.\d+)?(e[+-]?\d+)?")
@@ -30,8 +30,9 @@ def _failures(store: str) -> Iterator[dict[str, Any]]:
     record = load(there)
     if record is None:
         raise Mistake(f"{store}: there is no store here")
-    for receipt in sorted(listed(there, record.extent.grid.n).values(), key=lambda one: one.unit):
-        if receipt.failed:
-            n = int(receipt.unit.partition("/")[0].removeprefix("n="))
-            for failure in read(there, receipt)["failures"]:
-                yield {"n": n, **failure}
+    some = [one for one in listed(there, record.extent.grid.n).values() if one.failed]
+    some.sort(key=lambda one: one.unit)
+    for receipt, content in zip(some, read_all(there, some), strict=True):
+        n = int(receipt.unit.partition("/")[0].removeprefix("n="))
+        for failure in content["failures"]:
+            yield {"n": n, **failure}

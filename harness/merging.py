@@ -28,6 +28,8 @@ class _Part:
 
     there: Place
     record: Record
+    failures: Sequence[tuple[int, Failure]]
+    """Each with its n."""
 
 
 def merge(urls: Sequence[str], target: str) -> int:
@@ -57,7 +59,7 @@ def _part(url: str) -> _Part:
     record = load(there)
     if record is None:
         raise Mistake(f"{url}: there is no store here")
-    return _Part(there, record)
+    return _Part(there, record, list(_failures(there, record)))
 
 
 def _record(parts: Sequence[_Part]) -> Record:
@@ -85,7 +87,7 @@ def _joined(record: Record, parts: Sequence[_Part], unit: Unit) -> Block:
     for part in parts:
         if unit.n in part.record.groups and (found := _overlap(part.record, unit)) is not None:
             _add(values, part, unit, found, variables, record)
-            failures |= {_key(one): one for one in _failures(part, unit)}
+            failures |= {_key(one): one for n, one in part.failures if n == unit.n and _is_in(one, unit)}
     return Block(unit, values, list(failures.values()), {})
 
 
@@ -151,13 +153,17 @@ def _nan(values: Values) -> Values:
     return np.isnan(values) if values.dtype.kind == "f" else np.zeros(values.shape, dtype=bool)
 
 
-def _failures(part: _Part, unit: Unit) -> Iterator[Failure]:
-    """Those of the replications of a unit, whatever units they were in before."""
-    for receipt in receipts.listed(part.there, [unit.n]).values():
-        if receipt.failed:
-            for one in receipts.read(part.there, receipt)["failures"]:
-                if one["path"] in unit.paths and one["draw"] in unit.draws:
-                    yield Failure(**one)
+def _failures(there: Place, record: Record) -> Iterator[tuple[int, Failure]]:
+    """All of a store, each with its n."""
+    some = [one for one in receipts.listed(there, record.extent.grid.n).values() if one.failed]
+    for receipt, content in zip(some, receipts.read_all(there, some), strict=True):
+        n = int(receipt.unit.partition("/")[0].removeprefix("n="))
+        yield from ((n, Failure(**one)) for one in content["failures"])
+
+
+def _is_in(one: Failure, unit: Unit) -> bool:
+    """Whether it is of a replication of a unit, whatever unit it was in before."""
+    return one.path in unit.paths and one.draw in unit.draws
 
 
 def _key(one: Failure) -> tuple[object, ...]:

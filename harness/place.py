@@ -6,18 +6,20 @@ Writing is all or nothing: a reader sees the old bytes or the new ones.
 from __future__ import annotations
 
 import os
+import shutil
 import uuid
-from collections.abc import Iterator
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 from time import time
-from typing import Any, Protocol
+from typing import Protocol
 
 from harness.nouns import Mistake
 
 PARTIAL = ".partial"
 """The ending of files that are being written: left behind by killed writers, never read."""
 _OLD = 60.0
+_FILE = ("file://", "local://")
 
 
 class Place(Protocol):
@@ -29,8 +31,16 @@ class Place(Protocol):
         """The bytes at a key, or None."""
         ...
 
+    def gets(self, keys: Collection[str]) -> list[bytes | None]:
+        """The bytes at many keys."""
+        ...
+
     def put(self, key: str, data: bytes) -> None:
         """Writes, at once or not at all."""
+        ...
+
+    def puts(self, data: Mapping[str, bytes]) -> None:
+        """Writes many keys, in any order: each at once or not at all."""
         ...
 
     def claim(self, key: str, data: bytes) -> bool:
@@ -41,8 +51,12 @@ class Place(Protocol):
         """Removes a key if it is there."""
         ...
 
-    def names(self, prefix: str) -> list[str]:
-        """The names directly under a prefix."""
+    def names(self, prefix: str, start: str = "") -> list[str]:
+        """The names directly under a prefix, or those of them that start so."""
+        ...
+
+    def below(self, prefix: str) -> list[str]:
+        """All keys under a prefix, however deep, without it."""
         ...
 
     def exists(self) -> bool:
@@ -53,12 +67,18 @@ class Place(Protocol):
         """Removes what killed writers left behind."""
         ...
 
+    def remove(self, last: str) -> None:
+        """Removes everything, one key last."""
+        ...
+
 
 def place(url: str) -> Place:
     """A directory, or whatever fsspec reaches by its URL (s3://…)."""
-    if "://" in url and not url.startswith("file://"):
-        return RemotePlace(url)
-    return LocalPlace(url.removeprefix("file://"))
+    if "://" not in url or url.startswith(_FILE):
+        return LocalPlace(url.partition("://")[2] if url.startswith(_FILE) else url)
+    from harness.remote import RemotePlace
+
+    return RemotePlace(url)
 
 
 class LocalPlace:
@@ -84,10 +104,19 @@ class LocalPlace:
         except (FileNotFoundError, NotADirectoryError):
             return None
 
+    def gets(self, keys: Collection[str]) -> list[bytes | None]:
+        """The bytes at many keys."""
+        return [self.get(key) for key in keys]
+
     def put(self, key: str, data: bytes) -> None:
         """Writes to a file beside it, then renames that."""
         target = self._root / key
         os.replace(self._draft(target, data), target)
+
+    def puts(self, data: Mapping[str, bytes]) -> None:
+        """One after the other."""
+        for key, one in data.items():
+            self.put(key, one)
 
     def _draft(self, target: Path, data: bytes) -> Path:
         """The data in a file beside the target."""
@@ -116,13 +145,19 @@ class LocalPlace:
         """Removes a file if it is there."""
         (self._root / key).unlink(missing_ok=True)
 
-    def names(self, prefix: str) -> list[str]:
+    def names(self, prefix: str, start: str = "") -> list[str]:
         """The names directly under a prefix, without leftovers of killed writers."""
         try:
-            with os.scandir(self._root / prefix) as entries:
-                return sorted(entry.name for entry in entries if not entry.name.endswith(PARTIAL))
+            found = os.listdir(self._root / prefix)
         except (FileNotFoundError, NotADirectoryError):
             return []
+        return sorted(name for name in found if name.startswith(start) and not name.endswith(PARTIAL))
+
+    def below(self, prefix: str) -> list[str]:
+        """All files under a prefix, without leftovers of killed writers."""
+        folder = str(self._root / prefix)
+        found = (os.path.join(here, name) for here, _, names in os.walk(folder) for name in names)
+        return sorted(each[len(folder) + 1 :] for each in found if not each.endswith(PARTIAL))
 
     def exists(self) -> bool:
         """Whether there is anything at all."""
@@ -137,58 +172,6 @@ class LocalPlace:
                 if time() - draft.stat().st_mtime > _OLD:
                     draft.unlink()
 
-
-class RemotePlace:
-    """A bucket, through fsspec; credentials come from the environment."""
-
-    def __init__(self, url: str) -> None:
-        import fsspec
-
-        self.url = url.rstrip("/")
-        self._files: Any
-        try:
-            self._files, self._root = fsspec.url_to_fs(self.url, use_listings_cache=False)
-        except (ImportError, ValueError) as error:
-            raise Mistake(f"{url} can't be reached: {error} (for s3://… pip install 'ckrr[s3]')") from None
-
-    def get(self, key: str) -> bytes | None:
-        """The bytes at a key, or None."""
-        try:
-            data: bytes = self._files.cat_file(f"{self._root}/{key}")
-        except FileNotFoundError:
-            return None
-        return data
-
-    def put(self, key: str, data: bytes) -> None:
-        """Writes an object: object stores do that at once or not at all."""
-        self._files.pipe_file(f"{self._root}/{key}", data)
-
-    def claim(self, key: str, data: bytes) -> bool:
-        """Writes an object that isn't there yet: as nearly as a store without locks can."""
-        if self.get(key) is not None:
-            return False
-        self.put(key, data)
-        return self.get(key) == data
-
-    def delete(self, key: str) -> None:
-        """Removes an object if it is there."""
-        if self._files.exists(f"{self._root}/{key}"):
-            self._files.rm_file(f"{self._root}/{key}")
-
-    def names(self, prefix: str) -> list[str]:
-        """The names directly under a prefix."""
-        return sorted(self._names(f"{self._root}/{prefix}"))
-
-    def exists(self) -> bool:
-        """Whether there is anything at all."""
-        return any(True for _ in self._names(self._root))
-
-    def sweep(self) -> None:
-        """Object stores keep nothing that isn't whole."""
-
-    def _names(self, folder: str) -> Iterator[str]:
-        try:
-            for path in self._files.ls(folder, detail=False):
-                yield str(path).rstrip("/").rsplit("/", 1)[-1]
-        except FileNotFoundError:
-            return
+    def remove(self, last: str) -> None:
+        """Everything, and the directory."""
+        shutil.rmtree(self._root)

@@ -38,10 +38,19 @@ def missing(there: Place, asked: Iterable[Preparation]) -> list[Preparation]:
 
 def wrong(there: Place, name: str) -> str | None:
     """Why an array can't be used, in words; None if it can."""
-    told, data = receipt(there, name), there.get(_key(name, "npy"))
-    if told is None or data is None:
-        return "is missing" if told is None else "its array is missing"
-    return None if sha256(data).hexdigest() == told.get("sha256") else "isn't what its receipt says"
+    found = _found(there, name)
+    return found if isinstance(found, str) else None
+
+
+def _found(there: Place, name: str) -> bytes | str:
+    """The bytes of an array that fit its receipt; or why there are none, in words."""
+    told = receipt(there, name)
+    if told is None:
+        return "is missing"
+    data = there.get(_key(name, "npy"))
+    if data is None:
+        return "its array is missing"
+    return data if sha256(data).hexdigest() == told.get("sha256") else "isn't what its receipt says"
 
 
 def write(there: Place, name: str, array: Array, seconds: float) -> None:
@@ -55,10 +64,10 @@ def write(there: Place, name: str, array: Array, seconds: float) -> None:
 
 def read(there: Place, name: str) -> Array:
     """An array, checked against its receipt."""
-    complaint, data = wrong(there, name), there.get(_key(name, "npy"))
-    if complaint is not None or data is None:
-        raise Mistake(f"{there.url}: {FOLDER}/{name} {complaint}: `ckrr run` prepares it again")
-    array: Array = np.load(io.BytesIO(data), allow_pickle=False)
+    found = _found(there, name)
+    if isinstance(found, str):
+        raise Mistake(f"{there.url}: {FOLDER}/{name} {found}: `ckrr run` prepares it again")
+    array: Array = np.load(io.BytesIO(found), allow_pickle=False)
     array.flags.writeable = False
     return array
 

@@ -11,12 +11,13 @@ import os
 import platform
 import threading
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from time import time
 
+from harness.nouns import Unreachable
 from harness.place import Place
 from harness.record import DRIVER
 
@@ -66,7 +67,8 @@ def heard(raw: bytes | None) -> Driver | None:
 def other(place: Place) -> Driver | None:
     """Another driver that is alive, if there is one."""
     found = heard(place.get(DRIVER))
-    return found if found is not None and found.alive and found.pid != os.getpid() else None
+    ours = (platform.node(), os.getpid())  # in containers every driver may be process 1
+    return found if found is not None and found.alive and (found.host, found.pid) != ours else None
 
 
 @contextmanager
@@ -76,23 +78,19 @@ def present(place: Place) -> Iterator[None]:
 
     def beat() -> None:
         while True:
-            place.put(DRIVER, told(replace(me(), name=name)))
+            with suppress(OSError, Unreachable):  # a disk that is full or gone, a network: the run will say it
+                place.put(DRIVER, told(replace(me(), name=name)))
             if ended.wait(BEAT):
                 return
 
-    thread = threading.Thread(target=_quietly, args=(beat,), name="heartbeat", daemon=True)
+    thread = threading.Thread(target=beat, name="heartbeat", daemon=True)
     thread.start()
     try:
         yield
     finally:
         ended.set()
         thread.join(BEAT)
-        found = heard(place.get(DRIVER))
-        if found is not None and found.name == name:
-            place.delete(DRIVER)
-
-
-def _quietly(beat: Callable[[], None]) -> None:
-    """A disk that is full or gone must not end the heart with a traceback: the run will say it."""
-    with suppress(OSError):
-        beat()
+        with suppress(Unreachable):
+            found = heard(place.get(DRIVER))
+            if found is not None and found.name == name:
+                place.delete(DRIVER)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import platform
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -56,18 +56,29 @@ def parse(n: str, name: str) -> Receipt | None:
 def listed(place: Place, sizes: Iterable[int]) -> dict[str, Receipt]:
     """For each unit that has one its newest receipt."""
     found: dict[str, Receipt] = {}
-    for n in sizes:
-        for name in place.names(f"{FOLDER}/n={n}"):
-            receipt = parse(f"n={n}", name)
-            if receipt is not None:
-                found[receipt.unit] = max(receipt, found.get(receipt.unit, receipt))
+    for n, name in _names(place, {f"n={n}" for n in sizes}):
+        receipt = parse(n, name)
+        if receipt is not None:
+            found[receipt.unit] = max(receipt, found.get(receipt.unit, receipt))
     return found
+
+
+def _names(place: Place, folders: Collection[str]) -> Iterator[tuple[str, str]]:
+    """The folders and names of all receipts at some n: one listing, unless a single n is asked for."""
+    if len(folders) == 1:
+        (n,) = folders
+        yield from ((n, name) for name in place.names(f"{FOLDER}/{n}"))
+        return
+    for key in place.below(FOLDER):
+        n, _, name = key.partition("/")
+        if n in folders:
+            yield n, name
 
 
 def of_unit(place: Place, unit: Unit) -> list[Receipt]:
     """All receipts of one unit, the newest last: killed between two writes, a worker leaves two."""
     n, name = unit.name.split("/")
-    found = [parse(n, each) for each in place.names(f"{FOLDER}/{n}") if each.startswith(f"{name}.")]
+    found = [parse(n, each) for each in place.names(f"{FOLDER}/{n}", f"{name}.")]
     return sorted(each for each in found if each is not None)
 
 
@@ -84,8 +95,12 @@ def write(place: Place, block: Block, generation: int, fingerprint: str) -> Rece
 
 def read(place: Place, receipt: Receipt) -> Mapping[str, Any]:
     """What stands in it."""
-    found: Mapping[str, Any] = json.loads(place.get(receipt.key) or b"{}")
-    return found
+    return read_all(place, [receipt])[0]
+
+
+def read_all(place: Place, receipts: Sequence[Receipt]) -> list[Mapping[str, Any]]:
+    """What stands in many of them."""
+    return [json.loads(raw or b"{}") for raw in place.gets([one.key for one in receipts])]
 
 
 def _content(block: Block, fingerprint: str) -> dict[str, Any]:

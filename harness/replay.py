@@ -64,6 +64,7 @@ class Replayed:
 
 def replay(url: str, asked: Asked, note: Callable[[str], None] = lambda text: None) -> Replayed:
     """Computes a replication again and compares every number of it; a note says if that may take long."""
+    url = place(url).url
     record = _record(url)
     study, unit, todo = study_of(url, record), _unit(record, asked), _todo(record, asked)
     receipt = _receipt(url, record, asked)

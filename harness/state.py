@@ -35,9 +35,10 @@ def store_of(reference: str) -> str:
 
 
 def _existing(store: str, run: str) -> str:
-    if load(place(store)) is None:
+    there = place(store)
+    if load(there) is None:
         raise Mistake(f"{store}: there is no store here; `ckrr run {run}` makes one")
-    return store
+    return there.url if "://" in store else store
 
 
 def _name_in(path: Path) -> str:

@@ -18,7 +18,8 @@ from zarr.core.sync import sync
 from harness import receipts
 from harness.nouns import Block, Unit, Values
 from harness.place import Place, place
-from harness.record import FILES, Record, digest
+from harness.record import FILES, ROOT, Record, digest
+from harness.remote import for_zarr, telling
 from harness.template import group_name, template
 from harness.variables import replication_variables
 
@@ -28,13 +29,16 @@ zarr.config.set({"array.write_empty_chunks": True})  # otherwise a chunk equal t
 def publish(there: Place, record: Record, files: Mapping[str, bytes]) -> None:
     """Makes a store, or grows it: every key that changes, the root's last. The old text of a mended file is kept."""
     needed = {f"{FILES}/{name}": data for name, data in files.items()}
-    for key, data in needed.items():
-        old = there.get(key)
-        if old is not None and old != data:
+    for key, old in zip(needed, there.gets(needed), strict=True):
+        if old is not None and old != needed[key]:
             there.put(f"{key}.{sha256(old).hexdigest()[:8]}", old)
-    for key, data in {**needed, **template(record)}.items():
-        if there.get(key) != data:
-            there.put(key, data)
+    wanted = {**needed, **template(record)}
+    there_are = there.gets(wanted) if there.get(ROOT) is not None else [None] * len(wanted)
+    changed = {key: data for (key, data), old in zip(wanted.items(), there_are, strict=True) if old != data}
+    last = changed.pop(ROOT, None)
+    there.puts(changed)
+    if last is not None:
+        there.put(ROOT, last)
 
 
 def write(url: str, record: Record, block: Block) -> receipts.Receipt:
@@ -45,12 +49,17 @@ def write(url: str, record: Record, block: Block) -> receipts.Receipt:
     *others, status = replication_variables(record.keep)
     for variables in (others, [status]):
         arrays = [array(url, f"{group_name(unit.n)}/{v.name}", record.generation) for v in variables]
-        sync(_written(arrays, where, [block.values[v.name] for v in variables]))
+        _write(url, arrays, where, [block.values[v.name] for v in variables])
     return receipts.write(place(url), block, record.generation, digest(record.fingerprint))
 
 
-async def _written(arrays: Sequence[zarr.Array[Any]], where: tuple[slice, ...], values: Sequence[Values]) -> None:
-    """Together: most of the time of a write is waiting for threads."""
+def _write(url: str, arrays: Sequence[zarr.Array[Any]], where: tuple[Any, ...], values: Sequence[Values]) -> None:
+    """Together: most of the time of a write is waiting, for threads or for a network."""
+    with telling(url):
+        sync(_written(arrays, where, values))
+
+
+async def _written(arrays: Sequence[zarr.Array[Any]], where: tuple[Any, ...], values: Sequence[Values]) -> None:
     await gather(*(one.async_array.setitem(where, new) for one, new in zip(arrays, values, strict=True)))
 
 
@@ -68,8 +77,23 @@ def _check_alignment(record: Record, unit: Unit) -> None:
 
 @lru_cache(maxsize=4096)
 def array(url: str, path: str, generation: int) -> zarr.Array[Any]:
-    """A handle, kept: opening one costs as much as writing a chunk. `generation` makes it anew after a growth."""
-    return zarr.open_array(url, path=path, mode="r+")
+    """A handle, kept: making one costs as much as writing a chunk. `generation` makes it anew after a growth."""
+    found = _root(url, generation)[path]
+    assert isinstance(found, zarr.Array)
+    return found
+
+
+@lru_cache(maxsize=64)
+def _root(url: str, generation: int) -> zarr.Group:
+    """One file has the metadata of all arrays; it was written after them."""
+    with telling(url):
+        return zarr.open_group(url, mode="r+", zarr_format=3, use_consolidated=True, storage_options=for_zarr(url))
+
+
+def forget_handles() -> None:
+    """Another store may have come to the place of one that was here."""
+    array.cache_clear()
+    _root.cache_clear()
 
 
 def read_unit(url: str, record: Record, unit: Unit, variable: str) -> Values:
@@ -80,10 +104,13 @@ def read_unit(url: str, record: Record, unit: Unit, variable: str) -> Values:
 
 def read(url: str, n: int, variable: str, generation: int, where: tuple[Any, ...] = (...,)) -> Values:
     """A part of a variable of the replications at an n."""
-    return np.asarray(array(url, f"{group_name(n)}/{variable}", generation)[where])
+    handle = array(url, f"{group_name(n)}/{variable}", generation)
+    with telling(url):
+        return np.asarray(handle[where])
 
 
 def write_cube(url: str, generation: int, place_of_n: int, values: dict[str, Values]) -> None:
     """The root's arrays at one n."""
-    for name, new in values.items():
-        array(url, name, generation)[:, :, :, :, place_of_n] = new
+    everything = slice(None)
+    arrays = [array(url, name, generation) for name in values]
+    _write(url, arrays, (*[everything] * 4, place_of_n), list(values.values()))

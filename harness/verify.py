@@ -6,7 +6,8 @@ labels, the cube) is noted in the record, and the next run writes that anew.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,13 +15,15 @@ import numpy as np
 from harness import preparing, store
 from harness.extents import included
 from harness.frame import TORN, damaged, unlike
-from harness.nouns import Mistake, Status, Unit
+from harness.nouns import Mistake, Status, Unit, Unreachable
 from harness.place import Place, place
 from harness.receipts import Receipt, listed
 from harness.record import ROOT, Record, add_to_history, load
 from harness.template import group_name
 from harness.variables import replication_variables
 
+_TOGETHER = 4
+"""Units that are read at a time: a network makes one wait."""
 _NEVER_NAN = ("coverage", "width_mean", "length_mean", "unbounded", "empty", "disconnected")
 
 
@@ -44,11 +47,7 @@ def verify(url: str) -> tuple[int, list[Torn]]:
     keys = damaged(there, record)
     sizes = [n for n in record.extent.grid.n if not any(_describes(key, n) for key in keys)]
     for n in sizes:
-        there_are = {v.name: set(there.names(f"{group_name(n)}/{v.name}")) for v in replication_variables(record.keep)}
-        for unit in record.units(n, record.extent):
-            if unit.name in signed:
-                wrong = next(_wrong(there, record, unit, signed[unit.name], there_are), None)
-                torn += [] if wrong is None else [Torn(unit.name, wrong)]
+        torn += _torn(there, record, n, signed)
     for one in torn:
         there.delete(signed[one.unit].key)
     torn += _frame(there, record, keys, [n for n in sizes if not any(one.unit.startswith(f"n={n}/") for one in torn)])
@@ -72,6 +71,15 @@ def _frame(there: Place, record: Record, keys: list[str], sizes: list[int]) -> l
     return found
 
 
+def _torn(there: Place, record: Record, n: int, signed: Mapping[str, Receipt]) -> list[Torn]:
+    """Those of one n."""
+    there_are = {v.name: set(there.names(f"{group_name(n)}/{v.name}")) for v in replication_variables(record.keep)}
+    units = [unit for unit in record.units(n, record.extent) if unit.name in signed]
+    with ThreadPoolExecutor(_TOGETHER) as pool:
+        looks = pool.map(lambda unit: next(_wrong(there, record, unit, signed[unit.name], there_are), None), units)
+        return [Torn(unit.name, wrong) for unit, wrong in zip(units, looks, strict=True) if wrong is not None]
+
+
 def _unprepared(there: Place, names: list[str]) -> list[Torn]:
     """What was prepared and isn't as its receipt says; that loses its receipt, too."""
     found = [Torn(f"{preparing.FOLDER}/{name}", text) for name in names if (text := preparing.wrong(there, name))]
@@ -90,6 +98,8 @@ def _wrong(there: Place, record: Record, unit: Unit, receipt: Receipt, there_are
             return
         try:
             values[variable.name] = store.read_unit(there.url, record, unit, variable.name)
+        except Unreachable:
+            raise
         except Exception as error:
             yield f"{variable.name} can't be read: {' '.join(str(error).split())}"
             return

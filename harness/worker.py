@@ -20,6 +20,7 @@ from harness.nouns import Block, Bools, Care, Failure, Preparation, Preparing, U
 from harness.place import place
 from harness.receipts import Receipt
 from harness.record import Record
+from harness.remote import patiently
 from harness.studies import study_at
 from harness.variables import replication_variables
 from harness.watch import watching
@@ -32,18 +33,19 @@ _seen: dict[str, str] = {}
 def work(
     url: str, fingerprint: str, generation: int, retry: bool, unit: Unit, care: Care = _ORDINARY
 ) -> dict[str, Any]:
-    """Computes what is left of a unit, writes it, signs for it."""
+    """Computes what is left of a unit, writes it, signs for it; a store that doesn't answer is waited for."""
     start, began = perf_counter(), time()
     where = (url, fingerprint, generation)
     if _seen.setdefault(url, fingerprint) != fingerprint:
-        store.array.cache_clear()  # its handles are of a store that was here before
+        store.forget_handles()  # its handles are of a store that was here before
         _seen[url] = fingerprint
-    record, study = study_at(*where)
-    known = _known(url, record, unit, retry)
+    record, study = patiently(lambda: study_at(*where))
+    known = patiently(lambda: _known(url, record, unit, retry))
     left = None if known is None else todo(known, record.extent, unit.n)
     block = compute_carefully(study, where, unit, left, care) if care.alone else _computed(study, unit, left, care)
     pure = perf_counter() - start
-    receipt = write(url, record, block if known is None else merged(block, known, record.keep), pure)
+    whole = block if known is None else merged(block, known, record.keep)
+    receipt = patiently(lambda: write(url, record, whole, pure))
     return {"unit": unit, "failed": receipt.failed, "compute": pure, "began": began, "ended": time()}
 
 
@@ -62,7 +64,7 @@ def prepare(
     with threadpool_limits(BLAS_THREADS), watching(care.seconds, _nowhere()) if care.replaced else nullcontext():
         array = source.prepare(preparation.name)
     seconds = perf_counter() - start
-    preparing.write(place(url), preparation.name, array, seconds)
+    patiently(lambda: preparing.write(place(url), preparation.name, array, seconds))
     return {"name": preparation.name, "seconds": seconds}
 
 

@@ -38,7 +38,7 @@ EXCEPTIONS = {
     "harness/driver.py": {"cluster"},  # the wiring: workers of this machine, if no client is given
     "harness/execute.py": {"distributed"},  # the one place that talks to Dask
     "harness/probe.py": {"distributed"},  # how much memory there is
-    "harness/place.py": {"fsspec"},  # stores in buckets
+    "harness/remote.py": {"fsspec"},  # stores in buckets
 }
 
 

@@ -14,7 +14,7 @@ from harness.figures.page import axis_labels, finish, page
 from harness.figures.sheets import Panel, opened
 from harness.nouns import Array, Mistake
 from harness.place import place
-from harness.receipts import listed, read
+from harness.receipts import listed, read_all
 from harness.record import Record
 from harness.results.runs import Runs, Where
 
@@ -57,8 +57,8 @@ def _times(chosen: Runs, done: Sequence[int]) -> dict[int, dict[str, Array]]:
     """For each n and each thing that is timed, seconds of a replication in every unit."""
     there = place(chosen.url)
     found: dict[int, dict[str, list[float]]] = {n: {} for n in done}
-    for receipt in listed(there, done).values():
-        content = read(there, receipt)
+    signed = list(listed(there, done).values())
+    for receipt, content in zip(signed, read_all(there, signed), strict=True):
         n = int(receipt.unit.partition("/")[0].removeprefix("n="))
         count = np.prod([end - start for start, end in (content["paths"], content["draws"])])
         for name, seconds in content["seconds"].items():

@@ -25,8 +25,9 @@ def seconds(urls: Iterable[str]) -> Mapping[str, float]:
     total: Counter[str] = Counter()
     for url in urls:
         there = place(url)
-        for receipt in receipts.listed(there, record_of(url).extent.grid.n).values():
-            total.update(receipts.read(there, receipt)["seconds"])
+        signed = list(receipts.listed(there, record_of(url).extent.grid.n).values())
+        for content in receipts.read_all(there, signed):
+            total.update(content["seconds"])
         for name in preparing.signed(there):
             total["prepare"] += (preparing.receipt(there, name) or {})["seconds"]
     return {kind: round(total[kind], 1) for kind in _NAMES}

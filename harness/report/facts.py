@@ -13,7 +13,7 @@ from harness.extents import included
 from harness.failures import groups
 from harness.place import Place, place
 from harness.presence import Driver, heard
-from harness.receipts import listed, read
+from harness.receipts import listed, read_all
 from harness.record import DRIVER, Record, load
 from harness.report.words import OF_THE_FUNCTION
 from harness.results.catalog import REFERENCE
@@ -125,8 +125,7 @@ def _machines(there: Place, record: Record) -> list[Mapping[str, Any]]:
     all_of_them = sorted(listed(there, record.extent.grid.n).values(), key=lambda one: one.unit)
     some = all_of_them[:: max(len(all_of_them) // _LOOKED_INTO, 1)]
     found: dict[str, Mapping[str, Any]] = {}
-    for receipt in some:
-        inside = read(there, receipt)
+    for inside in read_all(there, some):
         one = {key: inside.get(key) for key in ("host", "python", "versions", "blas")}
         found.setdefault(repr(one), one)
     return list(found.values())
