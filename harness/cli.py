@@ -111,11 +111,14 @@ def _run(loaded: Any, store: str | None, workers: int | None, smoke: bool, retry
 def _outcome(prepared: Any) -> Any:
     """Runs what is left; None if the cluster died, which is told."""
     from harness import driver
-    from harness.execute import Broken
+    from harness.execute import Broken, Stopped
     from harness.progress import suitable
 
     try:
         return driver.run(prepared, suitable())
+    except Stopped as stopped:
+        driver.stopped(prepared)
+        raise KeyboardInterrupt(str(stopped)) from None
     except KeyboardInterrupt:
         driver.stopped(prepared)
         raise KeyboardInterrupt("stopped: what is done is kept, the same command goes on") from None

@@ -23,9 +23,9 @@ from harness.loading import Loaded
 from harness.nouns import Care, Family, Grid, Mistake
 from harness.place import Place, place
 from harness.planning import Machine, Plan, Shape, check_fits, cut, make_plan, prepared_first
-from harness.presence import heard, me, other, present, told
+from harness.presence import Presence, heard, me, other, present, told
 from harness.probe import check_source, cores, flops, free_disk, memory
-from harness.progress import Progress
+from harness.progress import Progress, Tally
 from harness.record import CLAIM, FILES, Levels, Record, joined, load, save, version
 from harness.spec import Replications
 from harness.unchanged import check_unchanged
@@ -173,12 +173,21 @@ def check_fingerprint(url: str, old: Mapping[str, Any], new: Mapping[str, Any], 
         raise Mistake(f"{url} belongs to another study: {text}. Choose another place with --store")
 
 
-def run(prepared: Prepared, progress: Progress, client: Any = None, window: int | None = None) -> Outcome:
-    """Computes what is left, with the client that is given, or on workers of its own on this machine."""
+def run(
+    prepared: Prepared,
+    progress: Progress,
+    client: Any = None,
+    window: int | None = None,
+    also: Callable[[], None] = lambda: None,
+) -> Outcome:
+    """Computes what is left, with the client that is given, or on workers of its own on this machine.
+
+    `also` is done at every heartbeat.
+    """
     check_fits(prepared.plan, prepared.machine, prepared.loaded.where)
     _greet(prepared, progress)
-    with present(prepared.there):
-        return _run(_claimed(prepared), progress, client, window)
+    with present(prepared.there, also) as presence:
+        return _run(_claimed(prepared), progress, client, window, presence)
 
 
 def _greet(prepared: Prepared, progress: Progress) -> None:
@@ -191,18 +200,23 @@ def _greet(prepared: Prepared, progress: Progress) -> None:
     progress.note(f"{another} is at work on this store, too: going on beside it")
 
 
-def _run(prepared: Prepared, progress: Progress, client: Any, window: int | None) -> Outcome:
+def _run(prepared: Prepared, progress: Progress, client: Any, window: int | None, presence: Presence) -> Outcome:
     record, there = _started(prepared), prepared.there
     start = monotonic()
     arguments = (there.url, version(record), record.generation, prepared.retry)
     failed, spans = prepared.failed, list[tuple[float, float, float]]()
     keeper = _Keeper(there.url, record, _stale(prepared.record))
     progress.start(prepared.plan)
+    tally = Tally(prepared.plan)
+    presence.tell(tally.facts())
     try:
-        for result in _results(prepared, client, arguments, window, progress.note):
+        for result in _results(prepared, client, arguments, window, progress.note, presence):
             failed += result["failed"]
             spans.append((result["began"], result["ended"], result["compute"]))
-            progress.advance(result["unit"], result["failed"], result["ended"] - result["began"])
+            told_of = (result["unit"], result["failed"], result["ended"] - result["began"])
+            progress.advance(*told_of)
+            tally.add(*told_of)
+            presence.tell(tally.facts())
             keeper.done(result["unit"].n)
     finally:
         progress.finish()
@@ -246,19 +260,28 @@ def efficiency(spans: Sequence[tuple[float, float, float]], workers: int) -> flo
 
 
 def _results(
-    prepared: Prepared, client: Any, arguments: tuple[Any, ...], window: int | None, note: Callable[[str], None]
+    prepared: Prepared,
+    client: Any,
+    arguments: tuple[Any, ...],
+    window: int | None,
+    note: Callable[[str], None],
+    presence: Presence,
 ) -> Iterator[execute.Result]:
     machine, jobs = prepared.machine, list(zip(prepared.plan.units, _cares(prepared), strict=True))
     first = [(one, Care(max(Care.seconds, _HANGS * seconds))) for one, seconds in prepared.plan.preparations]
     if not jobs and not first:
         return
+
+    def stop() -> bool:
+        return presence.asked_to_stop
+
     if client is None and machine.workers == 1 and len(jobs) <= 1:
-        _note(execute.serial(prepare_array, arguments, first, machine.memory), first, note)
-        yield from execute.serial(work, arguments, jobs, machine.memory)
+        _note(execute.serial(prepare_array, arguments, first, machine.memory, stop), first, note)
+        yield from execute.serial(work, arguments, jobs, machine.memory, stop)
         return
     with _cluster(machine) if client is None else nullcontext(client) as connected:
-        _note(execute.on_dask(connected, prepare_array, arguments, first, window, note), first, note)
-        yield from execute.on_dask(connected, work, arguments, jobs, window, note)
+        _note(execute.on_dask(connected, prepare_array, arguments, first, window, note, stop), first, note)
+        yield from execute.on_dask(connected, work, arguments, jobs, window, note, stop)
 
 
 def _note(results: Iterator[execute.Result], jobs: Sequence[execute.Job], note: Callable[[str], None]) -> None:

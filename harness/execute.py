@@ -36,11 +36,28 @@ class Broken(Exception):
         super().__init__(f"{why}; what is done is kept: run again to go on")
 
 
+class Stopped(Exception):
+    """Somebody asked the driver to end."""
+
+    def __init__(self) -> None:
+        super().__init__("stopped as asked: what is done is kept, the same command goes on")
+
+
+def _never() -> bool:
+    return False
+
+
 def serial(
-    work: Callable[..., Result], arguments: tuple[Any, ...], jobs: Iterable[Job], memory: float
+    work: Callable[..., Result],
+    arguments: tuple[Any, ...],
+    jobs: Iterable[Job],
+    memory: float,
+    stop: Callable[[], bool] = _never,
 ) -> Iterator[Result]:
     """One after the other, here; in a child, since nobody would replace this process."""
     for unit, care in jobs:
+        if stop():
+            raise Stopped
         yield work(*arguments, unit, replace(care, alone=True, memory=memory))
 
 
@@ -94,10 +111,11 @@ def on_dask(
     jobs: Iterable[Job],
     window: int | None = None,
     note: Callable[[str], None] = lambda text: None,
+    stop: Callable[[], bool] = _never,
 ) -> Iterator[Result]:
     """Through a bounded window of tasks; every future is let go as soon as it is done."""
     try:
-        yield from _flow(client, work, arguments, jobs, window, note)
+        yield from _flow(client, work, arguments, jobs, window, _Guard(client, note, stop))
     except (OSError, ClosedClientError) as error:  # of the connection: those of the work come as results
         raise Broken(f"{_scheduler(client)} can't be reached ({type(error).__name__})") from None
 
@@ -108,12 +126,11 @@ def _flow(
     arguments: tuple[Any, ...],
     jobs: Iterable[Job],
     window: int | None,
-    note: Callable[[str], None],
+    guard: _Guard,
 ) -> Iterator[Result]:
     waiting = iter(jobs)
     running: dict[Any, _Try] = {}
     stream = as_completed(with_results=True, raise_errors=False, loop=client.loop)  # the client needn't be the default
-    guard = _Guard(client, note)
 
     def send(one: _Try) -> None:
         key = f"ckrr-{arguments[1]}-{arguments[2]}-{one.unit.name}-{one.errors}-{one.deaths}"
@@ -141,6 +158,7 @@ def _flow(
 def _batch(stream: Any, guard: _Guard) -> list[tuple[Future[Any], Any]]:
     """What has come in: at least one, unless the cluster dies before."""
     while True:
+        guard.heed()
         batch: list[tuple[Future[Any], Any]] = stream.next_batch(block=False)
         if batch:
             guard.heard()
@@ -167,6 +185,7 @@ class _Guard:
 
     client: Client
     note: Callable[[str], None]
+    stop: Callable[[], bool]
     next: float = field(default_factory=lambda: monotonic() + _LOOK)
     seen: bool = False
     """Whether there were workers at all: at first they may wait in a queue for hours."""
@@ -174,6 +193,11 @@ class _Guard:
     """When there were none any more."""
     told: bool = False
     """Whether the user knows."""
+
+    def heed(self) -> None:
+        """Ends the run if somebody asked for it."""
+        if self.stop():
+            raise Stopped
 
     def heard(self) -> None:
         """Results come, so there are workers."""

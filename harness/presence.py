@@ -1,7 +1,7 @@
-"""Presence: the driver's record in the store, with a heartbeat, so that a second driver knows of the first.
+"""Presence: the driver's record in the store, with a heartbeat, so that others know that it is there and how far it is.
 
 Two drivers at once are harmless: chunks are whole and the same whoever writes them. Only making and growing a store is
-for one driver alone.
+for one driver alone. Whoever sees the store can ask its driver to stop.
 """
 
 from __future__ import annotations
@@ -11,14 +11,15 @@ import os
 import platform
 import threading
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from time import time
+from typing import Any
 
 from harness.place import Place
-from harness.record import DRIVER
+from harness.record import CANCEL, DRIVER
 
 BEAT = 5.0
 SILENT = 30.0
@@ -33,6 +34,8 @@ class Driver:
     host: str
     pid: int
     beat: float
+    progress: Mapping[str, Any] = field(default_factory=dict)
+    """How far it is: what it has to tell besides that it lives."""
 
     @property
     def alive(self) -> bool:
@@ -69,27 +72,59 @@ def other(place: Place) -> Driver | None:
     return found if found is not None and found.alive and found.pid != os.getpid() else None
 
 
-@contextmanager
-def present(place: Place) -> Iterator[None]:
-    """Tells others, for the while, that a driver is here."""
-    name, ended = uuid.uuid4().hex, threading.Event()
+class Presence:
+    """A driver's signs of life in a store, and whether somebody asked it to stop."""
 
-    def beat() -> None:
+    def __init__(self, place: Place, also: Callable[[], None] = lambda: None) -> None:
+        self._place, self._also = place, also
+        self._name, self._ended, self._asked = uuid.uuid4().hex, threading.Event(), threading.Event()
+        self._progress: Mapping[str, Any] = {}
+
+    def tell(self, progress: Mapping[str, Any]) -> None:
+        """What the next beat says of how far it is."""
+        self._progress = progress
+
+    def stop(self) -> None:
+        """As if somebody had asked."""
+        self._asked.set()
+
+    @property
+    def asked_to_stop(self) -> bool:
+        """Whether somebody wants the driver to end."""
+        return self._asked.is_set()
+
+    def beat(self) -> None:
+        """Lives, until it is over."""
+        self._place.delete(CANCEL)  # meant for a driver before
         while True:
-            place.put(DRIVER, told(replace(me(), name=name)))
-            if ended.wait(BEAT):
+            self._place.put(DRIVER, told(replace(me(), name=self._name, progress=self._progress)))
+            self._also()
+            if self._ended.wait(BEAT):
                 return
+            if self._place.get(CANCEL) is not None:
+                self._asked.set()
 
-    thread = threading.Thread(target=_quietly, args=(beat,), name="heartbeat", daemon=True)
+    def leave(self) -> None:
+        """Takes the record away, unless another driver has put its own there."""
+        self._ended.set()
+        found = heard(self._place.get(DRIVER))
+        if found is not None and found.name == self._name:
+            self._place.delete(DRIVER)
+            self._place.delete(CANCEL)
+
+
+@contextmanager
+def present(place: Place, also: Callable[[], None] = lambda: None) -> Iterator[Presence]:
+    """Tells others, for the while, that a driver is here; does something else `also` at every beat."""
+    presence = Presence(place, also)
+    thread = threading.Thread(target=_quietly, args=(presence.beat,), name="heartbeat", daemon=True)
     thread.start()
     try:
-        yield
+        yield presence
     finally:
-        ended.set()
+        presence._ended.set()
         thread.join(BEAT)
-        found = heard(place.get(DRIVER))
-        if found is not None and found.name == name:
-            place.delete(DRIVER)
+        presence.leave()
 
 
 def _quietly(beat: Callable[[], None]) -> None:
