@@ -195,16 +195,19 @@ def plan(
 @click.argument("store", metavar="STORE|SCENARIO")
 @click.option("--verify", "checked", is_flag=True, help="Read every chunk, and name what is torn or missing.")
 @click.option("--precision", type=float, metavar="SE", help="How many paths a standard error of coverage needs.")
+@click.option("--watch", "followed", is_flag=True, help="Follow it until it is complete, or nobody is at work on it.")
 @_json
 @_told
-def status(store: str, checked: bool, precision: float | None, as_json: bool) -> int:
+def status(store: str, checked: bool, precision: float | None, followed: bool, as_json: bool) -> int:
     """Say how far the study in STORE is, or that of SCENARIO in its default store."""
     from harness.show import status_text
     from harness.state import status as state, store_of
 
-    store = store_of(store)
+    store = store_of(store, begun=checked or precision is not None)
     if checked and (code := _verify(store)):
         return code
+    if followed:
+        return _watch(store)
     facts = state(store)
     needs = None if precision is None else _needs(store, precision)
     if as_json:
@@ -216,6 +219,75 @@ def status(store: str, checked: bool, precision: float | None, as_json: bool) ->
 
         click.echo(precision_text(needs, precision))
     return 0
+
+
+def _watch(store: str) -> int:
+    """Follows a study; the code is that of its run, as far as it can be told."""
+    from harness.show import status_text
+    from harness.watching import watch
+
+    facts = watch(store)
+    click.echo(err=True)
+    click.echo(status_text(facts))
+    told = facts["submission"]
+    if facts["complete"]:
+        return EXIT_FAILED if facts["failed"] else 0
+    return told["code"] if told is not None and told["code"] else EXIT_CLUSTER
+
+
+@main.command()
+@click.argument("scenario")
+@_store
+@_settings
+@_workers
+@_retry
+@_json
+@_told
+def submit(
+    scenario: str, store: str | None, settings: tuple[str, ...], workers: int | None, retry: bool, as_json: bool
+) -> int:
+    """Hand SCENARIO over to a driver of its own, and leave: it goes on without you."""
+    from harness import driver
+    from harness.loading import load
+    from harness.show import submitted_text
+    from harness.submit.submitting import submit as hand_over
+
+    prepared = driver.prepare(load(scenario, settings), store, workers, retry=retry)
+    done = hand_over(prepared, None, workers)
+    if as_json:
+        one = done.submission
+        facts = {"store": done.url, "id": one.id if one else None, "at_work": done.running, "heard_of": done.lives}
+        click.echo(json.dumps(facts))
+    else:
+        click.echo(submitted_text(prepared, done, _shown(done.url)))
+    return 0
+
+
+@main.command()
+@click.argument("store", metavar="STORE|SCENARIO")
+@click.option("--workers", "of_workers", is_flag=True, help="Those of the workers, too.")
+@_told
+def logs(store: str, of_workers: bool) -> None:
+    """Show what the driver of the study in STORE has logged, and its workers."""
+    from harness.place import place
+    from harness.state import store_of
+    from harness.submit.logbook import logs as kept
+
+    for text in kept(place(store_of(store, begun=False)))[: 1 + of_workers]:
+        click.echo(text, nl=False)
+
+
+@main.command()
+@click.argument("store", metavar="STORE|SCENARIO")
+@_told
+def cancel(store: str) -> None:
+    """End what is at work on STORE: what is done is kept."""
+    from harness.place import place
+    from harness.state import store_of
+    from harness.submit.cancelling import cancel as end
+
+    who = end(place(store_of(store, begun=False)), lambda text: click.echo(text, err=True))
+    click.echo(f"ended {who}: what is done is kept")
 
 
 def _needs(store: str, target: float) -> list[Any]:

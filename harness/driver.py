@@ -178,16 +178,13 @@ def run(
     progress: Progress,
     client: Any = None,
     window: int | None = None,
-    also: Callable[[], None] = lambda: None,
+    presence: Presence | None = None,
 ) -> Outcome:
-    """Computes what is left, with the client that is given, or on workers of its own on this machine.
-
-    `also` is done at every heartbeat.
-    """
+    """Computes what is left, with the client that is given, or on workers of its own on this machine."""
     check_fits(prepared.plan, prepared.machine, prepared.loaded.where)
     _greet(prepared, progress)
-    with present(prepared.there, also) as presence:
-        return _run(_claimed(prepared), progress, client, window, presence)
+    with present(presence or Presence(prepared.there)) as signs:
+        return _run(_claimed(prepared), progress, client, window, signs)
 
 
 def _greet(prepared: Prepared, progress: Progress) -> None:
@@ -370,7 +367,12 @@ def _ended(there: Place, start: float) -> None:
 
 def stopped(prepared: Prepared) -> None:
     """The user stopped the run: that is no crash."""
-    _add_to_history(prepared.there, {"stopped": _now()})
+    stopped_at(prepared.there)
+
+
+def stopped_at(there: Place) -> None:
+    """The same of a store."""
+    _add_to_history(there, {"stopped": _now()})
 
 
 def _add_to_history(there: Place, more: Mapping[str, Any]) -> None:

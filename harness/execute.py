@@ -12,7 +12,16 @@ from itertools import islice
 from time import monotonic, sleep
 from typing import Any
 
-from distributed import Client, Future, KilledWorker, as_completed, get_worker
+from distributed import (
+    Client,
+    Future,
+    KilledWorker,
+    as_completed,
+    fire_and_forget,
+    get_client,
+    get_worker,
+    secede,
+)
 from distributed.client import ClosedClientError
 
 from harness.nouns import Care, Mistake, Preparation, Unit
@@ -176,7 +185,7 @@ def _error(future: Future[Any], outcome: Any) -> BaseException | None:
 
 
 def _scheduler(client: Client) -> str:
-    return f"the scheduler at {client.scheduler.address}" if client.scheduler is not None else "the scheduler"
+    return f"the scheduler at {address(client)}" if client.scheduler is not None else "the scheduler"
 
 
 @dataclass
@@ -238,3 +247,26 @@ class _Guard:
             if self.client.status != "connecting" or monotonic() > end:
                 raise Broken(f"{_scheduler(self.client)} is gone")
             sleep(_POLL)
+
+
+def hand_over(client: Client, work: Callable[..., Any], arguments: tuple[Any, ...], key: str) -> None:
+    """A task that nobody waits for: it lives on when the client has left."""
+    fire_and_forget(client.submit(work, *arguments, key=key, pure=False))
+
+
+def aboard() -> Client:
+    """The client of the worker that this task is on; the task gives its thread back, and goes on beside others."""
+    client = get_client()
+    secede()
+    return client
+
+
+def address(client: Client) -> str:
+    """Where its scheduler is."""
+    return str(client.scheduler.address) if client.scheduler is not None else "a scheduler"
+
+
+def worker_logs(client: Client) -> dict[str, str]:
+    """What each worker has logged lately."""
+    found = client.get_worker_logs(n=200)
+    return {name: "\n".join(line for _, line in reversed(lines)) for name, lines in found.items()}

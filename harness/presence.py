@@ -44,6 +44,11 @@ class Driver:
             return False
         return abs(time() - self.beat) < SILENT
 
+    @property
+    def silent(self) -> float:
+        """Seconds since it was heard of."""
+        return max(0.0, time() - self.beat)
+
     def __str__(self) -> str:
         return f"process {self.pid} on {self.host}"
 
@@ -73,7 +78,7 @@ def other(place: Place) -> Driver | None:
 
 
 class Presence:
-    """A driver's signs of life in a store, and whether somebody asked it to stop."""
+    """A driver's signs of life in a store, and whether somebody asked it to stop; `also` is done at every beat."""
 
     def __init__(self, place: Place, also: Callable[[], None] = lambda: None) -> None:
         self._place, self._also = place, also
@@ -104,9 +109,12 @@ class Presence:
             if self._place.get(CANCEL) is not None:
                 self._asked.set()
 
+    def end(self) -> None:
+        """No beat comes after the next."""
+        self._ended.set()
+
     def leave(self) -> None:
         """Takes the record away, unless another driver has put its own there."""
-        self._ended.set()
         found = heard(self._place.get(DRIVER))
         if found is not None and found.name == self._name:
             self._place.delete(DRIVER)
@@ -114,15 +122,14 @@ class Presence:
 
 
 @contextmanager
-def present(place: Place, also: Callable[[], None] = lambda: None) -> Iterator[Presence]:
-    """Tells others, for the while, that a driver is here; does something else `also` at every beat."""
-    presence = Presence(place, also)
+def present(presence: Presence) -> Iterator[Presence]:
+    """Tells others, for the while, that a driver is here."""
     thread = threading.Thread(target=_quietly, args=(presence.beat,), name="heartbeat", daemon=True)
     thread.start()
     try:
         yield presence
     finally:
-        presence._ended.set()
+        presence.end()
         thread.join(BEAT)
         presence.leave()
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from harness.driver import Outcome, Prepared
     from harness.replay import Replayed
     from harness.results.precision import Need
+    from harness.submit.submitting import Submitted
 
 
 def table(rows: Sequence[Sequence[str]], left: int = 1) -> str:
@@ -195,14 +196,57 @@ def status_text(facts: Mapping[str, Any]) -> str:
     """The state of a store in words."""
     rows = [["n", "units done", "of"]]
     rows += [[str(one["n"]), str(one["done"]), str(one["units"])] for one in facts["sizes"]]
-    state = "complete" if facts["complete"] else f"{facts['share']:.0%} done, `ckrr run` goes on"
-    failed = f"\n{facts['failed']} cells of replications failed: `ckrr errors` says why" if facts["failed"] else ""
+    failed = [f"{facts['failed']} cells of replications failed: `ckrr errors` says why"] if facts["failed"] else []
     last = facts["last_run"]
     ended = (
         f", ended {last['end']}" if last.get("end") else ", stopped by hand" if last.get("stopped") else ", not ended"
     )
-    history = f"\nlast run: started {last['start']} on {last['host']}{ended}" if last else ""
-    return f"{facts['scenario']} in {facts['store']}: {state}\n{table(rows)}{failed}{history}"
+    history = [f"last run: started {last['start']} on {last['host']}{ended}"] if last else []
+    sizes = [table(rows)] if facts["sizes"] else []
+    return "\n".join([state_line(facts), *sizes, *failed, *history, *_handed_over_text(facts)])
+
+
+def state_line(facts: Mapping[str, Any]) -> str:
+    """How far a study is, and who is at work on it, in one line."""
+    name = f"{facts['scenario']} in {facts['store']}" if facts["scenario"] else facts["store"]
+    if facts["complete"]:
+        return f"{name}: complete"
+    driver, told = facts["driver"], facts["submission"]
+    if driver is not None and driver["alive"]:
+        speed = f", {driver['rate']:.3g} replications/s" if driver.get("rate") else ""
+        left = f", about {duration(driver['left'])} left" if driver.get("left") is not None else ""
+        return f"{name}: {facts['share']:.0%} done{speed}{left} ({driver['name']})"
+    if told is not None and told["waits"]:
+        return f"{name}: {facts['share']:.0%} done, {told['waits']} is about to go on with it"
+    again = "submit" if told is not None else "run"
+    dead = driver is not None and not (told and told["ended"])
+    silent = f" ({driver['name']} died: silent for {duration(driver['silent'])})" if driver and dead else ""
+    return f"{name}: {facts['share']:.0%} done, nobody is at work on it{silent}; `ckrr {again}` goes on"
+
+
+def _handed_over_text(facts: Mapping[str, Any]) -> list[str]:
+    """What was handed over, and what became of it."""
+    told = facts["submission"]
+    if told is None:
+        return []
+    starts = f", started {told['starts']} times" if told["starts"] > 1 else ""
+    end = f"; ended {told['ended']}: {told['outcome']}" if told["ended"] else ""
+    return [f"submitted {told['submitted']} from {told['host']} as {told['id']}{starts}{end}"]
+
+
+def submitted_text(prepared: Prepared, done: Submitted, store: str) -> str:
+    """What became of a study that was to be handed over, and how to follow it."""
+    follow = f"follow it: ckrr status {store} --watch"
+    if done.running is not None:
+        return f"{done.running} is at work on it already; nothing was handed over\n{follow}"
+    if done.submission is None:
+        return f"{prepared.loaded.scenario.name}: complete, nothing to do"
+    plan = prepared.plan
+    long = f"about {duration(plan.duration)}" if plan.duration > 5 else "a few seconds"
+    count = counted(sum(plan.replications_of.values()), "replication")
+    silent = "" if done.lives else "\nits driver hasn't been heard of yet: `ckrr logs` may say why"
+    rest = f"its logs: ckrr logs {store}\nto end it: ckrr cancel {store}"
+    return f"submitted as {done.submission.id}: {count}, {long} of computing{silent}\n{follow}\n{rest}"
 
 
 def precision_text(needs: Sequence[Need], target: float) -> str:
