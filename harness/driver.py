@@ -9,14 +9,14 @@ import platform
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import product
 from time import monotonic, sleep
 from typing import Any
 
-from harness import execute, preparing, receipts, state, store
+from harness import clusters, execute, preparing, receipts, state, store
 from harness.commit import commit
 from harness.cube import refresh
 from harness.loading import Loaded
@@ -24,7 +24,7 @@ from harness.nouns import Care, Family, Grid, Mistake
 from harness.place import Place, place
 from harness.planning import Machine, Plan, Shape, check_fits, cut, make_plan, prepared_first
 from harness.presence import Presence, heard, me, other, present, told
-from harness.probe import check_source, cores, flops, free_disk, memory
+from harness.probe import check_source
 from harness.progress import Progress, Tally
 from harness.record import CLAIM, FILES, Levels, Record, joined, load, save, version
 from harness.spec import Replications
@@ -53,6 +53,8 @@ class Prepared:
     """Whether what failed is to be done again."""
     grows: bool = False
     """Whether the store has to grow for what is asked."""
+    cluster: Any = None
+    """The cluster file that it is to run on; None for workers of its own on this machine."""
 
 
 @dataclass(frozen=True)
@@ -99,14 +101,20 @@ def prepare(
     workers: int | None = None,
     speed: float | None = None,
     retry: bool = False,
+    cluster: Any = None,
+    client: Any = None,
 ) -> Prepared:
-    """Reads the store, checks that it is this study's, and plans what is left. Writes nothing.
+    """Reads the store, checks that it is this study's, and plans what is left, for a client's workers if one is given.
 
-    With `retry` what failed in earlier runs is left, too.
+    Writes nothing. With `retry` what failed in earlier runs is left, too. `cluster` is a cluster file, read (`clusters.described`).
     """
+    loaded = loaded if cluster is None else loaded.threaded(cluster.threads)
     there = place(str(url or default_store(loaded)))
     found = load(there)
-    machine = _machine(there.url, workers or cores(), speed)
+    if client is None:
+        machine = clusters.machine(there.url, workers, speed, cluster)
+    else:
+        machine = clusters.machine_of(client, there.url, speed, loaded.fingerprint["blas_threads"])
     if found is not None:
         check_fingerprint(there.url, found.fingerprint, loaded.fingerprint, mended=retry)
         if found.fingerprint["files"] != loaded.fingerprint["files"]:
@@ -123,11 +131,7 @@ def prepare(
     again = {unit.name for unit in plan.units}
     failed = sum(receipt.failed for name, receipt in done.items() if name not in again)
     grows = found is not None and found.extents != record.extents
-    return Prepared(loaded, there, record, found is None, plan, machine, failed, retry, grows)
-
-
-def _machine(url: str, workers: int, speed: float | None) -> Machine:
-    return Machine(speed or flops(), workers, 0.9 * memory() / workers, free_disk(url))
+    return Prepared(loaded, there, record, found is None, plan, machine, failed, retry, grows, cluster)
 
 
 def _record(loaded: Loaded, found: Record | None, shape: Shape, machine: Machine) -> Record:
@@ -170,6 +174,7 @@ def check_fingerprint(url: str, old: Mapping[str, Any], new: Mapping[str, Any], 
         )
     if differing:
         text = "; ".join(f"{key} was {old.get(key)!r} and is {new.get(key)!r}" for key in differing)
+        text += f" (threads = {old.get('blas_threads')} in a cluster file)" * (differing == ["blas_threads"])
         raise Mistake(f"{url} belongs to another study: {text}. Choose another place with --store")
 
 
@@ -238,7 +243,7 @@ def _claimed(prepared: Prepared) -> Prepared:
     if prepared.is_new and load(there) is not None:
         there.delete(CLAIM)
         loaded, machine = prepared.loaded, prepared.machine
-        return prepare(loaded, there.url, machine.workers, machine.flops, prepared.retry)
+        return prepare(loaded, there.url, machine.workers, machine.flops, prepared.retry, prepared.cluster)
     return prepared
 
 
@@ -272,11 +277,12 @@ def _results(
     def stop() -> bool:
         return presence.asked_to_stop
 
-    if client is None and machine.workers == 1 and len(jobs) <= 1:
+    if client is None and prepared.cluster is None and machine.workers == 1 and len(jobs) <= 1:
         _note(execute.serial(prepare_array, arguments, first, machine.memory, stop), first, note)
         yield from execute.serial(work, arguments, jobs, machine.memory, stop)
         return
-    with _cluster(machine) if client is None else nullcontext(client) as connected:
+    with clusters.connected(prepared.cluster, machine) if client is None else nullcontext(client) as connected:
+        presence.logs_of(lambda: execute.worker_logs(connected))
         _note(execute.on_dask(connected, prepare_array, arguments, first, window, note, stop), first, note)
         yield from execute.on_dask(connected, work, arguments, jobs, window, note, stop)
 
@@ -295,14 +301,6 @@ def _cares(prepared: Prepared) -> list[Care]:
     planned = {size.n: size.seconds / (size.block[0] * size.block[1]) for size in prepared.plan.sizes}
     limits = {n: told or max(Care.seconds, _HANGS * seconds) for n, seconds in planned.items()}
     return [Care(limits[unit.n], asked=told is not None) for unit in prepared.plan.units]
-
-
-@contextmanager
-def _cluster(machine: Machine) -> Iterator[Any]:
-    from cluster import local
-
-    with local(machine.workers, machine.memory) as client:
-        yield client
 
 
 @dataclass

@@ -84,10 +84,15 @@ class Presence:
         self._place, self._also = place, also
         self._name, self._ended, self._asked = uuid.uuid4().hex, threading.Event(), threading.Event()
         self._progress: Mapping[str, Any] = {}
+        self.worker_logs: Callable[[], Mapping[str, str]] = dict
 
     def tell(self, progress: Mapping[str, Any]) -> None:
         """What the next beat says of how far it is."""
         self._progress = progress
+
+    def logs_of(self, ask: Callable[[], Mapping[str, str]]) -> None:
+        """There are workers, who can be asked for their logs."""
+        self.worker_logs = ask
 
     def stop(self) -> None:
         """As if somebody had asked."""

@@ -103,13 +103,14 @@ def _trace(error: Exception) -> str:
 
 def _run(there: Place, found: Submission, logbook: Logbook, client: Any) -> driver.Outcome:
     presence = Presence(there, logbook.keep)
+    logbook.ask(lambda: presence.worker_logs())
     if threading.current_thread() is threading.main_thread():
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: presence.stop())
-    file = None if found.cluster is None or client is not None else clusters.again(found.cluster)
+    file = None if found.cluster is None else clusters.again(found.cluster)
     with tempfile.TemporaryDirectory(prefix="ckrr-") as folder:
         loaded = _loaded(there, found, Path(folder))
-    prepared = driver.prepare(loaded, there.url, found.workers, retry=found.retry, cluster=file)
+    prepared = driver.prepare(loaded, there.url, found.workers, retry=found.retry, cluster=file, client=client)
     return driver.run(prepared, logbook, client, presence=presence)
 
 

@@ -61,9 +61,9 @@ class Logbook:
         if self._tally is not None:
             self.note(self._tally.line())
 
-    def connected(self, ask: Callable[[], Mapping[str, str]]) -> None:
-        """There are workers, who can be asked for their logs."""
-        self._ask = ask
+    def ask(self, workers: Callable[[], Mapping[str, str]]) -> None:
+        """For the workers' logs, from now on."""
+        self._ask = workers
 
     def keep(self) -> None:
         """Writes to the store what is new."""

@@ -15,9 +15,11 @@ from harness.loading import Loaded
 from harness.place import Place
 from harness.planning import check_fits
 from harness.submit import process, slurm, submission
-from harness.submit.submission import SLURM, TASK, Submission
+from harness.submit.submission import PROCESS, SLURM, TASK, Submission
 from harness.submit.whereabouts import at_work
 
+_HOW = {"address": TASK, "slurm": SLURM}
+"""Who drives, by the kind of cluster; a process of this machine where it isn't said."""
 _SIGN = 20.0
 """Seconds to wait for a driver's first sign of life, where it can start at once."""
 
@@ -46,7 +48,7 @@ def submit(prepared: driver.Prepared, cluster_path: str | None, workers: int | N
     submission.put_files(there, prepared.loaded.built.files)
     submission.write(there, one)
     try:
-        one = submission.add(there, one, handle=_start(there, one, prepared.cluster))
+        one = submission.add(there, one, handle=_start(prepared, one))
     except BaseException:
         submission.add(there, one, ended=one.submitted, outcome="could not be handed over", code=2)
         raise
@@ -65,18 +67,19 @@ def _submission(loaded: Loaded, cluster_path: str | None, workers: int | None, p
         folder=str(Path.cwd()),
         host=platform.node(),
         submitted=datetime.now(UTC).isoformat(timespec="seconds"),
-        how=clusters.driver_of(prepared.cluster),
+        how=_HOW.get(prepared.cluster.kind if prepared.cluster else "local", PROCESS),
     )
 
 
-def _start(there: Place, one: Submission, file: Any) -> dict[str, Any]:
+def _start(prepared: driver.Prepared, one: Submission) -> dict[str, Any]:
+    there, file = prepared.there, prepared.cluster
     if one.how == SLURM:
-        text = clusters.driver_script(file, one, process.command(there.url, one.id, clusters.python_of(file)))
+        text = slurm.script(one.name, one.folder, process.command(there.url, one.id), *file.driver_options())
         return {"script": text, "job": slurm.start(text)}
     if one.how == TASK:
         from harness.submit import task
 
-        with clusters.reached(file) as client:
+        with clusters.connected(file, prepared.machine) as client:
             handle = task.start(client, there.url, one.id, one.name)
             _sign_of(there, one)  # a client that leaves at once may take its task along
             return handle

@@ -1,0 +1,49 @@
+"""From a cluster file to a connected client, whatever the kind; at the end everything that was started is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from distributed import Client
+
+from cluster.address import address, looked_at
+from cluster.encryption import security
+from cluster.local import local
+from cluster.spec import Address, ClusterFile, Local, Size
+
+
+def sized(file: ClusterFile) -> Size:
+    """What the planner may count on. A running scheduler is asked; nothing is started."""
+    return looked_at(file) if isinstance(file, Address) else file.size()
+
+
+@contextmanager
+def connected(file: ClusterFile, workers: int, memory: float) -> Iterator[Client]:
+    """A client of the cluster that a file describes.
+
+    Parameters
+    ----------
+    file : what `read` gave
+    workers, memory : how many workers, and the bytes of each, where that is for us to say (on this machine)
+
+    Raises
+    ------
+    cluster.Wrong
+        If the cluster can't be as the file says.
+    """
+    with _started(file, workers, memory) as client:
+        yield client
+
+
+@contextmanager
+def _started(file: ClusterFile, workers: int, memory: float) -> Iterator[Client]:
+    match file:
+        case Local():
+            with local(workers, memory, security(file)) as client:
+                yield client
+        case Address():
+            with address(file) as client:
+                yield client
+        case _:
+            raise NotImplementedError(file.kind)

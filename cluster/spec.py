@@ -1,0 +1,196 @@
+"""The cluster file: what each kind of cluster may be told, checked whole before anything starts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from math import inf
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    ValidationInfo,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
+
+from cluster.quantities import size
+
+LOOPBACK = "127.0.0.1"
+HERE = ("localhost", "::1", "lo")
+
+
+@dataclass(frozen=True)
+class Size:
+    """What a cluster offers, as far as it is known before it starts."""
+
+    workers: int | None = None
+    """None if that is for this machine to say."""
+    memory: float | None = None
+    """Bytes of one worker; None if that is for this machine to say."""
+    threads: int = 1
+    """BLAS threads of a worker."""
+    lifetime: float = inf
+    """Seconds that a worker surely lives."""
+
+
+def in_words(read: Callable[[str], float], like: str) -> Callable[[object], object]:
+    """Reads a text, and says what it should be like if it can't be read."""
+
+    def check(value: object) -> object:
+        try:
+            return read(str(value)) if isinstance(value, str) else _refuse(like)
+        except ValueError:
+            return _refuse(like)
+
+    return check
+
+
+def _refuse(like: str) -> object:
+    raise PydanticCustomError("form", "must be {like}", {"like": like})
+
+
+def _not_bool(value: object) -> object:
+    """Python takes true for the number 1; a reader doesn't."""
+    return _refuse("a whole number") if isinstance(value, bool) else value
+
+
+def _beside(path: str, info: ValidationInfo) -> str:
+    """Paths are relative to the cluster file."""
+    return str(Path((info.context or {}).get("folder", ".")) / Path(path).expanduser())
+
+
+def _address(text: str) -> str:
+    if not re.fullmatch(r"(tcp|tls)://[^/\s]+:\d+", text):
+        _refuse('like "tcp://host:8786" or "tls://host:8786"')
+    return text
+
+
+Count = Annotated[int, BeforeValidator(_not_bool), Field(strict=True, ge=1)]
+Bytes = Annotated[float, BeforeValidator(in_words(size, 'a size as "4 GB"'))]
+Beside = Annotated[str, AfterValidator(_beside)]
+
+
+class ClusterFile(BaseModel):
+    """What every kind has."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    kind: str
+    threads: Count = 1
+    """BLAS threads of a worker. Numbers depend on it in the last digits, so a store is of one number of threads."""
+    versions: Literal["same", "any"] = "same"
+    """Whether workers must have our versions of what numbers depend on, or differences are told and that is all."""
+    _where: str = PrivateAttr("the cluster")
+
+    @property
+    def where(self) -> str:
+        """The file that it is from."""
+        return self._where
+
+    def size(self) -> Size:
+        """What is known of it before it starts."""
+        return Size(threads=self.threads)
+
+    @property
+    def patience(self) -> float | None:
+        """Seconds without any worker after which the cluster counts as dead; None if that isn't special."""
+        return None
+
+
+class Encrypted(ClusterFile):
+    """With TLS, by certificates that are given, or made for the while."""
+
+    tls: bool | None = None
+    """On where anything listens beyond loopback, unless it is false."""
+    tls_ca_file: Beside | None = None
+    tls_cert: Beside | None = None
+    tls_key: Beside | None = None
+
+    @property
+    def tls_files(self) -> tuple[str, str, str] | None:
+        """Certificates that are given: the authority's, ours, our key."""
+        if self.tls_ca_file and self.tls_cert and self.tls_key:
+            return self.tls_ca_file, self.tls_cert, self.tls_key
+        return None
+
+    @model_validator(mode="after")
+    def _all_or_none(self) -> Encrypted:
+        files = {name: getattr(self, name) for name in ("tls_ca_file", "tls_cert", "tls_key")}
+        missing = [name for name, path in files.items() if path is None]
+        if 0 < len(missing) < len(files):
+            raise PydanticCustomError("tls", "{name} is missing: the three belong together", {"name": missing[0]})
+        if not missing and self.tls is False:
+            raise PydanticCustomError("tls", "tls is false, but tls_cert and its like are given: leave one out")
+        return self
+
+
+class Local(Encrypted):
+    """Processes on this machine. They listen on loopback alone."""
+
+    kind: Literal["local"] = "local"
+    workers: Count | None = None
+    """One a core (or for each so many cores as it has threads) if not told."""
+    memory: Bytes | None = None
+    """Of each worker; they share what there is if not told."""
+
+    def size(self) -> Size:
+        """What is told; the machine knows the rest."""
+        return Size(self.workers, self.memory, self.threads)
+
+
+class Address(Encrypted):
+    """A scheduler that runs already."""
+
+    kind: Literal["address"]
+    address: Annotated[str, AfterValidator(_address)] | None = None
+    scheduler_file: Beside | None = None
+    """What `dask scheduler --scheduler-file` wrote."""
+    timeout: Annotated[float, Field(gt=0)] = 10.0
+    """Seconds to wait for it."""
+
+    @model_validator(mode="after")
+    def _one_of_them(self) -> Address:
+        if (self.address is None) == (self.scheduler_file is None):
+            raise PydanticCustomError("address", "must have one of address and scheduler_file")
+        if self.address is not None and self.address.startswith("tls://") and self.tls_files is None:
+            raise PydanticCustomError("address", "tls_ca_file, tls_cert and tls_key are missing: address is tls://…")
+        return self
+
+
+KINDS: dict[str, type[ClusterFile]] = {"local": Local, "address": Address}
+
+
+def _known(kind: str) -> str:
+    near = get_close_matches(kind.casefold(), KINDS, n=1)
+    if kind not in KINDS:
+        _refuse(f"one of {', '.join(KINDS)}" + "".join(f" (did you mean {each!r}?)" for each in near))
+    return kind
+
+
+class Kind(BaseModel):
+    """The one key that says what the others may be."""
+
+    model_config = ConfigDict(strict=True)
+
+    kind: Annotated[str, AfterValidator(_known)]
+
+
+def checked(plain: dict[str, Any], where: str, folder: Path) -> ClusterFile:
+    """A file's content as its kind has it."""
+    found = model_of(plain).model_validate(plain, context={"folder": folder})
+    found._where = where
+    return found
+
+
+def model_of(plain: dict[str, Any]) -> type[ClusterFile]:
+    """What a file may say, by its kind."""
+    return KINDS[Kind.model_validate(plain).kind]
