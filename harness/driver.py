@@ -106,7 +106,8 @@ def prepare(
 ) -> Prepared:
     """Reads the store, checks that it is this study's, and plans what is left, for a client's workers if one is given.
 
-    Writes nothing. With `retry` what failed in earlier runs is left, too. `cluster` is a cluster file, read (`clusters.described`).
+    Writes nothing. With `retry` what failed in earlier runs is left, too. `cluster` is a cluster file, read
+    (`clusters.described`).
     """
     loaded = loaded if cluster is None else loaded.threaded(cluster.threads)
     there = place(str(url or default_store(loaded)))

@@ -15,11 +15,11 @@ _LOOK, _LINE = 2.0, 15.0
 
 
 def watch(store: str, say: Callable[[str], None] | None = None) -> dict[str, Any]:
-    """Until the study is complete, or nobody is at work on it any more; its state then."""
+    """Until nobody is at work on it any more; its state then."""
     tell, due = say or _Line().tell, 0.0
     while True:
         facts = status(store)
-        over = facts["complete"] or not facts["at_work"]
+        over = not facts["at_work"]
         if over or monotonic() >= due:
             tell(state_line(facts))
             due = monotonic() + (_LOOK if sys.stderr.isatty() else _LINE)

@@ -75,6 +75,7 @@ def _start(prepared: driver.Prepared, one: Submission) -> dict[str, Any]:
     there, file = prepared.there, prepared.cluster
     if one.how == SLURM:
         text = slurm.script(one.name, one.folder, process.command(there.url, one.id), *file.driver_options())
+        submission.add(there, one, handle={"script": text})  # the job may start at once, and needs it for its follower
         return {"script": text, "job": slurm.start(text)}
     if one.how == TASK:
         from harness.submit import task
