@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -36,9 +36,9 @@ def machine(url: str, workers: int | None, speed: float | None, file: ClusterFil
 
 
 @contextmanager
-def connected(file: ClusterFile | None, counted: Machine) -> Iterator[Any]:
+def connected(file: ClusterFile | None, counted: Machine, note: Callable[[str], None]) -> Iterator[Any]:
     """A client of the cluster, while it is needed."""
-    with _told(), cluster.connected(file or cluster.Local(), counted.workers, counted.memory) as client:
+    with _told(), cluster.connected(file or cluster.Local(), counted.workers, counted.memory, note) as client:
         yield client
 
 
