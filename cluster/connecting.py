@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from distributed import Client
@@ -10,7 +10,8 @@ from distributed import Client
 from cluster.address import address, looked_at
 from cluster.encryption import security
 from cluster.local import local
-from cluster.spec import Address, ClusterFile, Local, Size
+from cluster.slurm import slurm
+from cluster.spec import Address, ClusterFile, Local, Size, Slurm
 
 
 def sized(file: ClusterFile) -> Size:
@@ -19,31 +20,31 @@ def sized(file: ClusterFile) -> Size:
 
 
 @contextmanager
-def connected(file: ClusterFile, workers: int, memory: float) -> Iterator[Client]:
+def connected(
+    file: ClusterFile, workers: int, memory: float, note: Callable[[str], None] = lambda text: None
+) -> Iterator[Client]:
     """A client of the cluster that a file describes.
 
     Parameters
     ----------
     file : what `read` gave
     workers, memory : how many workers, and the bytes of each, where that is for us to say (on this machine)
+    note : where to say what takes long
 
     Raises
     ------
     cluster.Wrong
         If the cluster can't be as the file says.
     """
-    with _started(file, workers, memory) as client:
-        yield client
-
-
-@contextmanager
-def _started(file: ClusterFile, workers: int, memory: float) -> Iterator[Client]:
     match file:
         case Local():
             with local(workers, memory, security(file)) as client:
                 yield client
         case Address():
             with address(file) as client:
+                yield client
+        case Slurm():
+            with slurm(file, note) as client:
                 yield client
         case _:
             raise NotImplementedError(file.kind)

@@ -22,10 +22,12 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from cluster.quantities import size
+from cluster.quantities import size, span, walltime
 
 LOOPBACK = "127.0.0.1"
-HERE = ("localhost", "::1", "lo")
+_HERE = ("localhost", "127.0.0.1", "::1")
+_MARGIN, _STAGGER = (0.1, 15.0, 300.0), (0.1, 1.0, 300.0)
+"""Share of a job's time, at least and at most so many seconds: for it to start and end; and by which lives differ."""
 
 
 @dataclass(frozen=True)
@@ -166,7 +168,115 @@ class Address(Encrypted):
         return self
 
 
-KINDS: dict[str, type[ClusterFile]] = {"local": Local, "address": Address}
+class Listening(Encrypted):
+    """A scheduler here, in the driver, and workers elsewhere that must reach it."""
+
+    interface: str
+    """The network on which scheduler and workers listen, as "eth0" or "ib0"; "lo" for this machine alone."""
+    python: str | None = None
+    """The Python of the workers; the path of ours if not told."""
+
+    def size(self) -> Size:
+        """Of the workers that are asked for."""
+        raise NotImplementedError
+
+
+class Ssh(Listening):
+    """Workers on hosts that we may log in to."""
+
+    kind: Literal["ssh"]
+    interface: str = "lo"
+    hosts: Annotated[list[str], Field(min_length=1)]
+    workers_per_host: Count = 1
+    memory: Bytes
+    """Of each worker."""
+    prologue: list[str] = []
+    """Lines of shell before the worker starts there, as "module load python"."""
+    username: str | None = None
+    port: Count | None = None
+    client_keys: list[Beside] | None = None
+    known_hosts: Beside | None = None
+    timeout: Annotated[float, Field(gt=0)] = 60.0
+    """Seconds for a worker to log in, start and answer."""
+
+    @model_validator(mode="after")
+    def _reachable(self) -> Ssh:
+        others = [host for host in self.hosts if host not in _HERE]
+        if others and self.interface == "lo":
+            text = 'interface is missing: {host} must reach the scheduler here: name its network, as "eth0"'
+            raise PydanticCustomError("interface", text, {"host": others[0]})
+        return self
+
+    def size(self) -> Size:
+        """All hosts together."""
+        return Size(len(self.hosts) * self.workers_per_host, self.memory, self.threads)
+
+
+class Slurm(Listening):
+    """Workers as jobs of Slurm: the names are those of dask-jobqueue."""
+
+    kind: Literal["slurm"]
+    jobs: Count
+    cores: Count = 1
+    """Of a job."""
+    processes: Count | None = None
+    """Workers in a job; cores / threads if not told."""
+    memory: Bytes
+    """Of a job, shared by its workers."""
+    walltime: Annotated[str, AfterValidator(lambda text: _slurm_time(text))]
+    queue: str | None = None
+    account: str | None = None
+    job_name: str = "ckrr"
+    job_extra_directives: list[str] = []
+    job_script_prologue: list[str] = []
+    log_directory: str = "logs"
+    local_directory: str | None = None
+    shared_temp_directory: str = "~/.ckrr"
+    """Where certificates for the workers are while it runs: seen by all nodes, and by nobody else."""
+    death_timeout: Annotated[float, Field(gt=0)] = 60.0
+    """Seconds that a worker looks for its scheduler before it gives up."""
+    lifetime: Annotated[float, BeforeValidator(in_words(span, 'a time as "50 min"'))] | None = None
+    """Of a worker; from the walltime if not told."""
+
+    @property
+    def workers_per_job(self) -> int:
+        """How many share a job."""
+        return self.processes or max(1, self.cores // self.threads)
+
+    @property
+    def life(self) -> tuple[float, float]:
+        """Seconds that a worker lives, and by how many that differs: the longest ends before Slurm ends the job."""
+        seconds = walltime(self.walltime)
+        stagger = _share(_STAGGER, self.lifetime or seconds)
+        return self.lifetime or max(seconds - min(_share(_MARGIN, seconds), seconds / 4) - stagger, 1.0), stagger
+
+    @property
+    def patience(self) -> float:
+        """New jobs may wait in the queue for hours."""
+        return inf
+
+    def size(self) -> Size:
+        """All jobs together."""
+        seconds, stagger = self.life
+        return Size(
+            self.jobs * self.workers_per_job, self.memory / self.workers_per_job, self.threads, seconds - stagger
+        )
+
+
+def _slurm_time(text: str) -> str:
+    try:
+        walltime(text)
+    except ValueError:
+        _refuse('a time as "01:30:00", "2-12" (days-hours) or "90" (minutes)')
+    return text
+
+
+def _share(rule: tuple[float, float, float], seconds: float) -> float:
+    part, least, most = rule
+    return min(max(part * seconds, least), most)
+
+
+KINDS: dict[str, type[ClusterFile]] = {"local": Local, "address": Address, "ssh": Ssh, "slurm": Slurm}
 
 
 def _known(kind: str) -> str:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+<<<<<<< HEAD
 from collections.abc import Iterator, Mapping
+=======
+from collections.abc import Callable, Iterator
+>>>>>>> cluster8
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -55,9 +59,9 @@ def again(file: Mapping[str, str]) -> ClusterFile:
 
 
 @contextmanager
-def connected(file: ClusterFile | None, counted: Machine) -> Iterator[Any]:
+def connected(file: ClusterFile | None, counted: Machine, note: Callable[[str], None]) -> Iterator[Any]:
     """A client of the cluster, while it is needed."""
-    with _told(), cluster.connected(file or cluster.Local(), counted.workers, counted.memory) as client:
+    with _told(), cluster.connected(file or cluster.Local(), counted.workers, counted.memory, note) as client:
         yield client
 
 

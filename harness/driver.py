@@ -282,7 +282,7 @@ def _results(
         _note(execute.serial(prepare_array, arguments, first, machine.memory, stop), first, note)
         yield from execute.serial(work, arguments, jobs, machine.memory, stop)
         return
-    with clusters.connected(prepared.cluster, machine) if client is None else nullcontext(client) as connected:
+    with clusters.connected(prepared.cluster, machine, note) if client is None else nullcontext(client) as connected:
         presence.logs_of(lambda: execute.worker_logs(connected))
         _note(execute.on_dask(connected, prepare_array, arguments, first, window, note, stop), first, note)
         yield from execute.on_dask(connected, work, arguments, jobs, window, note, stop)
