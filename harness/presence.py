@@ -78,11 +78,18 @@ def other(place: Place) -> Driver | None:
 
 
 class Presence:
-    """A driver's signs of life in a store, and whether somebody asked it to stop; `also` is done at every beat."""
+    """A driver's signs of life in a store, and whether somebody asked it to stop.
 
-    def __init__(self, place: Place, also: Callable[[], None] = lambda: None) -> None:
+    `also` is done at every beat. A driver that is asked to stop is told by `interrupt`, or else finds it in
+    `asked_to_stop`.
+    """
+
+    def __init__(
+        self, place: Place, also: Callable[[], None] = lambda: None, interrupt: Callable[[], None] | None = None
+    ) -> None:
         self._place, self._also = place, also
         self._name, self._ended, self._asked = uuid.uuid4().hex, threading.Event(), threading.Event()
+        self._interrupt = interrupt or self._asked.set
         self._progress: Mapping[str, Any] = {}
         self.worker_logs: Callable[[], Mapping[str, str]] = dict
 
@@ -93,10 +100,6 @@ class Presence:
     def logs_of(self, ask: Callable[[], Mapping[str, str]]) -> None:
         """There are workers, who can be asked for their logs."""
         self.worker_logs = ask
-
-    def stop(self) -> None:
-        """As if somebody had asked."""
-        self._asked.set()
 
     @property
     def asked_to_stop(self) -> bool:
@@ -112,7 +115,7 @@ class Presence:
             if self._ended.wait(BEAT):
                 return
             if self._place.get(CANCEL) is not None:
-                self._asked.set()
+                self._interrupt()
 
     def end(self) -> None:
         """No beat comes after the next."""

@@ -10,9 +10,10 @@ import platform
 import signal
 import sys
 import tempfile
-import threading
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from harness import clusters, driver, receipts
@@ -77,7 +78,7 @@ def _outcome(there: Place, found: Submission, logbook: Logbook, client: Any) -> 
         return MISTAKE, str(mistake)
     except Broken as broken:
         return CLUSTER, str(broken)
-    except Stopped:
+    except (Stopped, KeyboardInterrupt):
         driver.stopped_at(there)
         if found.how == SLURM and not _cancelled(there, found):  # by Slurm: its time is over, or its node is needed
             return CLUSTER, "the driver's job was ended; what is done is kept"
@@ -102,16 +103,26 @@ def _trace(error: Exception) -> str:
 
 
 def _run(there: Place, found: Submission, logbook: Logbook, client: Any) -> driver.Outcome:
-    presence = Presence(there, logbook.keep)
+    presence = Presence(there, logbook.keep, _interrupt() if client is None else None)
     logbook.ask(lambda: presence.worker_logs())
-    if threading.current_thread() is threading.main_thread():
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: presence.stop())
     file = None if found.cluster is None else clusters.again(found.cluster)
     with tempfile.TemporaryDirectory(prefix="ckrr-") as folder:
         loaded = _loaded(there, found, Path(folder))
     prepared = driver.prepare(loaded, there.url, found.workers, retry=found.retry, cluster=file, client=client)
     return driver.run(prepared, logbook, client, presence=presence)
+
+
+def _interrupt() -> Callable[[], None]:
+    """How to end a driver that has a process of its own, whatever it is at: as Ctrl-C does, once."""
+
+    def hear(number: int, frame: FrameType | None) -> None:
+        for each in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(each, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    for each in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(each, hear)
+    return lambda: os.kill(os.getpid(), signal.SIGINT)
 
 
 def _loaded(there: Place, found: Submission, folder: Path) -> Loaded:
