@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import platform
 import signal
-import subprocess
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
@@ -26,16 +25,15 @@ def start(there: Place, identity: str) -> dict[str, Any]:
     output = _folder(there) / f"driver-{identity}.out"
     output.parent.mkdir(parents=True, exist_ok=True)
     paths = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}  # what can be imported here can be there
-    with output.open("ab") as file:
-        process = subprocess.Popen(
+    with output.open("ab") as file, open(os.devnull, "rb") as nothing:
+        pid = os.posix_spawn(
+            sys.executable,
             command(there.url, identity),
-            stdin=subprocess.DEVNULL,
-            stdout=file,
-            stderr=file,
-            start_new_session=True,  # Ctrl-C here, or the end of this terminal, is nothing to it
-            env={**os.environ, **paths},
+            {**os.environ, **paths},
+            file_actions=[(os.POSIX_SPAWN_DUP2, a.fileno(), b) for a, b in ((nothing, 0), (file, 1), (file, 2))],
+            setsid=True,  # Ctrl-C here, or the end of this terminal, is nothing to it
         )
-    return {"host": platform.node(), "pid": process.pid, "output": str(output)}
+    return {"host": platform.node(), "pid": pid, "output": str(output)}
 
 
 def _folder(there: Place) -> Path:

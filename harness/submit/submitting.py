@@ -20,7 +20,7 @@ from harness.submit.whereabouts import at_work
 
 _HOW = {"address": TASK, "slurm": SLURM}
 """Who drives, by the kind of cluster; a process of this machine where it isn't said."""
-_SIGN = 20.0
+_SIGN = 30.0
 """Seconds to wait for a driver's first sign of life, where it can start at once."""
 
 
