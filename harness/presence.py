@@ -22,6 +22,8 @@ from harness.place import Place
 from harness.record import CANCEL, DRIVER
 
 BEAT = 5.0
+_LISTEN = 1.0
+"""Seconds between two looks whether somebody asked the driver to stop."""
 SILENT = 30.0
 """A driver that hasn't been heard of for so many seconds is dead."""
 
@@ -40,7 +42,7 @@ class Driver:
     @property
     def alive(self) -> bool:
         """Whether it was heard of lately; on this machine, whether its process is there."""
-        if self.host == platform.node() and Path("/proc").is_dir() and not Path(f"/proc/{self.pid}").exists():
+        if self.host == platform.node() and Path("/proc").is_dir() and _gone(self.pid):
             return False
         return abs(time() - self.beat) < SILENT
 
@@ -51,6 +53,14 @@ class Driver:
 
     def __str__(self) -> str:
         return f"process {self.pid} on {self.host}"
+
+
+def _gone(pid: int) -> bool:
+    """Whether a process has ended, also where its parent hasn't asked about it yet."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
 
 
 def me() -> Driver:
@@ -112,10 +122,17 @@ class Presence:
         while True:
             self._place.put(DRIVER, told(replace(me(), name=self._name, progress=self._progress)))
             self._also()
-            if self._ended.wait(BEAT):
+            if self._rest():
                 return
+
+    def _rest(self) -> bool:
+        """Until the next beat; whether it is over. Meanwhile it listens."""
+        for _ in range(int(BEAT / _LISTEN)):
+            if self._ended.wait(_LISTEN):
+                return True
             if self._place.get(CANCEL) is not None:
                 self._interrupt()
+        return False
 
     def end(self) -> None:
         """No beat comes after the next."""
