@@ -271,7 +271,7 @@ def submit(
 
     file = described(cluster, workers)
     prepared = driver.prepare(load(scenario, settings), store, workers, retry=retry, cluster=file)
-    done = hand_over(prepared, cluster, workers)
+    done = hand_over(prepared, cluster, workers, lambda text: click.echo(text, err=True))
     if as_json:
         one = done.submission
         facts = {"store": done.url, "id": one.id if one else None, "at_work": done.running, "heard_of": done.lives}

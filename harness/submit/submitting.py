@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -36,7 +37,12 @@ class Submitted:
     """Whether the driver was heard of."""
 
 
-def submit(prepared: driver.Prepared, cluster_path: str | None, workers: int | None) -> Submitted:
+def submit(
+    prepared: driver.Prepared,
+    cluster_path: str | None,
+    workers: int | None,
+    note: Callable[[str], None] = lambda text: None,
+) -> Submitted:
     """Hands a study over that could start now."""
     there = prepared.there
     check_fits(prepared.plan, prepared.machine, prepared.loaded.where)
@@ -48,7 +54,7 @@ def submit(prepared: driver.Prepared, cluster_path: str | None, workers: int | N
     submission.put_files(there, prepared.loaded.built.files)
     submission.write(there, one)
     try:
-        one = submission.add(there, one, handle=_start(prepared, one))
+        one = submission.add(there, one, handle=_start(prepared, one, note))
     except BaseException:
         submission.add(there, one, ended=one.submitted, outcome="could not be handed over", code=2)
         raise
@@ -71,7 +77,7 @@ def _submission(loaded: Loaded, cluster_path: str | None, workers: int | None, p
     )
 
 
-def _start(prepared: driver.Prepared, one: Submission) -> dict[str, Any]:
+def _start(prepared: driver.Prepared, one: Submission, note: Callable[[str], None]) -> dict[str, Any]:
     there, file = prepared.there, prepared.cluster
     if one.how == SLURM:
         text = slurm.script(one.name, one.folder, process.command(there.url, one.id), *file.driver_options())
@@ -80,7 +86,7 @@ def _start(prepared: driver.Prepared, one: Submission) -> dict[str, Any]:
     if one.how == TASK:
         from harness.submit import task
 
-        with clusters.connected(file, prepared.machine) as client:
+        with clusters.connected(file, prepared.machine, note) as client:
             handle = task.start(client, there.url, one.id, one.name)
             _sign_of(there, one)  # a client that leaves at once may take its task along
             return handle
