@@ -11,7 +11,8 @@ from cluster.address import address, looked_at
 from cluster.encryption import security
 from cluster.local import local
 from cluster.slurm import slurm
-from cluster.spec import Address, ClusterFile, Local, Size, Slurm
+from cluster.spec import Address, ClusterFile, Local, Size, Slurm, Ssh
+from cluster.ssh import ssh
 
 
 def sized(file: ClusterFile) -> Size:
@@ -45,6 +46,9 @@ def connected(
                 yield client
         case Slurm():
             with slurm(file, note) as client:
+                yield client
+        case Ssh():
+            with ssh(file) as client:
                 yield client
         case _:
             raise NotImplementedError(file.kind)

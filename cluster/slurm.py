@@ -18,7 +18,7 @@ from distributed import Client
 from distributed.security import Security
 
 from cluster.reading import Wrong
-from cluster.serving import scheduler_options, security_of
+from cluster.serving import QUIET, scheduler_options, security_of
 from cluster.spec import Slurm
 from cluster.starting import BLAME, deaf_loop, put_off
 
@@ -86,7 +86,7 @@ def _options(file: Slurm, secure: Security | None) -> dict[str, Any]:
         "job_script_prologue": list(file.job_script_prologue),
         "log_directory": str(Path(file.log_directory).absolute()),
         "shared_temp_directory": _private(file) if secure else None,
-        "worker_extra_args": [*lived, "--no-dashboard"],
+        "worker_extra_args": [*lived, *QUIET],
         "scheduler_options": scheduler_options(file, secure),
         "security": secure,
         "silence_logs": logging.CRITICAL,

@@ -5,7 +5,7 @@ The serial loop is the definition; Dask must give the identical cube.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import CancelledError
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -15,6 +15,8 @@ from typing import Any
 from distributed import Client, Future, KilledWorker, as_completed, get_worker
 from distributed.client import ClosedClientError
 
+from harness.desk import message_of
+from harness.likeness import different, facts
 from harness.nouns import Care, Mistake, Preparation, Unit
 
 Result = dict[str, Any]
@@ -42,6 +44,43 @@ def serial(
     """One after the other, here; in a child, since nobody would replace this process."""
     for unit, care in jobs:
         yield work(*arguments, unit, replace(care, alone=True, memory=memory))
+
+
+def check_alike(
+    client: Client,
+    look: Callable[..., dict[str, Any]],
+    arguments: tuple[Any, ...],
+    ours: Mapping[str, str],
+    strict: bool,
+    note: Callable[[str], None],
+) -> None:
+    """Looks at scheduler and workers before work starts. What makes them unfit is a mistake, told for each."""
+    try:
+        theirs = client.run_on_scheduler(facts)
+    except Exception as error:
+        what = " ".join(f"{type(error).__name__}: {error}".split())
+        raise Mistake(f"{_scheduler(client)} can't work for ckrr, is it installed there? {what}") from None
+    found = client.run(look, *arguments, on_error="return")
+    differences = {_scheduler(client): different({key: ours[key] for key in theirs}, theirs)}
+    wrong, types = [], set()
+    for address, one in found.items():
+        if isinstance(one, OSError):  # it has gone meanwhile
+            continue
+        if isinstance(one, BaseException):
+            wrong.append(f"the worker at {address} can't work for ckrr, is it installed there? {message_of(one)}")
+            continue
+        worker = f"the worker at {address} on {one['host']}"
+        differences[worker] = different(ours, one["facts"])
+        wrong += [f"{worker} can't compute this study: {one['problem']}"] if one["problem"] else []
+        types.add(one["blas"])
+    told = [f"{who}: {what}" for who, what in differences.items() if what]
+    if wrong or (told and strict):
+        hint = ['versions = "any" in the cluster file goes on all the same'] if told and not wrong else []
+        raise Mistake("\n".join([*wrong, *told, *hint]))
+    for text in told:
+        note(text)
+    if len(types) > 1:
+        note(f"workers have several types of CPU, so last digits may differ: {'; '.join(sorted(types))}")
 
 
 def window_of(client: Client) -> int:
