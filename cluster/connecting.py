@@ -10,8 +10,9 @@ from distributed import Client
 from cluster.address import address, looked_at
 from cluster.encryption import security
 from cluster.local import local
+from cluster.other import other
 from cluster.slurm import slurm
-from cluster.spec import Address, ClusterFile, Local, Size, Slurm, Ssh
+from cluster.spec import Address, ClusterFile, Local, Other, Size, Slurm, Ssh
 from cluster.ssh import ssh
 
 
@@ -50,5 +51,8 @@ def connected(
         case Ssh():
             with ssh(file) as client:
                 yield client
+        case Other():
+            with other(file) as client:
+                yield client
         case _:
-            raise NotImplementedError(file.kind)
+            raise TypeError(f"a cluster file has one of the known kinds, got {type(file).__name__}")

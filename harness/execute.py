@@ -9,17 +9,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import CancelledError
 from dataclasses import dataclass, field, replace
 from itertools import islice
+from math import inf
 from time import monotonic, sleep
 from typing import Any
 
 from distributed import Client, Future, KilledWorker, as_completed, get_worker
 from distributed.client import ClosedClientError
 
-from harness.desk import message_of
-from harness.likeness import different, facts
+from harness.likeness import Unlike, check_here
 from harness.nouns import Care, Mistake, Preparation, Unit
 
 Result = dict[str, Any]
+Facts = Mapping[str, str] | None
 Job = tuple[Unit | Preparation, Care]
 ATTEMPTS = 3
 """A unit that raises an exception as a whole is tried again, elsewhere if there is an elsewhere."""
@@ -29,6 +30,25 @@ PATIENCE = 60.0
 """Seconds that a run waits for workers to come back, or for the scheduler."""
 _POLL, _LOOK = 0.02, 2.0
 """Seconds between two looks for results, and for workers."""
+
+
+@dataclass(frozen=True)
+class Terms:
+    """How a run deals with its cluster."""
+
+    window: int | None = None
+    """Tasks on their way at once; by the number of workers if not told."""
+    workers: int = 1
+    """How many there will be, when all have come."""
+    note: Callable[[str], None] = lambda text: None
+    """Where to say what happens."""
+    patience: float | None = None
+    """Seconds without any worker after which the cluster is dead, if that isn't as usual."""
+    ours: Facts = None
+    """What every worker has to have, those that join late, too."""
+
+
+_USUAL = Terms()
 
 
 class Broken(Exception):
@@ -46,41 +66,18 @@ def serial(
         yield work(*arguments, unit, replace(care, alone=True, memory=memory))
 
 
-def check_alike(
-    client: Client,
-    look: Callable[..., dict[str, Any]],
-    arguments: tuple[Any, ...],
-    ours: Mapping[str, str],
-    strict: bool,
-    note: Callable[[str], None],
-) -> None:
-    """Looks at scheduler and workers before work starts. What makes them unfit is a mistake, told for each."""
+def looked_at(client: Client, look: Callable[..., Any], arguments: tuple[Any, ...]) -> dict[str, Any]:
+    """What scheduler and workers say of themselves, or the exception that they raise instead.
+
+    The scheduler unpickles tasks, so our modules must be there, too; the user's needn't.
+    """
+    found: dict[str, Any] = {}
     try:
-        theirs = client.run_on_scheduler(facts)
+        found[_scheduler(client)] = client.run_on_scheduler(look)
     except Exception as error:
-        what = " ".join(f"{type(error).__name__}: {error}".split())
-        raise Mistake(f"{_scheduler(client)} can't work for ckrr, is it installed there? {what}") from None
-    found = client.run(look, *arguments, on_error="return")
-    differences = {_scheduler(client): different({key: ours[key] for key in theirs}, theirs)}
-    wrong, types = [], set()
-    for address, one in found.items():
-        if isinstance(one, OSError):  # it has gone meanwhile
-            continue
-        if isinstance(one, BaseException):
-            wrong.append(f"the worker at {address} can't work for ckrr, is it installed there? {message_of(one)}")
-            continue
-        worker = f"the worker at {address} on {one['host']}"
-        differences[worker] = different(ours, one["facts"])
-        wrong += [f"{worker} can't compute this study: {one['problem']}"] if one["problem"] else []
-        types.add(one["blas"])
-    told = [f"{who}: {what}" for who, what in differences.items() if what]
-    if wrong or (told and strict):
-        hint = ['versions = "any" in the cluster file goes on all the same'] if told and not wrong else []
-        raise Mistake("\n".join([*wrong, *told, *hint]))
-    for text in told:
-        note(text)
-    if len(types) > 1:
-        note(f"workers have several types of CPU, so last digits may differ: {'; '.join(sorted(types))}")
+        found[_scheduler(client)] = error
+    workers = client.run(look, *arguments, on_error="return")
+    return found | {f"the worker at {address}": one for address, one in workers.items()}
 
 
 def window_of(client: Client) -> int:
@@ -89,12 +86,15 @@ def window_of(client: Client) -> int:
     return int(max(64, 3 * threads))
 
 
-def on_worker(work: Callable[..., Result], arguments: tuple[Any, ...], unit: Unit | Preparation, care: Care) -> Result:
+def on_worker(
+    work: Callable[..., Result], arguments: tuple[Any, ...], unit: Unit | Preparation, care: Care, ours: Facts
+) -> Result:
     """What a task does: its work, with the care that this worker allows.
 
     A limit ends the process, so it is only for a worker whose nanny starts another. Without one, a child has the limit.
     """
     worker = get_worker()
+    check_here(ours)
     replaced = worker.nanny is not None
     alone = care.alone or (care.asked and not replaced)
     memory = worker.memory_manager.memory_limit or None
@@ -112,6 +112,8 @@ class _Try:
 
     def again(self, error: BaseException) -> _Try:
         """The next try, a careful one if a replication may be to blame."""
+        if isinstance(error, Unlike):
+            raise Broken(str(error))
         lost = isinstance(error, CancelledError)  # with the connection: nobody died of it
         died = isinstance(error, KilledWorker)
         following = replace(
@@ -131,12 +133,11 @@ def on_dask(
     work: Callable[..., Result],
     arguments: tuple[Any, ...],
     jobs: Iterable[Job],
-    window: int | None = None,
-    note: Callable[[str], None] = lambda text: None,
+    terms: Terms = _USUAL,
 ) -> Iterator[Result]:
     """Through a bounded window of tasks; every future is let go as soon as it is done."""
     try:
-        yield from _flow(client, work, arguments, jobs, window, note)
+        yield from _flow(client, work, arguments, jobs, terms)
     except (OSError, ClosedClientError) as error:  # of the connection: those of the work come as results
         raise Broken(f"{_scheduler(client)} can't be reached ({type(error).__name__})") from None
 
@@ -146,21 +147,20 @@ def _flow(
     work: Callable[..., Result],
     arguments: tuple[Any, ...],
     jobs: Iterable[Job],
-    window: int | None,
-    note: Callable[[str], None],
+    terms: Terms,
 ) -> Iterator[Result]:
     waiting = iter(jobs)
     running: dict[Any, _Try] = {}
     stream = as_completed(with_results=True, raise_errors=False, loop=client.loop)  # the client needn't be the default
-    guard = _Guard(client, note)
+    guard = _Guard(client, terms.note, terms.patience or PATIENCE)
 
     def send(one: _Try) -> None:
         key = f"ckrr-{arguments[1]}-{arguments[2]}-{one.unit.name}-{one.errors}-{one.deaths}"
-        future = client.submit(on_worker, work, arguments, one.unit, one.care, key=key, pure=False)
+        future = client.submit(on_worker, work, arguments, one.unit, one.care, terms.ours, key=key, pure=False)
         running[future.key] = one
         stream.add(future)
 
-    for job in islice(waiting, window or window_of(client)):
+    for job in islice(waiting, terms.window or max(window_of(client), 3 * terms.workers)):
         send(_Try(*job))
     while running:
         for future, outcome in _batch(stream, guard):
@@ -206,6 +206,7 @@ class _Guard:
 
     client: Client
     note: Callable[[str], None]
+    patience: float
     next: float = field(default_factory=lambda: monotonic() + _LOOK)
     seen: bool = False
     """Whether there were workers at all: at first they may wait in a queue for hours."""
@@ -241,10 +242,11 @@ class _Guard:
         if self.since is None:
             self.since, self.told = now, False
         elif not self.told:  # they are missed twice: nannies take a second or two to start others
-            self.note("there are no workers: waiting for them" + f" for {PATIENCE:.0f} s" * self.seen)
+            limit = f" for {self.patience:.0f} s" if self.seen and self.patience < inf else ""
+            self.note(f"there are no workers: waiting for them{limit}")
             self.told = True
-        if self.seen and now - self.since > PATIENCE:
-            raise Broken(f"there have been no workers for {PATIENCE:.0f} s")
+        if self.seen and now - self.since > self.patience:
+            raise Broken(f"there have been no workers for {self.patience:.0f} s")
 
     def wait_for_scheduler(self) -> None:
         """Until a lost connection is there again: the client tries for a while."""

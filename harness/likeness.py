@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import importlib
 import platform
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from harness.desk import message_of
+from harness.nouns import Mistake
 from harness.receipts import machine
 from harness.studies import study_at
 from harness.wiring import FAMILIES, Wrong
@@ -19,11 +20,13 @@ _PACKAGES = ("numpy", "scipy", "dask", "distributed", "zarr", "ckrr")
 _OURS = ("ckrr", "harness", "scenarios")
 _HANGS = ("Python", "dask", "distributed")
 """What lets a cluster hang if it differs; the rest changes numbers."""
+_MODULE = "module "
+_ANY = 'install the same there, or say versions = "any" in the cluster file to go on all the same'
 
 
 def facts(names: Iterable[str] = ()) -> dict[str, str]:
     """What must be alike wherever a study is computed; `names` are modules of the user's."""
-    return {**_fixed(), **{f"module {name}": _hash_of(name) for name in names}}
+    return {**_fixed(), **{_MODULE + name: _hash_of(name) for name in names}}
 
 
 @cache
@@ -86,13 +89,53 @@ def _consequence(name: str) -> str:
     return "work may hang" if name in _HANGS else "numbers may change"
 
 
-def looked(url: str, fingerprint: str, generation: int, names: tuple[str, ...]) -> dict[str, object]:
-    """What a worker is like, and why it can't compute this study (None if it can)."""
+class Unlike(Exception):
+    """A worker that would compute otherwise than this process."""
+
+
+def check_here(ours: Mapping[str, str] | None) -> None:
+    """Refuses to compute in a process that isn't like the driver's, if that matters."""
+    if ours is not None:
+        names = tuple(key.removeprefix(_MODULE) for key in ours if key.startswith(_MODULE))
+        what = different(ours, facts(names))
+        if what:
+            raise Unlike(f"a worker on {platform.node()} that joined late isn't like the driver: {what}")
+
+
+def looked(where: tuple[str, str, int] | None = None, names: tuple[str, ...] = ()) -> dict[str, object]:
+    """What this process is like, and why it can't compute a study (None if it can): URL, version and generation."""
+    problem = None
     try:
-        study_at(url, fingerprint, generation)
-        problem = None
+        if where is not None:
+            study_at(*where)
     except Wrong as wrong:
         problem = str(wrong)
     except Exception as error:
         problem = message_of(error)
     return {"facts": facts(names), "problem": problem, "host": platform.node(), "blas": ", ".join(machine()["blas"])}
+
+
+def check(ours: Mapping[str, str], seen: Mapping[str, object], strict: bool, note: Callable[[str], None]) -> None:
+    """Judges what scheduler and workers said, before work starts: what makes one unfit is told for each."""
+    unfit, differ, types = [], [], set()
+    for who, one in seen.items():
+        if isinstance(one, OSError):  # it has gone meanwhile
+            continue
+        if not isinstance(one, dict):
+            unfit.append(f"{who} can't work for ckrr (is it installed there?): {message_of(_error(one))}")
+            continue
+        here = f"{who} on {one['host']}"
+        what = different({key: ours[key] for key in one["facts"]}, one["facts"])
+        differ += [f"{here} isn't like the driver: {what}"] if what else []
+        unfit += [f"{here} can't compute this study: {one['problem']}"] if one["problem"] else []
+        types |= {str(one["blas"])} if "worker" in who else set()
+    if unfit or (differ and strict):
+        raise Mistake("\n".join([*unfit, *differ, *[_ANY] * (not unfit)]))
+    for text in differ:
+        note(text)
+    if len(types) > 1:
+        note(f"workers have several types of CPU, so last digits may differ: {'; '.join(sorted(types))}")
+
+
+def _error(one: object) -> BaseException:
+    return one if isinstance(one, BaseException) else TypeError(one)
