@@ -26,9 +26,7 @@ def other(file: Other) -> Iterator[Client]:
             yield client
     else:
         what = type(made).__name__
-        raise Wrong(
-            file.where, f"kind names {file.kind!r}, which must return a cluster or a client of Dask, got {what}"
-        )
+        raise Wrong(file.where, f"kind names {file.kind!r}, which must return a cluster or a client, got {what}")
 
 
 def _made(file: Other) -> Any:

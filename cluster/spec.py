@@ -308,11 +308,9 @@ KINDS: dict[str, type[ClusterFile]] = {"local": Local, "address": Address, "ssh"
 
 
 def _known(kind: str) -> str:
-    near = get_close_matches(kind.casefold(), KINDS, n=1)
     if kind not in KINDS and not re.fullmatch(r"[\w.]+:\w+", kind):
-        _refuse(
-            f"one of {', '.join(KINDS)} or 'module:function'" + "".join(f" (did you mean {each!r}?)" for each in near)
-        )
+        near = "".join(f" (did you mean {each!r}?)" for each in get_close_matches(kind.casefold(), KINDS, n=1))
+        _refuse(f"one of {', '.join(KINDS)} or 'module:function'{near}")
     return kind
 
 

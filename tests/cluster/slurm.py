@@ -89,7 +89,7 @@ def _munge(folder: Path) -> list[str]:
     home.chmod(0o755)
     options = {"key-file": "key", "socket": "socket", "pid-file": "pid", "log-file": "log", "seed-file": "seed"}
     words = [f"--{name}={home / file}" for name, file in options.items()]
-    identity = ["setpriv", f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups"]
+    identity = [f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups"]
     return [*identity, "munged", "--foreground", *words]
 
 
@@ -128,7 +128,8 @@ def _conf(folder: Path) -> str:
 @contextmanager
 def _daemon(folder: Path, name: str, *command: str, environment: dict[str, str] | None = None) -> Iterator[None]:
     with (folder / f"{name}.log").open("wb") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log, env=environment, start_new_session=True)
+        dies_with_us = ("setpriv", "--pdeathsig", "KILL", *command)  # also if the tests are killed
+        process = subprocess.Popen(dies_with_us, stdout=log, stderr=log, env=environment, start_new_session=True)
         try:
             yield
         finally:
