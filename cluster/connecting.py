@@ -10,8 +10,10 @@ from distributed import Client
 from cluster.address import address, looked_at
 from cluster.encryption import security
 from cluster.local import local
+from cluster.other import other
 from cluster.slurm import slurm
-from cluster.spec import Address, ClusterFile, Local, Size, Slurm
+from cluster.spec import Address, ClusterFile, Local, Other, Size, Slurm, Ssh
+from cluster.ssh import ssh
 
 
 def sized(file: ClusterFile) -> Size:
@@ -46,5 +48,11 @@ def connected(
         case Slurm():
             with slurm(file, note) as client:
                 yield client
+        case Ssh():
+            with ssh(file) as client:
+                yield client
+        case Other():
+            with other(file) as client:
+                yield client
         case _:
-            raise NotImplementedError(file.kind)
+            raise TypeError(f"a cluster file has one of the known kinds, got {type(file).__name__}")

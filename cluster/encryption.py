@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import platform
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from distributed.security import Security
 
 from cluster.reading import Wrong
 from cluster.spec import Encrypted
+
+_ROLES = ("client", "scheduler", "worker")
 
 
 def security(file: Encrypted, beyond: bool = False) -> Security | None:
@@ -29,9 +36,6 @@ def given(file: Encrypted) -> Security | None:
     return Security(require_encryption=True, tls_ca_file=authority, **roles)
 
 
-_ROLES = ("client", "scheduler", "worker")
-
-
 def temporary(file: Encrypted) -> Security:
     """An authority of its own, in memory alone."""
     try:
@@ -40,3 +44,30 @@ def temporary(file: Encrypted) -> Security:
     except ImportError:
         hint = "install it (pip install cryptography), name files of your own (tls_ca_file, tls_cert, tls_key)"
         raise Wrong(file.where, f"tls needs the package cryptography: {hint}, or say tls = false") from None
+
+
+@contextmanager
+def shared(folder: str) -> Iterator[str]:
+    """A place for certificates that other nodes see, and nobody else; those of drivers that were killed are removed."""
+    parent = Path(folder).expanduser()
+    mine = f"tls-{platform.node()}-"
+    for old in parent.glob(f"{mine}*"):
+        pid = old.name.removeprefix(mine)
+        if not (pid.isdigit() and _is_alive(int(pid))):
+            shutil.rmtree(old, ignore_errors=True)
+    here = parent / f"{mine}{os.getpid()}"
+    here.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        yield str(here)
+    finally:
+        shutil.rmtree(here, ignore_errors=True)
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True

@@ -11,6 +11,9 @@ from cluster.encryption import security
 from cluster.reading import Wrong
 from cluster.spec import LOOPBACK, Listening
 
+QUIET = ("--no-dashboard", "--dashboard-address", f"{LOOPBACK}:0")
+"""For workers: without the address their web server, which stays, listens everywhere."""
+
 
 def is_beyond(file: Listening) -> bool:
     """Whether others than this machine can reach the file's interface."""

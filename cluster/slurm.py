@@ -7,7 +7,7 @@ import logging
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic, sleep
@@ -17,8 +17,9 @@ import dask
 from distributed import Client
 from distributed.security import Security
 
+from cluster.encryption import shared
 from cluster.reading import Wrong
-from cluster.serving import scheduler_options, security_of
+from cluster.serving import QUIET, scheduler_options, security_of
 from cluster.spec import Slurm
 from cluster.starting import BLAME, deaf_loop, put_off
 
@@ -48,12 +49,13 @@ def _started(file: Slurm, loop: Any) -> Iterator[Any]:
     """The scheduler; jobs come later."""
     make, secure = _maker(file), security_of(file)
     _check_commands(file)
-    with put_off() as interrupts, dask.config.set(BLAME):
-        cluster = make(**_options(file, secure), loop=loop)
-    with cluster:
-        for interrupt in interrupts:
-            raise interrupt
-        yield cluster
+    with shared(file.shared_temp_directory) if secure else nullcontext() as folder:
+        with put_off() as interrupts, dask.config.set(BLAME):
+            cluster = make(**_options(file, secure, folder), loop=loop)
+        with cluster:
+            for interrupt in interrupts:
+                raise interrupt
+            yield cluster
 
 
 def _maker(file: Slurm) -> Callable[..., Any]:
@@ -71,7 +73,7 @@ def _check_commands(file: Slurm) -> None:
         raise Wrong(file.where, f"there is no {lacking[0]} here: run it where jobs of Slurm are submitted")
 
 
-def _options(file: Slurm, secure: Security | None) -> dict[str, Any]:
+def _options(file: Slurm, secure: Security | None, folder: str | None) -> dict[str, Any]:
     """In dask-jobqueue's words. Each worker has one thread of Dask's; BLAS may have more."""
     life, stagger = file.life
     lived = ["--lifetime", f"{life:.0f}s", "--lifetime-stagger", f"{stagger:.0f}s"]
@@ -85,19 +87,12 @@ def _options(file: Slurm, secure: Security | None) -> dict[str, Any]:
         "job_extra_directives": list(file.job_extra_directives),
         "job_script_prologue": list(file.job_script_prologue),
         "log_directory": str(Path(file.log_directory).absolute()),
-        "shared_temp_directory": _private(file) if secure else None,
-        "worker_extra_args": [*lived, "--no-dashboard"],
+        "shared_temp_directory": folder,
+        "worker_extra_args": [*lived, *QUIET],
         "scheduler_options": scheduler_options(file, secure),
         "security": secure,
         "silence_logs": logging.CRITICAL,
     }
-
-
-def _private(file: Slurm) -> str:
-    """A folder for certificates, for nobody else to read."""
-    path = Path(file.shared_temp_directory).expanduser()
-    path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return str(path)
 
 
 @dataclass

@@ -276,13 +276,41 @@ def _share(rule: tuple[float, float, float], seconds: float) -> float:
     return min(max(part * seconds, least), most)
 
 
+class Expected(BaseModel):
+    """[plan]: what the planner may count on, of a cluster that is made by a function."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    workers: Count = 1
+    memory: Bytes | None = None
+    """Of each worker."""
+    lifetime: Annotated[float, BeforeValidator(in_words(span, 'a time as "50 min"'))] = inf
+
+
+class Other(ClusterFile):
+    """Whatever a function makes: `kind = "module:function"`. It is called with the other options by their names."""
+
+    model_config = ConfigDict(extra="allow", frozen=True, strict=True)
+
+    plan: Expected = Expected()
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """For the function."""
+        return dict(self.model_extra or {})
+
+    def size(self) -> Size:
+        """As the file promises."""
+        return Size(self.plan.workers, self.plan.memory or inf, self.threads, self.plan.lifetime)
+
+
 KINDS: dict[str, type[ClusterFile]] = {"local": Local, "address": Address, "ssh": Ssh, "slurm": Slurm}
 
 
 def _known(kind: str) -> str:
-    near = get_close_matches(kind.casefold(), KINDS, n=1)
-    if kind not in KINDS:
-        _refuse(f"one of {', '.join(KINDS)}" + "".join(f" (did you mean {each!r}?)" for each in near))
+    if kind not in KINDS and not re.fullmatch(r"[\w.]+:\w+", kind):
+        near = "".join(f" (did you mean {each!r}?)" for each in get_close_matches(kind.casefold(), KINDS, n=1))
+        _refuse(f"one of {', '.join(KINDS)} or 'module:function'{near}")
     return kind
 
 
@@ -303,4 +331,4 @@ def checked(plain: dict[str, Any], where: str, folder: Path) -> ClusterFile:
 
 def model_of(plain: dict[str, Any]) -> type[ClusterFile]:
     """What a file may say, by its kind."""
-    return KINDS[Kind.model_validate(plain).kind]
+    return KINDS.get(Kind.model_validate(plain).kind, Other)

@@ -16,7 +16,7 @@ from itertools import product
 from time import monotonic, sleep
 from typing import Any
 
-from harness import clusters, execute, preparing, receipts, state, store
+from harness import clusters, execute, likeness, preparing, receipts, state, store
 from harness.commit import commit
 from harness.cube import refresh
 from harness.loading import Loaded
@@ -284,8 +284,24 @@ def _results(
         return
     with clusters.connected(prepared.cluster, machine, note) if client is None else nullcontext(client) as connected:
         presence.logs_of(lambda: execute.worker_logs(connected))
-        _note(execute.on_dask(connected, prepare_array, arguments, first, window, note, stop), first, note)
-        yield from execute.on_dask(connected, work, arguments, jobs, window, note, stop)
+        ours = _checked(prepared, connected, arguments, note)
+        patience = None if prepared.cluster is None else prepared.cluster.patience
+        terms = execute.Terms(window, machine.workers, note, patience, ours, stop)
+        _note(execute.on_dask(connected, prepare_array, arguments, first, terms), first, note)
+        yield from execute.on_dask(connected, work, arguments, jobs, terms)
+
+
+def _checked(
+    prepared: Prepared, client: Any, arguments: tuple[Any, ...], note: Callable[[str], None]
+) -> Mapping[str, str] | None:
+    """Refuses workers that can't compute this study, or would compute it otherwise. What late ones must have, too."""
+    scenario = prepared.loaded.scenario
+    names = likeness.named(str(scenario.source["function"]), scenario.family)
+    ours = likeness.facts(names)
+    strict = prepared.cluster is None or prepared.cluster.versions == "same"
+    seen = execute.looked_at(client, likeness.looked, (arguments[:3], names))
+    likeness.check(ours, seen, strict, note)
+    return ours if strict else None
 
 
 def _note(results: Iterator[execute.Result], jobs: Sequence[execute.Job], note: Callable[[str], None]) -> None:

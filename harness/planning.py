@@ -378,7 +378,7 @@ def check_fits(plan: Plan, machine: Machine, where: str) -> None:
     if plan.memory > machine.memory:
         wrong.append(
             f"{where}: grid.n = {max(size.n for size in plan.sizes)} needs {plan.memory / 1e9:.1f} GB a worker, "
-            f"there are {machine.memory / 1e9:.1f}: use fewer workers (--workers) or leave it out"
+            f"there are {machine.memory / 1e9:.1f}: use fewer workers, or larger ones, or leave it out"
         )
     longest = max((size for size in plan.sizes if size.todo), key=lambda size: size.seconds, default=None)
     if longest is not None and longest.seconds > machine.lifetime / 2:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from harness.labels import label, theta_label
@@ -86,6 +87,7 @@ def plan_facts(prepared: Prepared) -> dict[str, Any]:
         "store": prepared.there.url,
         "new": prepared.is_new,
         "workers": prepared.machine.workers,
+        "cluster": _cluster_facts(prepared),
         "sizes": [
             {
                 "n": one.n,
@@ -111,6 +113,38 @@ def plan_facts(prepared: Prepared) -> dict[str, Any]:
             for one, seconds in plan.preparations
         ],
     }
+
+
+def _cluster_facts(prepared: Prepared) -> dict[str, Any] | None:
+    """What the cluster file offers; None without one."""
+    file, machine = prepared.cluster, prepared.machine
+    if file is None:
+        return None
+    return {
+        "file": file.where,
+        "kind": file.kind,
+        "threads": file.threads,
+        "memory": int(machine.memory) if machine.memory < inf else None,
+        "lifetime": machine.lifetime if machine.lifetime < inf else None,
+    }
+
+
+def _cluster_text(facts: Mapping[str, Any]) -> list[str]:
+    """What the study needs of each worker, beside what it has."""
+    file, sizes = facts["cluster"], [one for one in facts["sizes"] if one["units_left"]]
+    if file is None:
+        return []
+    memory = "an unknown amount" if file["memory"] is None else size(file["memory"])
+    lines = [f"a worker of {file['file']} has {memory} of memory, {size(facts['memory_per_worker'])} are needed"]
+    if file["lifetime"] is not None and sizes:
+        longest = max(one["seconds_per_unit"] for one in sizes)
+        lines.append(f"a worker lives for {duration(file['lifetime'])}, a unit takes up to {longest:.3g} s")
+    if file["threads"] > 1:
+        lines.append(f"each worker has {file['threads']} BLAS threads, for this store ever after")
+    units = sum(one["units_left"] for one in facts["sizes"])
+    if 0 < units < facts["workers"]:
+        lines.append(f"{units} of {facts['workers']} workers are enough: there are no more units")
+    return lines
 
 
 def _newness_facts(prepared: Prepared) -> dict[str, Any]:
@@ -188,6 +222,7 @@ def plan_text(facts: Mapping[str, Any]) -> str:
             f"about {duration(facts['seconds'])} on {counted(facts['workers'], 'worker')}",
             f"{size(facts['bytes_per_replication'])} a replication before compression, {size(facts['bytes'])} and "
             f"{facts['files']} files in all; {size(facts['memory_per_worker'])} of memory a worker",
+            *_cluster_text(facts),
         ]
     )
 

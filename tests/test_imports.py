@@ -35,6 +35,8 @@ EXCEPTIONS = {
     "harness/krr.py": {"ckrr"},  # the wiring: names become procedures
     "harness/loading.py": {"scenarios"},  # the wiring: names become sources
     "harness/paper/figures/data.py": {"scenarios"},  # the wiring: names become the samples of the paper's figures
+    "cluster/ssh.py": {"asyncssh"},  # optional
+    "cluster/slurm.py": {"dask_jobqueue"},  # optional
     "harness/clusters.py": {"cluster"},  # the wiring: cluster files become clients
     "harness/execute.py": {"distributed"},  # the one place that talks to Dask
     "harness/probe.py": {"distributed"},  # how much memory there is

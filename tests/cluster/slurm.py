@@ -8,14 +8,14 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
-import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from time import monotonic, sleep
+
+from tests.cluster.listening import free_port, until
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "scancel", "scontrol", "setpriv")
 CPUS = 16
@@ -68,10 +68,10 @@ def running() -> Iterator[Slurm]:
         (folder / "slurm.conf").write_text(_conf(folder))
         environment = {**os.environ, "SLURM_CONF": slurm.conf}
         stack.enter_context(_daemon(folder, "munged", *_munge(folder)))
-        _until(lambda: (folder / "munge/socket").is_socket(), slurm)
+        until(lambda: (folder / "munge/socket").is_socket(), why=slurm.logs)
         stack.enter_context(_daemon(folder, "slurmctld", "slurmctld", "-D", "-i", environment=environment))
         stack.enter_context(_daemon(folder, "slurmd", "slurmd", "-D", "-N", "localhost", environment=environment))
-        _until(lambda: "idle" in _state(slurm), slurm)
+        until(lambda: "idle" in _state(slurm), why=slurm.logs)
         try:
             yield slurm
         finally:
@@ -89,12 +89,12 @@ def _munge(folder: Path) -> list[str]:
     home.chmod(0o755)
     options = {"key-file": "key", "socket": "socket", "pid-file": "pid", "log-file": "log", "seed-file": "seed"}
     words = [f"--{name}={home / file}" for name, file in options.items()]
-    identity = ["setpriv", f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups"]
+    identity = [f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups"]
     return [*identity, "munged", "--foreground", *words]
 
 
 def _conf(folder: Path) -> str:
-    ports = [_port(), _port()]
+    ports = [free_port(), free_port()]
     for name in ("state", "spool"):
         (folder / name).mkdir()
     lines = {
@@ -125,16 +125,11 @@ def _conf(folder: Path) -> str:
     return "\n".join([*(f"{key}={value}" for key, value in lines.items()), node, partition, ""])
 
 
-def _port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
-
-
 @contextmanager
 def _daemon(folder: Path, name: str, *command: str, environment: dict[str, str] | None = None) -> Iterator[None]:
     with (folder / f"{name}.log").open("wb") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log, env=environment, start_new_session=True)
+        dies_with_us = ("setpriv", "--pdeathsig", "KILL", *command)  # also if the tests are killed
+        process = subprocess.Popen(dies_with_us, stdout=log, stderr=log, env=environment, start_new_session=True)
         try:
             yield
         finally:
@@ -156,16 +151,9 @@ def _state(slurm: Slurm) -> str:
     return done.stdout
 
 
-def _until(condition, slurm: Slurm, seconds: float = 60.0) -> None:  # type: ignore[no-untyped-def]
-    end = monotonic() + seconds
-    while not condition():
-        assert monotonic() < end, f"Slurm doesn't start:{slurm.logs()}"
-        sleep(0.1)
-
-
 def _end_jobs(slurm: Slurm) -> None:
     left = slurm.jobs()
     if left:
         slurm.call("scancel", "--signal=KILL", *left)
         slurm.call("scancel", *left)
-        _until(lambda: not slurm.jobs(), slurm)
+        until(lambda: not slurm.jobs(), why=slurm.logs)
