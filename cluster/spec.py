@@ -237,6 +237,9 @@ class Slurm(Listening):
     """Seconds that a worker looks for its scheduler before it gives up."""
     lifetime: Annotated[float, BeforeValidator(in_words(span, 'a time as "50 min"'))] | None = None
     """Of a worker; from the walltime if not told."""
+    driver_walltime: Annotated[str, AfterValidator(lambda text: _slurm_time(text))] | None = None
+    """Of the job that drives a study that is submitted; as that of the workers if not told. Another job follows it."""
+    driver_memory: Annotated[float, BeforeValidator(in_words(size, 'a size as "4 GB"'))] = 2e9
 
     @property
     def workers_per_job(self) -> int:
@@ -254,6 +257,18 @@ class Slurm(Listening):
     def patience(self) -> float:
         """New jobs may wait in the queue for hours."""
         return inf
+
+    def driver_directives(self) -> list[str]:
+        """What sbatch is told of the job that drives a submitted study."""
+        told = {
+            "time": self.driver_walltime or self.walltime,
+            "mem": f"{self.driver_memory / 1e6:.0f}M",
+            "cpus-per-task": 1,
+            "output": f"{self.log_directory}/driver-%j.out",
+            "partition": self.queue,
+            "account": self.account,
+        }
+        return [*(f"--{key}={value}" for key, value in told.items() if value), *self.job_extra_directives]
 
     def size(self) -> Size:
         """All jobs together."""

@@ -9,8 +9,7 @@ from __future__ import annotations
 import os
 import shlex
 import subprocess
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from harness.nouns import Mistake
 from harness.submit.submission import Submission
@@ -51,12 +50,12 @@ def cancel_job(job: str | None) -> None:
         subprocess.run(["scancel", job], check=False, capture_output=True, timeout=_PATIENCE)
 
 
-def script(name: str, folder: str, command: list[str], options: Mapping[str, Any], prologue: list[str]) -> str:
+def script(name: str, folder: str, command: Sequence[str], directives: Sequence[str], prologue: Sequence[str]) -> str:
     r"""A job that runs a command.
 
     Examples
     --------
-    >>> print(script("ckrr-1", "/home/me", ["python", "-m", "x"], {"time": "01:00:00"}, ["module load python"]))
+    >>> print(script("ckrr-1", "/home/me", ["python", "-m", "x"], ["--time=01:00:00"], ["module load python"]))
     #!/bin/sh
     #SBATCH --job-name=ckrr-1
     #SBATCH --chdir=/home/me
@@ -65,9 +64,8 @@ def script(name: str, folder: str, command: list[str], options: Mapping[str, Any
     module load python
     exec python -m x
     """
-    told = {"job-name": name, "chdir": folder, "no-requeue": None, **options}
-    lines = [f"#SBATCH --{key}" + (f"={value}" if value is not None else "") for key, value in told.items()]
-    return "\n".join(["#!/bin/sh", *lines, *prologue, f"exec {shlex.join(command)}"])
+    told = [f"--job-name={name}", f"--chdir={folder}", "--no-requeue", *directives]
+    return "\n".join(["#!/bin/sh", *(f"#SBATCH {one}" for one in told), *prologue, f"exec {shlex.join(command)}", ""])
 
 
 def _called(command: list[str], text: str | None = None) -> str:

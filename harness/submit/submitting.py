@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import sys
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -80,7 +81,9 @@ def _submission(loaded: Loaded, cluster_path: str | None, workers: int | None, p
 def _start(prepared: driver.Prepared, one: Submission, note: Callable[[str], None]) -> dict[str, Any]:
     there, file = prepared.there, prepared.cluster
     if one.how == SLURM:
-        text = slurm.script(one.name, one.folder, process.command(there.url, one.id), *file.driver_options())
+        Path(file.log_directory).mkdir(parents=True, exist_ok=True)  # Slurm makes none
+        command = process.command(there.url, one.id, file.python or sys.executable)
+        text = slurm.script(one.name, one.folder, command, file.driver_directives(), file.job_script_prologue)
         submission.add(there, one, handle={"script": text})  # the job may start at once, and needs it for its follower
         return {"script": text, "job": slurm.start(text)}
     if one.how == TASK:

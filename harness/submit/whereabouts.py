@@ -11,8 +11,8 @@ from harness.presence import other
 from harness.submit import process, slurm, submission
 from harness.submit.submission import PROCESS, SLURM, Submission
 
-_YOUNG = 120.0
-"""Seconds in which a task may not have been started yet."""
+_YOUNG = 60.0
+"""Seconds in which a task may not have been heard of yet; its scheduler starts it again if its worker dies."""
 
 
 def at_work(there: Place) -> str | None:
@@ -31,8 +31,9 @@ def waiting(one: Submission) -> str | None:
     if one.how == SLURM:
         queued = slurm.jobs(one.name)
         return f"job {queued[0]} of Slurm" if queued else None
-    age = (datetime.now(UTC) - datetime.fromisoformat(one.submitted)).total_seconds()
-    return f"a task of {one.handle.get('scheduler')}" if not one.starts and age < _YOUNG else None
+    last = one.starts[-1]["time"] if one.starts else one.submitted
+    age = (datetime.now(UTC) - datetime.fromisoformat(last)).total_seconds()
+    return f"a task of {one.handle.get('scheduler')}" if age < _YOUNG else None
 
 
 def handed_over(there: Place) -> dict[str, Any] | None:
