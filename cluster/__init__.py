@@ -1,5 +1,8 @@
 """A cluster file → a connected Dask client, and nothing else."""
 
+from cluster.connecting import connected, sized
 from cluster.local import local
+from cluster.reading import Wrong, parsed, read, text_of
+from cluster.spec import ClusterFile, Local, Size
 
-__all__ = ["local"]
+__all__ = ["ClusterFile", "Local", "Size", "Wrong", "connected", "local", "parsed", "read", "sized", "text_of"]

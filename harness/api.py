@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness import driver
+from harness.clusters import described
 from harness.cube import open_cube
 from harness.loading import load
 from harness.progress import Progress, suitable
@@ -23,6 +24,7 @@ def run(
     workers: int | None = None,
     settings: Iterable[str] = (),
     progress: Progress | None = None,
+    cluster: str | Path | None = None,
 ) -> xr.Dataset:
     """Runs what is left of a scenario, and returns the cube.
 
@@ -34,6 +36,7 @@ def run(
     workers : how many of them; one a core if not told
     settings : overrides, as "grid.n=[25,50]"
     progress : what to tell progress to; a bar on a terminal, lines elsewhere, if not told
+    cluster : a cluster file, in place of a client and workers
 
     Raises
     ------
@@ -42,15 +45,21 @@ def run(
     harness.execute.Broken
         If the cluster died. What is done is kept: run again to go on.
     """
-    prepared = driver.prepare(load(str(scenario), settings), _url(store), workers or _threads(client))
+    file = described(cluster, workers, client)
+    prepared = driver.prepare(load(str(scenario), settings), _url(store), workers or _threads(client), cluster=file)
     return open_cube(driver.run(prepared, progress or suitable(), client).url)
 
 
 def plan(
-    scenario: str | Path, store: str | Path | None = None, workers: int | None = None, settings: Iterable[str] = ()
+    scenario: str | Path,
+    store: str | Path | None = None,
+    workers: int | None = None,
+    settings: Iterable[str] = (),
+    cluster: str | Path | None = None,
 ) -> dict[str, Any]:
     """What a run would do and cost, as plain values; nothing is written."""
-    return plan_facts(driver.prepare(load(str(scenario), settings), _url(store), workers))
+    file = described(cluster, workers)
+    return plan_facts(driver.prepare(load(str(scenario), settings), _url(store), workers, cluster=file))
 
 
 def _url(store: str | Path | None) -> str | None:

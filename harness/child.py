@@ -19,7 +19,6 @@ from threadpoolctl import threadpool_limits
 from harness.careful import Answer
 from harness.compute import compute
 from harness.desk import Study, kind_of, message_of
-from harness.loading import BLAS_THREADS
 from harness.nouns import Bools, Unit, Unreachable
 from harness.studies import study_at
 from harness.watch import watching
@@ -51,7 +50,7 @@ def main(pipe: int, dump: int) -> None:
 
 def _answer(study: Study, unit: Unit, todo: Bools) -> Answer | Unreachable:
     try:
-        with threadpool_limits(BLAS_THREADS):
+        with threadpool_limits(study.threads):
             return compute(study, unit, todo)
     except Unreachable as error:  # the store's fault, not the replication's
         return error

@@ -55,6 +55,7 @@ _scenarios = click.argument("scenarios", nargs=-1, required=True, metavar="SCENA
 _store = click.option("--store", metavar="URL", help="Where results go. [default: results/NAME.zarr]")
 _settings = click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Override, as grid.n=[25,50].")
 _workers = click.option("--workers", type=click.IntRange(min=1), help="Processes. [default: one a core]")
+_cluster = click.option("--cluster", metavar="FILE", help="A cluster file, as local.toml or slurm.toml.")
 _where = click.option("--where", multiple=True, metavar="AXIS=VALUES", help="Only these, as n=100,400,alpha=0.05.")
 _retry = click.option("--retry-failed", "retry", is_flag=True, help="Do again what failed in earlier runs.")
 _json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -65,6 +66,7 @@ _json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @_store
 @_settings
 @_workers
+@_cluster
 @click.option("--smoke", is_flag=True, help="Two replications of the smallest n, in a store of its own.")
 @_retry
 @_json
@@ -74,6 +76,7 @@ def run(
     store: str | None,
     settings: tuple[str, ...],
     workers: int | None,
+    cluster: str | None,
     smoke: bool,
     retry: bool,
     as_json: bool,
@@ -82,6 +85,7 @@ def run(
 
     The same command goes on where an earlier run stopped.
     """
+    from harness.clusters import described
     from harness.loading import load
     from harness.nouns import Mistake
 
@@ -89,16 +93,17 @@ def run(
         raise Mistake("--store takes one scenario; give each its own run, or leave --store out")
     with stoppable():
         loaded = [load(each, settings) for each in scenarios]  # all are checked before the first one starts
-        return max(_run(each, store, workers, smoke, retry, as_json) for each in loaded)
+        on = (workers, described(cluster, workers))
+        return max(_run(each, store, on, smoke, retry, as_json) for each in loaded)
 
 
-def _run(loaded: Any, store: str | None, workers: int | None, smoke: bool, retry: bool, as_json: bool) -> int:
+def _run(loaded: Any, store: str | None, on: tuple[int | None, Any], smoke: bool, retry: bool, as_json: bool) -> int:
     from harness import driver
 
     if smoke:
         loaded = driver.smoked(loaded)
         driver.forget(store or driver.default_store(loaded))
-    prepared = driver.prepare(loaded, store, workers, retry=retry)
+    prepared = driver.prepare(loaded, store, on[0], retry=retry, cluster=on[1])
     if not as_json:
         _announce(prepared)
     outcome = _outcome(prepared)
@@ -111,11 +116,14 @@ def _run(loaded: Any, store: str | None, workers: int | None, smoke: bool, retry
 def _outcome(prepared: Any) -> Any:
     """Runs what is left; None if the cluster died, which is told."""
     from harness import driver
-    from harness.execute import Broken
+    from harness.execute import Broken, Stopped
     from harness.progress import suitable
 
     try:
         return driver.run(prepared, suitable())
+    except Stopped as stopped:
+        driver.stopped(prepared)
+        raise KeyboardInterrupt(str(stopped)) from None
     except KeyboardInterrupt:
         driver.stopped(prepared)
         raise KeyboardInterrupt("stopped: what is done is kept, the same command goes on") from None
@@ -166,6 +174,7 @@ def _shown(url: str) -> str:
 @_store
 @_settings
 @_workers
+@_cluster
 @_retry
 @_json
 @_told
@@ -174,17 +183,20 @@ def plan(
     store: str | None,
     settings: tuple[str, ...],
     workers: int | None,
+    cluster: str | None,
     retry: bool,
     as_json: bool,
 ) -> None:
     """Say what a run of SCENARIO would do and cost, and do nothing."""
     from harness import driver
+    from harness.clusters import described
     from harness.loading import load
     from harness.planning import check_fits
     from harness.show import plan_facts, plan_text
 
+    file = described(cluster, workers)
     for each in [load(one, settings) for one in scenarios]:
-        prepared = driver.prepare(each, store, workers, retry=retry)
+        prepared = driver.prepare(each, store, workers, retry=retry, cluster=file)
         facts = plan_facts(prepared)
         click.echo(json.dumps(facts) if as_json else plan_text(facts))
         check_fits(prepared.plan, prepared.machine, each.where)
@@ -194,16 +206,19 @@ def plan(
 @click.argument("store", metavar="STORE|SCENARIO")
 @click.option("--verify", "checked", is_flag=True, help="Read every chunk, and name what is torn or missing.")
 @click.option("--precision", type=float, metavar="SE", help="How many paths a standard error of coverage needs.")
+@click.option("--watch", "followed", is_flag=True, help="Follow it until it is complete, or nobody is at work on it.")
 @_json
 @_told
-def status(store: str, checked: bool, precision: float | None, as_json: bool) -> int:
+def status(store: str, checked: bool, precision: float | None, followed: bool, as_json: bool) -> int:
     """Say how far the study in STORE is, or that of SCENARIO in its default store."""
     from harness.show import status_text
     from harness.state import status as state, store_of
 
-    store = store_of(store)
+    store = store_of(store, begun=checked or precision is not None)
     if checked and (code := _verify(store)):
         return code
+    if followed:
+        return _watch(store)
     facts = state(store)
     needs = None if precision is None else _needs(store, precision)
     if as_json:
@@ -215,6 +230,84 @@ def status(store: str, checked: bool, precision: float | None, as_json: bool) ->
 
         click.echo(precision_text(needs, precision))
     return 0
+
+
+def _watch(store: str) -> int:
+    """Follows a study; the code is that of its run, as far as it can be told."""
+    from harness.show import status_text
+    from harness.watching import watch
+
+    facts = watch(store)
+    click.echo(err=True)
+    click.echo(status_text(facts))
+    told = facts["submission"]
+    if facts["complete"]:
+        return EXIT_FAILED if facts["failed"] else 0
+    return told["code"] if told is not None and told["code"] else EXIT_CLUSTER
+
+
+@main.command()
+@click.argument("scenario")
+@_store
+@_settings
+@_workers
+@_cluster
+@_retry
+@_json
+@_told
+def submit(
+    scenario: str,
+    store: str | None,
+    settings: tuple[str, ...],
+    workers: int | None,
+    cluster: str | None,
+    retry: bool,
+    as_json: bool,
+) -> int:
+    """Hand SCENARIO over to a driver of its own, and leave: it goes on without you."""
+    from harness import driver
+    from harness.clusters import described
+    from harness.loading import load
+    from harness.show import submitted_text
+    from harness.submit.submitting import submit as hand_over
+
+    file = described(cluster, workers)
+    prepared = driver.prepare(load(scenario, settings), store, workers, retry=retry, cluster=file)
+    done = hand_over(prepared, cluster, workers, lambda text: click.echo(text, err=True))
+    if as_json:
+        one = done.submission
+        facts = {"store": done.url, "id": one.id if one else None, "at_work": done.running, "heard_of": done.lives}
+        click.echo(json.dumps(facts))
+    else:
+        click.echo(submitted_text(prepared, done, _shown(done.url)))
+    return 0
+
+
+@main.command()
+@click.argument("store", metavar="STORE|SCENARIO")
+@click.option("--workers", "of_workers", is_flag=True, help="Those of the workers, too.")
+@_told
+def logs(store: str, of_workers: bool) -> None:
+    """Show what the driver of the study in STORE has logged, and its workers."""
+    from harness.place import place
+    from harness.state import store_of
+    from harness.submit.logbook import logs as kept
+
+    for text in kept(place(store_of(store, begun=False)))[: 1 + of_workers]:
+        click.echo(text, nl=False)
+
+
+@main.command()
+@click.argument("store", metavar="STORE|SCENARIO")
+@_told
+def cancel(store: str) -> None:
+    """End what is at work on STORE: what is done is kept."""
+    from harness.place import place
+    from harness.state import store_of
+    from harness.submit.cancelling import cancel as end
+
+    who = end(place(store_of(store, begun=False)), lambda text: click.echo(text, err=True))
+    click.echo(f"ended {who}: what is done is kept")
 
 
 def _needs(store: str, target: float) -> list[Any]:
@@ -407,30 +500,39 @@ def merge(stores: tuple[str, ...], output: str) -> None:
 )
 @click.option("--results", default="results", show_default=True, metavar="FOLDER", help="Where the stores are.")
 @_workers
+@_cluster
 @_json
 @_told
 def paper(
-    tables: tuple[int, ...], figures: str | None, quick: bool, results: str, workers: int | None, as_json: bool
+    tables: tuple[int, ...],
+    figures: str | None,
+    quick: bool,
+    results: str,
+    workers: int | None,
+    cluster: str | None,
+    as_json: bool,
 ) -> int:
     """Compute the paper's four tables again, and compare them with the 256 printed numbers; or draw its figures.
 
     What is in the stores is used, and the same command goes on where an earlier run stopped.
     """
+    from harness.clusters import described
     from harness.nouns import Mistake
     from harness.paper.printed import asked
     from harness.paper.report import Report
     from harness.paper.study import scenario, studies
 
+    on = (workers, described(cluster, workers))
     if figures is not None:
         if tables:
             raise Mistake("--table and --figures are two things: give one of them")
-        return _figures(figures, quick, results, workers, as_json)
+        return _figures(figures, quick, results, on, as_json)
     needs = studies(asked(tables, quick))
     if not needs:
         raise Mistake("--quick has numbers of tables 3 and 4 alone: leave --quick out")
     with stoppable():
         loaded = {name: scenario(name, numbers) for name, numbers in needs.items()}
-        stores, failed = _reproduced(loaded, results, workers, as_json)
+        stores, failed = _reproduced(loaded, results, on, as_json)
     if stores is None:
         return EXIT_CLUSTER
     report = Report(needs, stores)
@@ -438,14 +540,14 @@ def paper(
     return EXIT_FAILED if failed else 0
 
 
-def _figures(asked: str, quick: bool, results: str, workers: int | None, as_json: bool) -> int:
+def _figures(asked: str, quick: bool, results: str, on: tuple[int | None, Any], as_json: bool) -> int:
     """Runs what the figures need, draws them, and says what was written."""
     from harness.paper.figures.numbers import folder_of, needs, numbers
     from harness.paper.figures.writing import write
 
     chosen = numbers(asked)
     with stoppable():
-        stores, failed = _reproduced(needs(chosen, quick), results, workers, as_json)
+        stores, failed = _reproduced(needs(chosen, quick), results, on, as_json)
         if stores is None:
             return EXIT_CLUSTER
         written = []
@@ -459,12 +561,15 @@ def _figures(asked: str, quick: bool, results: str, workers: int | None, as_json
     return EXIT_FAILED if failed else 0
 
 
-def _reproduced(loaded: Any, results: str, workers: int | None, quiet: bool) -> tuple[dict[str, str] | None, int]:
+def _reproduced(
+    loaded: Any, results: str, on: tuple[int | None, Any], quiet: bool
+) -> tuple[dict[str, str] | None, int]:
     """Runs what the stores lack, and says before what it is; where they are, and how many cells failed."""
     from harness import driver
     from harness.paper.study import store_of
 
-    plans = {name: driver.prepare(one, store_of(results, name), workers) for name, one in loaded.items()}
+    places = {name: store_of(results, name) for name in loaded}
+    plans = {name: driver.prepare(one, places[name], on[0], cluster=on[1]) for name, one in loaded.items()}
     if not quiet:
         for prepared in plans.values():
             _announce(prepared)

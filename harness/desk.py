@@ -41,6 +41,8 @@ class Study:
     family: Family
     seeds: Seeds
     keep: tuple[str, ...] = ()
+    threads: int = 1
+    """Of BLAS, whoever computes it: last digits depend on their number."""
 
     @property
     def scored(self) -> tuple[str, ...]:

@@ -8,14 +8,14 @@ from __future__ import annotations
 import platform
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import product
 from time import monotonic, sleep
 from typing import Any
 
-from harness import execute, preparing, receipts, state, store
+from harness import clusters, execute, likeness, preparing, receipts, state, store
 from harness.commit import commit
 from harness.cube import refresh
 from harness.frame import settled, torn
@@ -23,9 +23,9 @@ from harness.loading import Loaded
 from harness.nouns import Care, Family, Grid, Mistake, Refused, Unreachable
 from harness.place import Place, place
 from harness.planning import Machine, Plan, Shape, check_fits, cut, make_plan, prepared_first
-from harness.presence import heard, me, other, present, told
-from harness.probe import check_source, cores, flops, free_disk, memory
-from harness.progress import Progress
+from harness.presence import Presence, heard, me, other, present, told
+from harness.probe import check_source
+from harness.progress import Progress, Tally
 from harness.record import CLAIM, FILES, ROOT, Levels, Record, add_to_history, joined, load, save, version
 from harness.remote import patiently
 from harness.spec import Replications
@@ -54,6 +54,8 @@ class Prepared:
     """Whether what failed is to be done again."""
     grows: bool = False
     """Whether the store has to grow for what is asked."""
+    cluster: Any = None
+    """The cluster file that it is to run on; None for workers of its own on this machine."""
 
 
 @dataclass(frozen=True)
@@ -100,14 +102,21 @@ def prepare(
     workers: int | None = None,
     speed: float | None = None,
     retry: bool = False,
+    cluster: Any = None,
+    client: Any = None,
 ) -> Prepared:
-    """Reads the store, checks that it is this study's, and plans what is left. Writes nothing.
+    """Reads the store, checks that it is this study's, and plans what is left, for a client's workers if one is given.
 
-    With `retry` what failed in earlier runs is left, too.
+    Writes nothing. With `retry` what failed in earlier runs is left, too. `cluster` is a cluster file, read
+    (`clusters.described`).
     """
+    loaded = loaded if cluster is None else loaded.threaded(cluster.threads)
     there = place(str(url or default_store(loaded)))
     found = load(there)
-    machine = _machine(there.url, workers or cores(), speed)
+    if client is None:
+        machine = clusters.machine(there.url, workers, speed, cluster)
+    else:
+        machine = clusters.machine_of(client, there.url, speed, loaded.fingerprint["blas_threads"])
     if found is not None:
         check_fingerprint(there.url, found.fingerprint, loaded.fingerprint, mended=retry)
         if found.fingerprint["files"] != loaded.fingerprint["files"]:
@@ -124,11 +133,7 @@ def prepare(
     again = {unit.name for unit in plan.units}
     failed = sum(receipt.failed for name, receipt in done.items() if name not in again)
     grows = found is not None and found.extents != record.extents
-    return Prepared(loaded, there, record, found is None, plan, machine, failed, retry, grows)
-
-
-def _machine(url: str, workers: int, speed: float | None) -> Machine:
-    return Machine(speed or flops(), workers, 0.9 * memory() / workers, free_disk(url))
+    return Prepared(loaded, there, record, found is None, plan, machine, failed, retry, grows, cluster)
 
 
 def _record(loaded: Loaded, found: Record | None, shape: Shape, machine: Machine) -> Record:
@@ -171,17 +176,24 @@ def check_fingerprint(url: str, old: Mapping[str, Any], new: Mapping[str, Any], 
         )
     if differing:
         text = "; ".join(f"{key} was {old.get(key)!r} and is {new.get(key)!r}" for key in differing)
+        text += f" (threads = {old.get('blas_threads')} in a cluster file)" * (differing == ["blas_threads"])
         raise Mistake(f"{url} belongs to another study: {text}. Choose another place with --store")
 
 
-def run(prepared: Prepared, progress: Progress, client: Any = None, window: int | None = None) -> Outcome:
+def run(
+    prepared: Prepared,
+    progress: Progress,
+    client: Any = None,
+    window: int | None = None,
+    presence: Presence | None = None,
+) -> Outcome:
     """Computes what is left, with the client that is given, or on workers of its own on this machine."""
     check_fits(prepared.plan, prepared.machine, prepared.loaded.where)
     _greet(prepared, progress)
-    with present(prepared.there):
+    with present(presence or Presence(prepared.there)) as signs:
         claimed = _claimed(prepared)
         try:
-            return _run(claimed, progress, client, window)
+            return _run(claimed, progress, client, window, signs)
         except Refused:
             raise
         except Unreachable as error:
@@ -198,18 +210,23 @@ def _greet(prepared: Prepared, progress: Progress) -> None:
     progress.note(f"{another} is at work on this store, too: going on beside it")
 
 
-def _run(prepared: Prepared, progress: Progress, client: Any, window: int | None) -> Outcome:
+def _run(prepared: Prepared, progress: Progress, client: Any, window: int | None, presence: Presence) -> Outcome:
     record, there = _started(prepared), prepared.there
     start = monotonic()
     arguments = (there.url, version(record), record.generation, prepared.retry)
     failed, spans = prepared.failed, list[tuple[float, float, float]]()
     keeper = _Keeper(there.url, record, _stale(prepared.record))
     progress.start(prepared.plan)
+    tally = Tally(prepared.plan)
+    presence.tell(tally.facts())
     try:
-        for result in _results(prepared, client, arguments, window, progress.note):
+        for result in _results(prepared, client, arguments, window, progress.note, presence):
             failed += result["failed"]
             spans.append((result["began"], result["ended"], result["compute"]))
-            progress.advance(result["unit"], result["failed"], result["ended"] - result["began"])
+            told_of = (result["unit"], result["failed"], result["ended"] - result["began"])
+            progress.advance(*told_of)
+            tally.add(*told_of)
+            presence.tell(tally.facts())
             keeper.done(result["unit"].n)
     except BaseException:
         with suppress(Unreachable):  # what ended the run is to be told
@@ -238,7 +255,7 @@ def _claimed(prepared: Prepared) -> Prepared:
     if prepared.is_new and load(there) is not None:
         there.delete(CLAIM)
         loaded, machine = prepared.loaded, prepared.machine
-        return prepare(loaded, there.url, machine.workers, machine.flops, prepared.retry)
+        return prepare(loaded, there.url, machine.workers, machine.flops, prepared.retry, prepared.cluster)
     return prepared
 
 
@@ -257,19 +274,45 @@ def efficiency(spans: Sequence[tuple[float, float, float]], workers: int) -> flo
 
 
 def _results(
-    prepared: Prepared, client: Any, arguments: tuple[Any, ...], window: int | None, note: Callable[[str], None]
+    prepared: Prepared,
+    client: Any,
+    arguments: tuple[Any, ...],
+    window: int | None,
+    note: Callable[[str], None],
+    presence: Presence,
 ) -> Iterator[execute.Result]:
     machine, jobs = prepared.machine, list(zip(prepared.plan.units, _cares(prepared), strict=True))
     first = [(one, Care(max(Care.seconds, _HANGS * seconds))) for one, seconds in prepared.plan.preparations]
     if not jobs and not first:
         return
-    if client is None and machine.workers == 1 and len(jobs) <= 1:
-        _note(execute.serial(prepare_array, arguments, first, machine.memory), first, note)
-        yield from execute.serial(work, arguments, jobs, machine.memory)
+
+    def stop() -> bool:
+        return presence.asked_to_stop
+
+    if client is None and prepared.cluster is None and machine.workers == 1 and len(jobs) <= 1:
+        _note(execute.serial(prepare_array, arguments, first, machine.memory, stop), first, note)
+        yield from execute.serial(work, arguments, jobs, machine.memory, stop)
         return
-    with _cluster(machine) if client is None else nullcontext(client) as connected:
-        _note(execute.on_dask(connected, prepare_array, arguments, first, window, note), first, note)
-        yield from execute.on_dask(connected, work, arguments, jobs, window, note)
+    with clusters.connected(prepared.cluster, machine, note) if client is None else nullcontext(client) as connected:
+        presence.logs_of(lambda: execute.worker_logs(connected))
+        ours = _checked(prepared, connected, arguments, note)
+        patience = None if prepared.cluster is None else prepared.cluster.patience
+        terms = execute.Terms(window, machine.workers, note, patience, ours, stop)
+        _note(execute.on_dask(connected, prepare_array, arguments, first, terms), first, note)
+        yield from execute.on_dask(connected, work, arguments, jobs, terms)
+
+
+def _checked(
+    prepared: Prepared, client: Any, arguments: tuple[Any, ...], note: Callable[[str], None]
+) -> Mapping[str, str] | None:
+    """Refuses workers that can't compute this study, or would compute it otherwise. What late ones must have, too."""
+    scenario = prepared.loaded.scenario
+    names = likeness.named(str(scenario.source["function"]), scenario.family)
+    ours = likeness.facts(names)
+    strict = prepared.cluster is None or prepared.cluster.versions == "same"
+    seen = execute.looked_at(client, likeness.looked, (arguments[:3], names))
+    likeness.check(ours, seen, strict, note)
+    return ours if strict else None
 
 
 def _note(results: Iterator[execute.Result], jobs: Sequence[execute.Job], note: Callable[[str], None]) -> None:
@@ -286,14 +329,6 @@ def _cares(prepared: Prepared) -> list[Care]:
     planned = {size.n: size.seconds / (size.block[0] * size.block[1]) for size in prepared.plan.sizes}
     limits = {n: told or max(Care.seconds, _HANGS * seconds) for n, seconds in planned.items()}
     return [Care(limits[unit.n], asked=told is not None) for unit in prepared.plan.units]
-
-
-@contextmanager
-def _cluster(machine: Machine) -> Iterator[Any]:
-    from cluster import local
-
-    with local(machine.workers, machine.memory) as client:
-        yield client
 
 
 @dataclass
@@ -362,8 +397,13 @@ def _ended(there: Place, start: float) -> None:
 
 def stopped(prepared: Prepared) -> None:
     """The user stopped the run: that is no crash."""
+    stopped_at(prepared.there)
+
+
+def stopped_at(there: Place) -> None:
+    """The same of a store."""
     with suppress(Unreachable):
-        add_to_history(prepared.there, {"stopped": _now()})
+        add_to_history(there, {"stopped": _now()})
 
 
 def _now() -> str:

@@ -5,19 +5,31 @@ The serial loop is the definition; Dask must give the identical cube.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import CancelledError
 from dataclasses import dataclass, field, replace
 from itertools import islice
+from math import inf
 from time import monotonic, sleep
 from typing import Any
 
-from distributed import Client, Future, KilledWorker, as_completed, get_worker
+from distributed import (
+    Client,
+    Future,
+    KilledWorker,
+    as_completed,
+    fire_and_forget,
+    get_client,
+    get_worker,
+    secede,
+)
 from distributed.client import ClosedClientError
 
+from harness.likeness import Unlike, check_here
 from harness.nouns import Care, Mistake, Preparation, Unit, Unreachable
 
 Result = dict[str, Any]
+Facts = Mapping[str, str] | None
 Job = tuple[Unit | Preparation, Care]
 ATTEMPTS = 3
 """A unit that raises an exception as a whole is tried again, elsewhere if there is an elsewhere."""
@@ -29,6 +41,31 @@ _POLL, _LOOK = 0.02, 2.0
 """Seconds between two looks for results, and for workers."""
 
 
+def _never() -> bool:
+    return False
+
+
+@dataclass(frozen=True)
+class Terms:
+    """How a run deals with its cluster."""
+
+    window: int | None = None
+    """Tasks on their way at once; by the number of workers if not told."""
+    workers: int = 1
+    """How many there will be, when all have come."""
+    note: Callable[[str], None] = lambda text: None
+    """Where to say what happens."""
+    patience: float | None = None
+    """Seconds without any worker after which the cluster is dead, if that isn't as usual."""
+    ours: Facts = None
+    """What every worker has to have, those that join late, too."""
+    stop: Callable[[], bool] = _never
+    """Whether somebody asked the run to end."""
+
+
+_USUAL = Terms()
+
+
 class Broken(Exception):
     """A unit failed at every attempt, or the cluster is gone."""
 
@@ -36,12 +73,39 @@ class Broken(Exception):
         super().__init__(f"{why}; what is done is kept: run again to go on")
 
 
+class Stopped(Exception):
+    """Somebody asked the driver to end."""
+
+    def __init__(self) -> None:
+        super().__init__("stopped as asked: what is done is kept, the same command goes on")
+
+
 def serial(
-    work: Callable[..., Result], arguments: tuple[Any, ...], jobs: Iterable[Job], memory: float
+    work: Callable[..., Result],
+    arguments: tuple[Any, ...],
+    jobs: Iterable[Job],
+    memory: float,
+    stop: Callable[[], bool] = _never,
 ) -> Iterator[Result]:
     """One after the other, here; in a child, since nobody would replace this process."""
     for unit, care in jobs:
+        if stop():
+            raise Stopped
         yield work(*arguments, unit, replace(care, alone=True, memory=memory))
+
+
+def looked_at(client: Client, look: Callable[..., Any], arguments: tuple[Any, ...]) -> dict[str, Any]:
+    """What scheduler and workers say of themselves, or the exception that they raise instead.
+
+    The scheduler unpickles tasks, so our modules must be there, too; the user's needn't.
+    """
+    found: dict[str, Any] = {}
+    try:
+        found[_scheduler(client)] = client.run_on_scheduler(look)
+    except Exception as error:
+        found[_scheduler(client)] = error
+    workers = client.run(look, *arguments, on_error="return")
+    return found | {f"the worker at {address}": one for address, one in workers.items()}
 
 
 def window_of(client: Client) -> int:
@@ -50,12 +114,15 @@ def window_of(client: Client) -> int:
     return int(max(64, 3 * threads))
 
 
-def on_worker(work: Callable[..., Result], arguments: tuple[Any, ...], unit: Unit | Preparation, care: Care) -> Result:
+def on_worker(
+    work: Callable[..., Result], arguments: tuple[Any, ...], unit: Unit | Preparation, care: Care, ours: Facts
+) -> Result:
     """What a task does: its work, with the care that this worker allows.
 
     A limit ends the process, so it is only for a worker whose nanny starts another. Without one, a child has the limit.
     """
     worker = get_worker()
+    check_here(ours)
     replaced = worker.nanny is not None
     alone = care.alone or (care.asked and not replaced)
     memory = worker.memory_manager.memory_limit or None
@@ -76,7 +143,7 @@ class _Try:
 
     def again(self, error: BaseException) -> _Try:
         """The next try, a careful one if a replication may be to blame."""
-        if isinstance(error, Unreachable):  # its worker has been patient
+        if isinstance(error, Unlike | Unreachable):  # a worker that was patient with the store; one that isn't like us
             raise Broken(str(error))
         lost = isinstance(error, CancelledError)  # with the connection: nobody died of it
         died = isinstance(error, KilledWorker)
@@ -97,12 +164,11 @@ def on_dask(
     work: Callable[..., Result],
     arguments: tuple[Any, ...],
     jobs: Iterable[Job],
-    window: int | None = None,
-    note: Callable[[str], None] = lambda text: None,
+    terms: Terms = _USUAL,
 ) -> Iterator[Result]:
     """Through a bounded window of tasks; every future is let go as soon as it is done."""
     try:
-        yield from _flow(client, work, arguments, jobs, window, note)
+        yield from _flow(client, work, arguments, jobs, terms)
     except (OSError, ClosedClientError) as error:  # of the connection: those of the work come as results
         raise Broken(f"{_scheduler(client)} can't be reached ({type(error).__name__})") from None
 
@@ -112,21 +178,20 @@ def _flow(
     work: Callable[..., Result],
     arguments: tuple[Any, ...],
     jobs: Iterable[Job],
-    window: int | None,
-    note: Callable[[str], None],
+    terms: Terms,
 ) -> Iterator[Result]:
     waiting = iter(jobs)
     running: dict[Any, _Try] = {}
     stream = as_completed(with_results=True, raise_errors=False, loop=client.loop)  # the client needn't be the default
-    guard = _Guard(client, note)
+    guard = _Guard(client, terms.note, terms.patience or PATIENCE, terms.stop)
 
     def send(one: _Try) -> None:
         key = f"ckrr-{arguments[1]}-{arguments[2]}-{one.unit.name}-{one.errors}-{one.deaths}"
-        future = client.submit(on_worker, work, arguments, one.unit, one.care, key=key, pure=False)
+        future = client.submit(on_worker, work, arguments, one.unit, one.care, terms.ours, key=key, pure=False)
         running[future.key] = one
         stream.add(future)
 
-    for job in islice(waiting, window or window_of(client)):
+    for job in islice(waiting, terms.window or max(window_of(client), 3 * terms.workers)):
         send(_Try(*job))
     while running:
         for future, outcome in _batch(stream, guard):
@@ -146,6 +211,7 @@ def _flow(
 def _batch(stream: Any, guard: _Guard) -> list[tuple[Future[Any], Any]]:
     """What has come in: at least one, unless the cluster dies before."""
     while True:
+        guard.heed()
         batch: list[tuple[Future[Any], Any]] = stream.next_batch(block=False)
         if batch:
             guard.heard()
@@ -163,7 +229,7 @@ def _error(future: Future[Any], outcome: Any) -> BaseException | None:
 
 
 def _scheduler(client: Client) -> str:
-    return f"the scheduler at {client.scheduler.address}" if client.scheduler is not None else "the scheduler"
+    return f"the scheduler at {address(client)}" if client.scheduler is not None else "the scheduler"
 
 
 @dataclass
@@ -172,6 +238,8 @@ class _Guard:
 
     client: Client
     note: Callable[[str], None]
+    patience: float
+    stop: Callable[[], bool]
     next: float = field(default_factory=lambda: monotonic() + _LOOK)
     seen: bool = False
     """Whether there were workers at all: at first they may wait in a queue for hours."""
@@ -179,6 +247,11 @@ class _Guard:
     """When there were none any more."""
     told: bool = False
     """Whether the user knows."""
+
+    def heed(self) -> None:
+        """Ends the run if somebody asked for it."""
+        if self.stop():
+            raise Stopped
 
     def heard(self) -> None:
         """Results come, so there are workers."""
@@ -207,10 +280,11 @@ class _Guard:
         if self.since is None:
             self.since, self.told = now, False
         elif not self.told:  # they are missed twice: nannies take a second or two to start others
-            self.note("there are no workers: waiting for them" + f" for {PATIENCE:.0f} s" * self.seen)
+            limit = f" for {self.patience:.0f} s" if self.seen and self.patience < inf else ""
+            self.note(f"there are no workers: waiting for them{limit}")
             self.told = True
-        if self.seen and now - self.since > PATIENCE:
-            raise Broken(f"there have been no workers for {PATIENCE:.0f} s")
+        if self.seen and now - self.since > self.patience:
+            raise Broken(f"there have been no workers for {self.patience:.0f} s")
 
     def wait_for_scheduler(self) -> None:
         """Until a lost connection is there again: the client tries for a while."""
@@ -219,3 +293,33 @@ class _Guard:
             if self.client.status != "connecting" or monotonic() > end:
                 raise Broken(f"{_scheduler(self.client)} is gone")
             sleep(_POLL)
+
+
+def offered(client: Client) -> tuple[int, float]:
+    """How many threads a cluster has now, and the bytes of its smallest worker."""
+    workers = client.scheduler_info(n_workers=-1)["workers"].values()
+    limits = [float(each["memory_limit"]) for each in workers if each["memory_limit"]]
+    return sum(each["nthreads"] for each in workers), min(limits, default=float("inf"))
+
+
+def hand_over(client: Client, work: Callable[..., Any], arguments: tuple[Any, ...], key: str) -> None:
+    """A task that nobody waits for: it lives on when the client has left."""
+    fire_and_forget(client.submit(work, *arguments, key=key, pure=False))
+
+
+def aboard() -> Client:
+    """The client of the worker that this task is on; the task gives its thread back, and goes on beside others."""
+    client = get_client()
+    secede()
+    return client
+
+
+def address(client: Client) -> str:
+    """Where its scheduler is."""
+    return str(client.scheduler.address) if client.scheduler is not None else "a scheduler"
+
+
+def worker_logs(client: Client) -> dict[str, str]:
+    """What each worker has logged lately."""
+    found = client.get_worker_logs(n=200)
+    return {name: "\n".join(line for _, line in reversed(lines)) for name, lines in found.items()}

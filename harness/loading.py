@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from harness.spec import GridPart, Replications, Scenario
 from harness.wiring import Built, Wrong, build, family
 
 BLAS_THREADS = 1
+"""Of a worker, unless a cluster file says otherwise."""
 _WORD = re.compile(r"^[A-Za-z0-9_.:/-]+$")
 """A text that may stand without quotes on the command line."""
 
@@ -45,6 +46,10 @@ class Loaded:
     def seeds(self) -> Seeds:
         """Its random streams."""
         return Seeds.of(self.scenario.seed, self.built.told)
+
+    def threaded(self, threads: int) -> Loaded:
+        """On workers with so many BLAS threads."""
+        return replace(self, fingerprint={**self.fingerprint, "blas_threads": threads})
 
 
 def load(reference: str, settings: Iterable[str] = ()) -> Loaded:

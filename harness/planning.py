@@ -19,6 +19,8 @@ from harness.variables import CUBE, QUANTILES, replication_variables
 
 LONGEST, SHORTEST = 20.0, 0.25
 """Seconds of a unit: long against the cost of a task, short against the life of a worker."""
+_LIVES = 20.0
+"""A worker should live so many times as long as a unit takes: what it is at when it goes is computed again."""
 PER_WORKER = 20
 """So many units at least for each worker, that none idles at the end."""
 _BLOCK_BYTES = 64e6
@@ -39,6 +41,8 @@ class Machine:
     """Bytes that one worker may use."""
     disk: float = float("inf")
     """Bytes free where the store is."""
+    lifetime: float = float("inf")
+    """Seconds that a worker surely lives."""
 
 
 @dataclass(frozen=True)
@@ -178,7 +182,7 @@ def cut(extent: Extent, shape: Shape, family: Family, machine: Machine) -> dict[
     """
     each = {n: seconds_per_replication(extent, n, shape, family, machine.flops) for n in extent.grid.n}
     total = sum(each.values()) * extent.paths * extent.draws
-    target = min(max(total / (PER_WORKER * machine.workers), SHORTEST), LONGEST)
+    target = min(max(total / (PER_WORKER * machine.workers), SHORTEST), LONGEST, machine.lifetime / _LIVES)
     most = max(1, int(_BLOCK_BYTES // bytes_per_replication(extent, shape)))
     chunks = initial_chunks(extent)
     groups = {}
@@ -374,7 +378,13 @@ def check_fits(plan: Plan, machine: Machine, where: str) -> None:
     if plan.memory > machine.memory:
         wrong.append(
             f"{where}: grid.n = {max(size.n for size in plan.sizes)} needs {plan.memory / 1e9:.1f} GB a worker, "
-            f"there are {machine.memory / 1e9:.1f}: use fewer workers (--workers) or leave it out"
+            f"there are {machine.memory / 1e9:.1f}: use fewer workers, or larger ones, or leave it out"
+        )
+    longest = max((size for size in plan.sizes if size.todo), key=lambda size: size.seconds, default=None)
+    if longest is not None and longest.seconds > machine.lifetime / 2:
+        wrong.append(
+            f"{where}: a unit at n = {longest.n} takes about {longest.seconds:.0f} s, and workers live for "
+            f"{machine.lifetime:.0f} s: give them a longer walltime, or leave that n out"
         )
     if plan.bytes > machine.disk:
         wrong.append(

@@ -1,7 +1,7 @@
-"""Presence: the driver's record in the store, with a heartbeat, so that a second driver knows of the first.
+"""Presence: the driver's record in the store, with a heartbeat, so that others know that it is there and how far it is.
 
 Two drivers at once are harmless: chunks are whole and the same whoever writes them. Only making and growing a store is
-for one driver alone.
+for one driver alone. Whoever sees the store can ask its driver to stop.
 """
 
 from __future__ import annotations
@@ -11,17 +11,20 @@ import os
 import platform
 import threading
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from time import time
+from typing import Any
 
 from harness.nouns import Unreachable
 from harness.place import Place
-from harness.record import DRIVER
+from harness.record import CANCEL, DRIVER
 
 BEAT = 5.0
+_LISTEN = 1.0
+"""Seconds between two looks whether somebody asked the driver to stop."""
 SILENT = 30.0
 """A driver that hasn't been heard of for so many seconds is dead."""
 
@@ -34,16 +37,31 @@ class Driver:
     host: str
     pid: int
     beat: float
+    progress: Mapping[str, Any] = field(default_factory=dict)
+    """How far it is: what it has to tell besides that it lives."""
 
     @property
     def alive(self) -> bool:
         """Whether it was heard of lately; on this machine, whether its process is there."""
-        if self.host == platform.node() and Path("/proc").is_dir() and not Path(f"/proc/{self.pid}").exists():
+        if self.host == platform.node() and Path("/proc").is_dir() and _gone(self.pid):
             return False
         return abs(time() - self.beat) < SILENT
 
+    @property
+    def silent(self) -> float:
+        """Seconds since it was heard of."""
+        return max(0.0, time() - self.beat)
+
     def __str__(self) -> str:
         return f"process {self.pid} on {self.host}"
+
+
+def _gone(pid: int) -> bool:
+    """Whether a process has ended, also where its parent hasn't asked about it yet."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
 
 
 def me() -> Driver:
@@ -71,26 +89,77 @@ def other(place: Place) -> Driver | None:
     return found if found is not None and found.alive and (found.host, found.pid) != ours else None
 
 
-@contextmanager
-def present(place: Place) -> Iterator[None]:
-    """Tells others, for the while, that a driver is here."""
-    name, ended = uuid.uuid4().hex, threading.Event()
+class Presence:
+    """A driver's signs of life in a store, and whether somebody asked it to stop.
 
-    def beat() -> None:
+    `also` is done at every beat. A driver that is asked to stop is told by `interrupt`, or else finds it in
+    `asked_to_stop`.
+    """
+
+    def __init__(
+        self, place: Place, also: Callable[[], None] = lambda: None, interrupt: Callable[[], None] | None = None
+    ) -> None:
+        self._place, self._also = place, also
+        self._name, self._ended, self._asked = uuid.uuid4().hex, threading.Event(), threading.Event()
+        self._interrupt = interrupt or self._asked.set
+        self._progress: Mapping[str, Any] = {}
+        self.worker_logs: Callable[[], Mapping[str, str]] = dict
+
+    def tell(self, progress: Mapping[str, Any]) -> None:
+        """What the next beat says of how far it is."""
+        self._progress = progress
+
+    def logs_of(self, ask: Callable[[], Mapping[str, str]]) -> None:
+        """There are workers, who can be asked for their logs."""
+        self.worker_logs = ask
+
+    @property
+    def asked_to_stop(self) -> bool:
+        """Whether somebody wants the driver to end."""
+        return self._asked.is_set()
+
+    def beat(self) -> None:
+        """Lives, until it is over."""
+        with suppress(OSError, Unreachable):
+            self._place.delete(CANCEL)  # meant for a driver before
         while True:
             with suppress(OSError, Unreachable):  # a disk that is full or gone, a network: the run will say it
-                place.put(DRIVER, told(replace(me(), name=name)))
-            if ended.wait(BEAT):
+                self._place.put(DRIVER, told(replace(me(), name=self._name, progress=self._progress)))
+                self._also()
+            if self._rest():
                 return
 
-    thread = threading.Thread(target=beat, name="heartbeat", daemon=True)
+    def _rest(self) -> bool:
+        """Until the next beat; whether it is over. Meanwhile it listens."""
+        for _ in range(int(BEAT / _LISTEN)):
+            if self._ended.wait(_LISTEN):
+                return True
+            with suppress(OSError, Unreachable):
+                if self._place.get(CANCEL) is not None:
+                    self._interrupt()
+        return False
+
+    def end(self) -> None:
+        """No beat comes after the next."""
+        self._ended.set()
+
+    def leave(self) -> None:
+        """Takes the record away, unless another driver has put its own there."""
+        found = heard(self._place.get(DRIVER))
+        if found is not None and found.name == self._name:
+            self._place.delete(DRIVER)
+            self._place.delete(CANCEL)
+
+
+@contextmanager
+def present(presence: Presence) -> Iterator[Presence]:
+    """Tells others, for the while, that a driver is here."""
+    thread = threading.Thread(target=presence.beat, name="heartbeat", daemon=True)
     thread.start()
     try:
-        yield
+        yield presence
     finally:
-        ended.set()
+        presence.end()
         thread.join(BEAT)
         with suppress(Unreachable):
-            found = heard(place.get(DRIVER))
-            if found is not None and found.name == name:
-                place.delete(DRIVER)
+            presence.leave()

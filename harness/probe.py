@@ -20,13 +20,13 @@ _CHANCES = 5
 """Samples that must all fail before a source counts as broken."""
 
 
-def flops() -> float:
-    """Operations a second of one thread in a factorisation: the best of a few turns, in a twentieth of a second."""
+def flops(threads: int = 1) -> float:
+    """Operations a second of a worker with so many threads, in a factorisation: the best of a few turns."""
     rng = np.random.default_rng(0)
     A = rng.random((_N, _N))
     R = np.asfortranarray(A @ A.T + _N * np.eye(_N))
     best = float("inf")
-    with threadpool_limits(1):
+    with threadpool_limits(threads):
         for _ in range(_TURNS):
             start = perf_counter()
             lapack.dpotrf(R, lower=1)

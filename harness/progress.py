@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from time import monotonic
-from typing import Protocol
+from typing import Any, Protocol
 
 from harness.nouns import Unit
 from harness.planning import Plan
@@ -84,6 +84,17 @@ class Tally:
     @property
     def _spent(self) -> float:
         return 0.0 if self._start is None else monotonic() - self._start
+
+    def facts(self) -> dict[str, Any]:
+        """All of it as plain values."""
+        return {
+            "replications": self.count,
+            "of": self.replications,
+            "share": self.done / self.total,
+            "rate": round(self.rate, 3),
+            "left": round(self.left, 1) if self.done else None,
+            "failed": self.failed,
+        }
 
     def line(self) -> str:
         """All of it in one line."""

@@ -22,6 +22,10 @@ FILES = "files"
 """Where the store keeps what a source needs."""
 DRIVER = "driver.json"
 """The driver that is at work."""
+CANCEL = "cancel.json"
+"""There while somebody wants the driver to end."""
+SUBMISSION = "submission"
+"""What was handed over to a driver, and its logs: there before the driver makes the store."""
 CLAIM = "claim.json"
 """There while a driver makes or grows the store: without a root, what is there may be made anew."""
 _SHARD_ABOVE = 1 << 20
@@ -178,7 +182,7 @@ def load(place: Place) -> Record | None:
     """The record of a store; None where there is none yet. What is not ours is refused."""
     raw = place.get(ROOT)
     if raw is None:
-        if place.exists() and set(place.names("")) - {DRIVER} and place.get(CLAIM) is None:
+        if place.exists() and set(place.names("")) - {DRIVER, CANCEL, SUBMISSION} and place.get(CLAIM) is None:
             raise Mistake(f"{place.url} holds something that is no ckrr store: choose another place with --store")
         return None
     return _checked(place.url, raw)

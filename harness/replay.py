@@ -15,7 +15,6 @@ from harness.compute import compute, sample_of
 from harness.desk import Study
 from harness.fate import was_ended
 from harness.labels import label
-from harness.loading import BLAS_THREADS
 from harness.nouns import Bools, Care, Failure, Mistake, Theta, Unit, Values
 from harness.place import place
 from harness.probe import cores, memory
@@ -70,7 +69,7 @@ def replay(url: str, asked: Asked, note: Callable[[str], None] = lambda text: No
     receipt = _receipt(url, record, asked)
     before = _deadly(receipt, asked)
     if before is None:
-        with threadpool_limits(BLAS_THREADS):
+        with threadpool_limits(study.threads):
             block = compute(study, unit, todo)
     else:
         care = _care(record)

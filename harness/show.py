@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from harness.labels import label, theta_label
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from harness.driver import Outcome, Prepared
     from harness.replay import Replayed
     from harness.results.precision import Need
+    from harness.submit.submitting import Submitted
 
 
 def table(rows: Sequence[Sequence[str]], left: int = 1) -> str:
@@ -85,6 +87,7 @@ def plan_facts(prepared: Prepared) -> dict[str, Any]:
         "store": prepared.there.url,
         "new": prepared.is_new,
         "workers": prepared.machine.workers,
+        "cluster": _cluster_facts(prepared),
         "sizes": [
             {
                 "n": one.n,
@@ -110,6 +113,38 @@ def plan_facts(prepared: Prepared) -> dict[str, Any]:
             for one, seconds in plan.preparations
         ],
     }
+
+
+def _cluster_facts(prepared: Prepared) -> dict[str, Any] | None:
+    """What the cluster file offers; None without one."""
+    file, machine = prepared.cluster, prepared.machine
+    if file is None:
+        return None
+    return {
+        "file": file.where,
+        "kind": file.kind,
+        "threads": file.threads,
+        "memory": int(machine.memory) if machine.memory < inf else None,
+        "lifetime": machine.lifetime if machine.lifetime < inf else None,
+    }
+
+
+def _cluster_text(facts: Mapping[str, Any]) -> list[str]:
+    """What the study needs of each worker, beside what it has."""
+    file, sizes = facts["cluster"], [one for one in facts["sizes"] if one["units_left"]]
+    if file is None:
+        return []
+    memory = "an unknown amount" if file["memory"] is None else size(file["memory"])
+    lines = [f"a worker of {file['file']} has {memory} of memory, {size(facts['memory_per_worker'])} are needed"]
+    if file["lifetime"] is not None and sizes:
+        longest = max(one["seconds_per_unit"] for one in sizes)
+        lines.append(f"a worker lives for {duration(file['lifetime'])}, a unit takes up to {longest:.3g} s")
+    if file["threads"] > 1:
+        lines.append(f"each worker has {file['threads']} BLAS threads, for this store ever after")
+    units = sum(one["units_left"] for one in facts["sizes"])
+    if 0 < units < facts["workers"]:
+        lines.append(f"{units} of {facts['workers']} workers are enough: there are no more units")
+    return lines
 
 
 def _newness_facts(prepared: Prepared) -> dict[str, Any]:
@@ -187,6 +222,7 @@ def plan_text(facts: Mapping[str, Any]) -> str:
             f"about {duration(facts['seconds'])} on {counted(facts['workers'], 'worker')}",
             f"{size(facts['bytes_per_replication'])} a replication before compression, {size(facts['bytes'])} and "
             f"{facts['files']} files in all; {size(facts['memory_per_worker'])} of memory a worker",
+            *_cluster_text(facts),
         ]
     )
 
@@ -195,14 +231,57 @@ def status_text(facts: Mapping[str, Any]) -> str:
     """The state of a store in words."""
     rows = [["n", "units done", "of"]]
     rows += [[str(one["n"]), str(one["done"]), str(one["units"])] for one in facts["sizes"]]
-    state = "complete" if facts["complete"] else f"{facts['share']:.0%} done, `ckrr run` goes on"
-    failed = f"\n{facts['failed']} cells of replications failed: `ckrr errors` says why" if facts["failed"] else ""
+    failed = [f"{facts['failed']} cells of replications failed: `ckrr errors` says why"] if facts["failed"] else []
     last = facts["last_run"]
     ended = (
         f", ended {last['end']}" if last.get("end") else ", stopped by hand" if last.get("stopped") else ", not ended"
     )
-    history = f"\nlast run: started {last['start']} on {last['host']}{ended}" if last else ""
-    return f"{facts['scenario']} in {facts['store']}: {state}\n{table(rows)}{failed}{history}"
+    history = [f"last run: started {last['start']} on {last['host']}{ended}"] if last else []
+    sizes = [table(rows)] if facts["sizes"] else []
+    return "\n".join([state_line(facts), *sizes, *failed, *history, *_handed_over_text(facts)])
+
+
+def state_line(facts: Mapping[str, Any]) -> str:
+    """How far a study is, and who is at work on it, in one line."""
+    name = f"{facts['scenario']} in {facts['store']}" if facts["scenario"] else facts["store"]
+    if facts["complete"]:
+        return f"{name}: complete"
+    driver, told = facts["driver"], facts["submission"]
+    if driver is not None and driver["alive"]:
+        speed = f", {driver['rate']:.3g} replications/s" if driver.get("rate") else ""
+        left = f", about {duration(driver['left'])} left" if driver.get("left") is not None else ""
+        return f"{name}: {facts['share']:.0%} done{speed}{left} ({driver['name']})"
+    if told is not None and told["waits"]:
+        return f"{name}: {facts['share']:.0%} done, {told['waits']} is about to go on with it"
+    again = "submit" if told is not None else "run"
+    dead = driver is not None and not (told and told["ended"])
+    silent = f" ({driver['name']} died: silent for {duration(driver['silent'])})" if driver and dead else ""
+    return f"{name}: {facts['share']:.0%} done, nobody is at work on it{silent}; `ckrr {again}` goes on"
+
+
+def _handed_over_text(facts: Mapping[str, Any]) -> list[str]:
+    """What was handed over, and what became of it."""
+    told = facts["submission"]
+    if told is None:
+        return []
+    starts = f", started {told['starts']} times" if told["starts"] > 1 else ""
+    end = f"; ended {told['ended']}: {told['outcome']}" if told["ended"] else ""
+    return [f"submitted {told['submitted']} from {told['host']} as {told['id']}{starts}{end}"]
+
+
+def submitted_text(prepared: Prepared, done: Submitted, store: str) -> str:
+    """What became of a study that was to be handed over, and how to follow it."""
+    follow = f"follow it: ckrr status {store} --watch"
+    if done.running is not None:
+        return f"{done.running} is at work on it already; nothing was handed over\n{follow}"
+    if done.submission is None:
+        return f"{prepared.loaded.scenario.name}: complete, nothing to do"
+    plan = prepared.plan
+    long = f"about {duration(plan.duration)}" if plan.duration > 5 else "a few seconds"
+    count = counted(sum(plan.replications_of.values()), "replication")
+    silent = "" if done.lives else "\nits driver hasn't been heard of yet: `ckrr logs` may say why"
+    rest = f"its logs: ckrr logs {store}\nto end it: ckrr cancel {store}"
+    return f"submitted as {done.submission.id}: {count}, {long} of computing{silent}\n{follow}\n{rest}"
 
 
 def precision_text(needs: Sequence[Need], target: float) -> str:

@@ -8,9 +8,11 @@ from typing import Any
 
 from harness.nouns import Mistake
 from harness.packaged import scenario_files
-from harness.place import place
+from harness.place import Place, place
+from harness.presence import heard
 from harness.receipts import listed
-from harness.record import Record, load
+from harness.record import DRIVER, SUBMISSION, Record, load
+from harness.submit.whereabouts import handed_over
 
 
 def default_store(name: str) -> str:
@@ -18,25 +20,28 @@ def default_store(name: str) -> str:
     return str(Path("results") / f"{name}.zarr")
 
 
-def store_of(reference: str) -> str:
-    """A store by its own name, or by its scenario: the path of a file, or the name of a packaged one."""
+def store_of(reference: str, begun: bool = True) -> str:
+    """A store by its own name, or by its scenario: the path of a file, or the name of a packaged one.
+
+    Unless it has to be `begun`, a study that was handed over will do, whose driver hasn't made the store yet.
+    """
     path = Path(reference)
     if path.is_file():
-        return _existing(default_store(_name_in(path)), reference)
+        return _existing(default_store(_name_in(path)), reference, begun)
     if "://" in reference or path.is_dir():
-        return _existing(reference, f"SCENARIO --store {reference}")
+        return _existing(reference, f"SCENARIO --store {reference}", begun)
     known = scenario_files()
     if reference in known:
-        return _existing(default_store(_name_in(known[reference])), reference)
+        return _existing(default_store(_name_in(known[reference])), reference, begun)
     raise Mistake(
         f"{reference}: there is neither a store nor a scenario here, and no packaged scenario of that name "
         f"(`ckrr list` has them); `ckrr run SCENARIO --store {reference}` makes a store"
     )
 
 
-def _existing(store: str, run: str) -> str:
+def _existing(store: str, run: str, begun: bool) -> str:
     there = place(store)
-    if load(there) is None:
+    if load(there) is None and (begun or not there.names(SUBMISSION)):
         raise Mistake(f"{store}: there is no store here; `ckrr run {run}` makes one")
     return there.url if "://" in store else store
 
@@ -51,9 +56,17 @@ def _name_in(path: Path) -> str:
 
 def status(store: str) -> dict[str, Any]:
     """How far a store is: units done and in all, failures, the last run. A scenario means its default store."""
-    there = place(store_of(str(store)))
+    there = place(store_of(str(store), begun=False))
     record = load(there)
-    assert record is not None
+    return {"store": there.url, **(_far(there, record) if record else _nothing()), **at_work(there)}
+
+
+def _nothing() -> dict[str, Any]:
+    """Of a study that was handed over, and whose driver hasn't made the store yet."""
+    return {"scenario": "", "complete": False, "share": 0.0, "sizes": [], "failed": 0, "last_run": {}}
+
+
+def _far(there: Place, record: Record) -> dict[str, Any]:
     done = listed(there, record.extent.grid.n)
     sizes = [
         _size(record, n, {name for name, one in done.items() if name.startswith(f"n={n}/")}) for n in _sizes(record)
@@ -61,12 +74,25 @@ def status(store: str) -> dict[str, Any]:
     finished, total = sum(one["done"] for one in sizes), sum(one["units"] for one in sizes)
     return {
         "scenario": record.scenario["name"],
-        "store": there.url,
         "complete": finished == total,
         "share": finished / total,
         "sizes": sizes,
         "failed": sum(one.failed for one in done.values()),
         "last_run": dict(record.history[-1]) if record.history else {},
+    }
+
+
+def at_work(there: Place) -> dict[str, Any]:
+    """The driver that is at work or was the last to be heard of, how far it says it is, and what was handed over."""
+    found = heard(there.get(DRIVER))
+    told = handed_over(there)
+    alive = found is not None and found.alive
+    return {
+        "at_work": alive or (told is not None and told["waits"] is not None),
+        "driver": None
+        if found is None
+        else {"name": str(found), "alive": alive, "silent": round(found.silent, 1), **found.progress},
+        "submission": told,
     }
 
 

@@ -33,6 +33,7 @@ def study_of(url: str, record: Record) -> Study:
         family(scenario["family"]),
         Seeds.of(fingerprint["seed"], fingerprint["source"]),
         record.keep,
+        int(fingerprint["blas_threads"]),
     )
 
 

@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_limits
 from harness import receipts, store
 from harness.compute import compute
 from harness.desk import Study
-from harness.loading import BLAS_THREADS, Loaded
+from harness.loading import Loaded
 from harness.nouns import Block, Mistake, Status, Unit, Values
 from harness.place import Place
 from harness.preparing import provided
@@ -24,9 +24,10 @@ _LOOKS = 4
 def check_unchanged(there: Place, record: Record, loaded: Loaded) -> None:
     """Refuses a file that gives other numbers than the store has."""
     source = provided(loaded.built.source, there)
-    study = Study(record.extent, source, loaded.family, loaded.seeds, record.keep)
+    threads = int(loaded.fingerprint["blas_threads"])
+    study = Study(record.extent, source, loaded.family, loaded.seeds, record.keep, threads)
     for unit in _settled(there, record):
-        with threadpool_limits(BLAS_THREADS):
+        with threadpool_limits(threads):
             block = compute(study, unit)
         old = {v.name: store.read_unit(there.url, record, unit, v.name) for v in replication_variables(record.keep)}
         if not _same(block, old):

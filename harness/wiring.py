@@ -237,8 +237,10 @@ def unpacked(table: Mapping[str, Any], files: Mapping[str, bytes]) -> Source:
     with tempfile.TemporaryDirectory(prefix="ckrr-") as folder:
         for name, data in files.items():
             (Path(folder) / name).write_bytes(data)
-        plain = dict(table)
-        plain["function"] = _plain_name(table["function"])
-        if FILE in plain:
-            plain[FILE] = Path(plain[FILE]).name
-        return build(plain, Path(folder)).source
+        return build(portable(table), Path(folder)).source
+
+
+def portable(table: Mapping[str, Any]) -> dict[str, Any]:
+    """A source's table with its files in the folder of the scenario, wherever they were."""
+    plain = {**table, "function": _plain_name(table["function"])}
+    return {**plain, FILE: Path(plain[FILE]).name} if FILE in plain else plain

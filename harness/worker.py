@@ -14,7 +14,6 @@ from harness import preparing, receipts, store
 from harness.careful import compute_carefully
 from harness.compute import compute
 from harness.desk import Study
-from harness.loading import BLAS_THREADS
 from harness.mending import Known, merged, todo
 from harness.nouns import Block, Bools, Care, Failure, Preparation, Preparing, Unit
 from harness.place import place
@@ -51,7 +50,7 @@ def work(
 
 def _computed(study: Study, unit: Unit, left: Bools | None, care: Care) -> Block:
     """Here, with a limit only where this process is replaced if it ends."""
-    with threadpool_limits(BLAS_THREADS), watching(care.seconds, _nowhere()) if care.replaced else nullcontext():
+    with threadpool_limits(study.threads), watching(care.seconds, _nowhere()) if care.replaced else nullcontext():
         return compute(study, unit, left)
 
 
@@ -59,9 +58,10 @@ def prepare(
     url: str, fingerprint: str, generation: int, retry: bool, preparation: Preparation, care: Care = _ORDINARY
 ) -> dict[str, Any]:
     """Makes what a source needs, writes it, signs for it."""
-    source, start = study_at(url, fingerprint, generation)[1].source, perf_counter()
+    study, start = study_at(url, fingerprint, generation)[1], perf_counter()
+    source = study.source
     assert isinstance(source, Preparing)
-    with threadpool_limits(BLAS_THREADS), watching(care.seconds, _nowhere()) if care.replaced else nullcontext():
+    with threadpool_limits(study.threads), watching(care.seconds, _nowhere()) if care.replaced else nullcontext():
         array = source.prepare(preparation.name)
     seconds = perf_counter() - start
     patiently(lambda: preparing.write(place(url), preparation.name, array, seconds))

@@ -15,7 +15,7 @@ NUMERICS = {"numpy", "scipy"}
 ALLOWED = {
     "ckrr": NUMERICS,
     "scenarios": NUMERICS,
-    "cluster": {"dask", "distributed"},
+    "cluster": {"dask", "distributed", "pydantic", "pydantic_core"},
     "harness": {
         "numpy",
         "scipy",
@@ -35,7 +35,9 @@ EXCEPTIONS = {
     "harness/krr.py": {"ckrr"},  # the wiring: names become procedures
     "harness/loading.py": {"scenarios"},  # the wiring: names become sources
     "harness/paper/figures/data.py": {"scenarios"},  # the wiring: names become the samples of the paper's figures
-    "harness/driver.py": {"cluster"},  # the wiring: workers of this machine, if no client is given
+    "cluster/ssh.py": {"asyncssh"},  # optional
+    "cluster/slurm.py": {"dask_jobqueue"},  # optional
+    "harness/clusters.py": {"cluster"},  # the wiring: cluster files become clients
     "harness/execute.py": {"distributed"},  # the one place that talks to Dask
     "harness/probe.py": {"distributed"},  # how much memory there is
     "harness/remote.py": {"fsspec"},  # stores in buckets

@@ -1,0 +1,56 @@
+"""A scheduler that runs already: we come and go, it stays."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from distributed import Client
+from distributed.versions import VersionMismatchWarning
+
+from cluster.encryption import given
+from cluster.reading import Wrong
+from cluster.spec import Address, Size
+
+
+@contextmanager
+def address(file: Address) -> Iterator[Client]:
+    """A client of it."""
+    where = _address(file)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", VersionMismatchWarning)  # the harness looks closer, and says it in words
+        try:
+            client = Client(where, timeout=file.timeout, security=given(file), set_as_default=False)
+        except (OSError, TimeoutError, ValueError) as error:
+            raise Wrong(file.where, f"no scheduler answers at {where}: {_told(error)}") from None
+    with client:
+        yield client
+
+
+def _address(file: Address) -> str:
+    """As it is told, or as the scheduler's file says."""
+    if file.address is not None:
+        return file.address
+    path = Path(file.scheduler_file or "")
+    try:
+        return str(json.loads(path.read_text())["address"])
+    except OSError as error:
+        raise Wrong(file.where, f"scheduler_file names {path}, which can't be read: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError):
+        raise Wrong(file.where, f"scheduler_file names {path}, which no scheduler wrote") from None
+
+
+def _told(error: BaseException) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())[:300]
+
+
+def looked_at(file: Address) -> Size:
+    """What it offers now: its workers, and the memory of the smallest."""
+    with address(file) as client:
+        workers = client.scheduler_info(n_workers=-1)["workers"].values()
+        limits = [float(each["memory_limit"]) for each in workers if each["memory_limit"]]
+        threads = sum(each["nthreads"] for each in workers)
+    return Size(threads or 1, min(limits, default=float("inf")), file.threads)

@@ -1,0 +1,58 @@
+"""From a cluster file to a connected client, whatever the kind; at the end everything that was started is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from distributed import Client
+
+from cluster.address import address, looked_at
+from cluster.encryption import security
+from cluster.local import local
+from cluster.other import other
+from cluster.slurm import slurm
+from cluster.spec import Address, ClusterFile, Local, Other, Size, Slurm, Ssh
+from cluster.ssh import ssh
+
+
+def sized(file: ClusterFile) -> Size:
+    """What the planner may count on. A running scheduler is asked; nothing is started."""
+    return looked_at(file) if isinstance(file, Address) else file.size()
+
+
+@contextmanager
+def connected(
+    file: ClusterFile, workers: int, memory: float, note: Callable[[str], None] = lambda text: None
+) -> Iterator[Client]:
+    """A client of the cluster that a file describes.
+
+    Parameters
+    ----------
+    file : what `read` gave
+    workers, memory : how many workers, and the bytes of each, where that is for us to say (on this machine)
+    note : where to say what takes long
+
+    Raises
+    ------
+    cluster.Wrong
+        If the cluster can't be as the file says.
+    """
+    match file:
+        case Local():
+            with local(workers, memory, security(file)) as client:
+                yield client
+        case Address():
+            with address(file) as client:
+                yield client
+        case Slurm():
+            with slurm(file, note) as client:
+                yield client
+        case Ssh():
+            with ssh(file) as client:
+                yield client
+        case Other():
+            with other(file) as client:
+                yield client
+        case _:
+            raise TypeError(f"a cluster file has one of the known kinds, got {type(file).__name__}")

@@ -1,0 +1,60 @@
+"""Sizes and times as people and Slurm write them."""
+
+from __future__ import annotations
+
+import re
+from math import inf
+
+from dask.utils import parse_bytes, parse_timedelta
+
+_CLOCK = re.compile(r"^(?:(?P<days>\d+)-)?(?P<parts>\d+(?::\d+){0,2})$")
+
+
+def size(text: str) -> float:
+    """Bytes.
+
+    Examples
+    --------
+    >>> size("4 GB"), size("512 MiB")
+    (4000000000.0, 536870912.0)
+    """
+    found = float(parse_bytes(text))
+    if not 0 < found < inf:
+        raise ValueError(text)
+    return found
+
+
+def span(text: str) -> float:
+    """Seconds of a span of time with its unit.
+
+    Examples
+    --------
+    >>> span("90 s"), span("50 min")
+    (90.0, 3000.0)
+    """
+    found = float(parse_timedelta(text, default=False))
+    if not 0 < found < inf:
+        raise ValueError(text)
+    return found
+
+
+def walltime(text: str) -> float:
+    """Seconds of one of Slurm's times: minutes, minutes:seconds, hours:minutes:seconds, or days-hours and so on.
+
+    Examples
+    --------
+    >>> walltime("90"), walltime("01:30:00"), walltime("2-12"), walltime("1-00:00:30")
+    (5400.0, 5400.0, 216000.0, 86430.0)
+    """
+    match = _CLOCK.match(text.strip())
+    if match is None:
+        raise ValueError(text)
+    parts = [int(part) for part in match["parts"].split(":")]
+    if match["days"] is not None:
+        days, hours, minutes, seconds = int(match["days"]), *parts, *[0] * (3 - len(parts))
+    else:
+        days, (hours, minutes, seconds) = 0, {1: (0, *parts, 0), 2: (0, *parts), 3: tuple(parts)}[len(parts)]
+    found = float(((days * 24 + hours) * 60 + minutes) * 60 + seconds)
+    if not found:
+        raise ValueError(text)
+    return found

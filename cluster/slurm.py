@@ -1,0 +1,199 @@
+"""Jobs of Slurm, through dask-jobqueue: workers retire before Slurm ends them, and other jobs take their place."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Any
+
+import dask
+from distributed import Client
+from distributed.security import Security
+
+from cluster.encryption import shared
+from cluster.reading import Wrong
+from cluster.serving import QUIET, scheduler_options, security_of
+from cluster.spec import Slurm
+from cluster.starting import BLAME, deaf_loop, put_off
+
+_LOOK = 2.0
+"""Seconds between two looks at the queue."""
+_FRUITLESS = 3
+"""So many jobs in a row that end without a worker, and there is something wrong."""
+_QUIET = 10.0
+"""Seconds until the user is told that the jobs wait."""
+
+
+@contextmanager
+def slurm(file: Slurm, note: Callable[[str], None]) -> Iterator[Client]:
+    """A client, as soon as the first worker is there."""
+    with (
+        deaf_loop() as loop,
+        _started(file, loop) as cluster,
+        _kept(cluster, file, note) as keeper,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        _wait(client, keeper, note)
+        yield client
+
+
+@contextmanager
+def _started(file: Slurm, loop: Any) -> Iterator[Any]:
+    """The scheduler; jobs come later."""
+    make, secure = _maker(file), security_of(file)
+    _check_commands(file)
+    with shared(file.shared_temp_directory) if secure else nullcontext() as folder:
+        with put_off() as interrupts, dask.config.set(BLAME):
+            cluster = make(**_options(file, secure, folder), loop=loop)
+        with cluster:
+            for interrupt in interrupts:
+                raise interrupt
+            yield cluster
+
+
+def _maker(file: Slurm) -> Callable[..., Any]:
+    try:
+        from dask_jobqueue.slurm import SLURMCluster
+    except ImportError:
+        raise Wrong(file.where, "kind = 'slurm' needs dask-jobqueue: pip install 'ckrr[slurm]'") from None
+    made: Callable[..., Any] = SLURMCluster
+    return made
+
+
+def _check_commands(file: Slurm) -> None:
+    lacking = [name for name in ("sbatch", "squeue", "scancel") if shutil.which(name) is None]
+    if lacking:
+        raise Wrong(file.where, f"there is no {lacking[0]} here: run it where jobs of Slurm are submitted")
+
+
+def _options(file: Slurm, secure: Security | None, folder: str | None) -> dict[str, Any]:
+    """In dask-jobqueue's words. Each worker has one thread of Dask's; BLAS may have more."""
+    life, stagger = file.life
+    lived = ["--lifetime", f"{life:.0f}s", "--lifetime-stagger", f"{stagger:.0f}s"]
+    told = ("queue", "account", "walltime", "job_name", "local_directory", "death_timeout", "python", "interface")
+    return {
+        **{name: getattr(file, name) for name in told},
+        "cores": file.workers_per_job,
+        "processes": file.workers_per_job,
+        "job_cpu": file.cores,
+        "memory": f"{file.memory:.0f} B",
+        "job_extra_directives": list(file.job_extra_directives),
+        "job_script_prologue": list(file.job_script_prologue),
+        "log_directory": str(Path(file.log_directory).absolute()),
+        "shared_temp_directory": folder,
+        "worker_extra_args": [*lived, *QUIET],
+        "scheduler_options": scheduler_options(file, secure),
+        "security": secure,
+        "silence_logs": logging.CRITICAL,
+    }
+
+
+@dataclass
+class _Keeper:
+    """Sees to it that there are as many jobs as the file says: those that ended are replaced."""
+
+    cluster: Any
+    file: Slurm
+    note: Callable[[str], None]
+    seen: set[str] = field(default_factory=set)
+    """Names of jobs of which a worker came."""
+    fruitless: int = 0
+    """Jobs in a row that ended without one."""
+    problem: str | None = None
+    pending: int = 0
+
+    async def keep(self) -> None:
+        """Until it is cancelled, or something is wrong."""
+        while self.problem is None:
+            try:
+                self.cluster.scale(jobs=self.file.jobs)
+                await self.cluster  # until jobs are submitted
+            except RuntimeError as error:
+                self._give_up(f"Slurm refuses jobs: {_last(str(error))}")
+                break
+            await asyncio.sleep(_LOOK)
+            await self._look()
+        if self.seen:  # a run is under way
+            self.note(f"{self.problem}: giving up")
+            await self.cluster.scheduler.close()
+
+    async def _look(self) -> None:
+        """Forgets the jobs that have ended."""
+        names = {str(worker.name) for worker in self.cluster.scheduler.workers.values()}
+        self.seen |= {job for job in self.cluster.workers if any(f"{name}-".startswith(f"{job}-") for name in names)}
+        queued = await _queued()
+        if queued is None:
+            return
+        self.pending = sum(state == "PENDING" for state in queued.values())
+        gone = {name: job for name, job in self.cluster.workers.items() if job.job_id not in queued}
+        for name, job in gone.items():
+            self.fruitless = 0 if name in self.seen else self.fruitless + 1
+            self.cluster.worker_spec.pop(name, None)
+            self.cluster.workers.pop(name, None)
+            if self.fruitless >= _FRUITLESS:
+                log = Path(self.file.log_directory) / f"{self.file.job_name}-{job.job_id}.err"
+                self._give_up(f"{self.fruitless} jobs ended without a worker: {_tail(log)}")
+
+    def _give_up(self, why: str) -> None:
+        self.problem = self.problem or why
+
+
+@contextmanager
+def _kept(cluster: Any, file: Slurm, note: Callable[[str], None]) -> Iterator[_Keeper]:
+    """Keeps the jobs for the while."""
+    keeper = _Keeper(cluster, file, note)
+    task = cluster.sync(_begun, keeper)
+    try:
+        yield keeper
+    finally:
+        cluster.sync(_ended, task)
+
+
+async def _begun(keeper: _Keeper) -> asyncio.Task[None]:
+    return asyncio.create_task(keeper.keep())
+
+
+async def _ended(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
+
+
+async def _queued() -> dict[str, str] | None:
+    """The states of our jobs by their ids; None if Slurm doesn't say."""
+    words = ("--me", "--noheader", "--format=%A %T")
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec("squeue", *words, stdout=pipe, stderr=asyncio.subprocess.DEVNULL)
+    out, _ = await process.communicate()
+    return None if process.returncode else dict(line.split() for line in out.decode().splitlines())
+
+
+def _wait(client: Client, keeper: _Keeper, note: Callable[[str], None]) -> None:
+    """Until the first worker is there: jobs may wait in the queue for hours."""
+    start, told = monotonic(), False
+    while not client.nthreads():
+        if keeper.problem is not None:
+            raise Wrong(keeper.file.where, keeper.problem)
+        if not told and monotonic() > start + _QUIET:
+            told = True
+            note(f"waiting for the first worker ({keeper.pending} of {keeper.file.jobs} jobs wait in the queue)")
+        sleep(0.1)
+
+
+def _last(text: str) -> str:
+    """The line that says it."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    return next((line for line in lines if "error" in line), lines[-1] if lines else "")
+
+
+def _tail(log: Path) -> str:
+    if not log.exists() or not os.path.getsize(log):
+        return f"{log} says nothing"
+    return f"{log} ends with {log.read_text(errors='replace').strip().splitlines()[-1]!r}"

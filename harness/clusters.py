@@ -1,0 +1,76 @@
+"""The wiring: cluster files become machines to plan for, and clients to run on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import cluster
+from cluster import ClusterFile
+from harness.complaints import from_pydantic, keys_of, report
+from harness.execute import offered
+from harness.nouns import Mistake
+from harness.planning import Machine
+from harness.probe import cores, flops, free_disk, memory
+
+
+def described(path: str | Path | None, workers: int | None = None, client: Any = None) -> ClusterFile | None:
+    """A cluster file, checked; None without one. It alone says what to run on."""
+    if path is None:
+        return None
+    if workers is not None or client is not None:
+        what = "workers" if workers is not None else "client"
+        raise Mistake(f"{path}: {what} and a cluster file are two ways to say what to run on: give one of them")
+    with _told():
+        return cluster.read(path)
+
+
+def machine(url: str, workers: int | None, speed: float | None, file: ClusterFile | None) -> Machine:
+    """What there is to compute with, as far as it can be known before it starts."""
+    with _told():
+        size = cluster.sized(file or cluster.Local(workers=workers))
+    count = size.workers or max(1, cores() // size.threads)
+    each = size.memory or 0.9 * memory() / count
+    return Machine(speed or flops(size.threads), count, each, free_disk(url), size.lifetime)
+
+
+def machine_of(client: Any, url: str, speed: float | None, threads: int) -> Machine:
+    """What a client's cluster offers now: its threads, and the memory of its smallest worker."""
+    workers, least = offered(client)
+    return Machine(speed or flops(threads), max(1, workers), least, free_disk(url))
+
+
+def kept(path: str | Path) -> dict[str, str]:
+    """A cluster file as it is kept for later: its text, where it was, and the folder that its paths are relative to."""
+    with _told():
+        return {"text": cluster.text_of(path), "where": str(path), "folder": str(Path(path).absolute().parent)}
+
+
+def again(file: Mapping[str, str]) -> ClusterFile:
+    """A cluster file that was kept."""
+    with _told():
+        return cluster.parsed(file["text"], file["where"], Path(file["folder"]))
+
+
+@contextmanager
+def connected(file: ClusterFile | None, counted: Machine, note: Callable[[str], None]) -> Iterator[Any]:
+    """A client of the cluster, while it is needed."""
+    with _told(), cluster.connected(file or cluster.Local(), counted.workers, counted.memory, note) as client:
+        yield client
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """A cluster that can't be as its file says is the user's mistake."""
+    try:
+        yield
+    except cluster.Wrong as wrong:
+        raise _mistake(wrong) from None
+
+
+def _mistake(wrong: cluster.Wrong) -> Mistake:
+    if isinstance(wrong.problem, str):
+        return Mistake(f"{wrong.where}: {wrong.problem}")
+    return report(wrong.where, from_pydantic(wrong.problem, keys_of(wrong.model)))

@@ -1,0 +1,61 @@
+"""Ending a submitted study: its driver is asked, and then seen to be gone, with all that it started."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from datetime import UTC, datetime
+from time import monotonic, sleep
+
+from harness.nouns import Mistake
+from harness.place import Place
+from harness.presence import BEAT, other
+from harness.record import CANCEL
+from harness.submit import process, slurm, submission
+from harness.submit.submission import PROCESS, SLURM, Submission
+from harness.submit.whereabouts import at_work
+
+GRACE = 4 * BEAT
+"""Seconds that a driver has to end by itself: it looks at every beat whether somebody asked."""
+
+
+def cancel(there: Place, note: Callable[[str], None] = lambda text: None) -> str:
+    """Ends what is at work on a store; in words, what was ended."""
+    who, one = at_work(there), submission.read(there)
+    if who is None:
+        raise Mistake(f"{there.url}: nobody is at work on it; `ckrr status` says how far it is")
+    if one is not None and one.ended is None:
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        one = submission.add(there, one, ended=now, outcome="cancelled: what is done is kept", code=130)
+    there.put(CANCEL, b"{}")
+    if other(there) is not None:
+        note(f"asked {who} to end")
+        _wait(lambda: other(there) is None, GRACE)
+    if one is not None:
+        _make_sure(one)
+    if other(there) is not None:
+        raise Mistake(f"{who} is still at work on {there.url}: it may be at a long unit; look again in a minute")
+    there.delete(CANCEL)
+    return who
+
+
+def _make_sure(one: Submission) -> None:
+    """What could be waiting in a queue, or doesn't listen, is ended whether it likes it or not."""
+    if one.how == SLURM:
+        for job in slurm.jobs(one.name):
+            slurm.cancel_job(job)
+        _wait(lambda: not slurm.jobs(one.name), GRACE)
+    if one.how == PROCESS and process.runs(one.handle, one.id):
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            process.end(one.handle, number)
+            if _wait(lambda: not process.runs(one.handle, one.id), BEAT):
+                return
+
+
+def _wait(condition: Callable[[], bool], seconds: float) -> bool:
+    end = monotonic() + seconds
+    while not condition():
+        if monotonic() > end:
+            return False
+        sleep(0.2)
+    return True

@@ -1,0 +1,63 @@
+"""A driver as a process of this machine that lives on when its submitter has left."""
+
+from __future__ import annotations
+
+import os
+import platform
+import signal
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from harness.place import Place
+from harness.record import SUBMISSION
+
+
+def command(url: str, identity: str, python: str = sys.executable) -> list[str]:
+    """What the driver's process runs."""
+    return [python, "-P", "-m", "harness.submit.drive", url, identity]
+
+
+def start(there: Place, identity: str) -> dict[str, Any]:
+    """Starts it; who it is. What it prints goes to a file: tracebacks that nobody could write to the store."""
+    output = _folder(there) / f"driver-{identity}.out"
+    output.parent.mkdir(parents=True, exist_ok=True)
+    paths = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}  # what can be imported here can be there
+    with output.open("ab") as file, open(os.devnull, "rb") as nothing:
+        pid = os.posix_spawn(
+            sys.executable,
+            command(there.url, identity),
+            {**os.environ, **paths},
+            file_actions=[(os.POSIX_SPAWN_DUP2, a.fileno(), b) for a, b in ((nothing, 0), (file, 1), (file, 2))],
+            setsid=True,  # Ctrl-C here, or the end of this terminal, is nothing to it
+        )
+    return {"host": platform.node(), "pid": pid, "output": str(output)}
+
+
+def _folder(there: Place) -> Path:
+    """In the store if that is a directory, or else where programs keep such things."""
+    if "://" not in there.url:
+        return Path(there.url) / SUBMISSION
+    return Path(os.environ.get("XDG_STATE_HOME", "~/.local/state")).expanduser() / "ckrr"
+
+
+def runs(handle: Mapping[str, Any], identity: str) -> bool | None:
+    """Whether its process is there; None if that can't be seen from here."""
+    if handle.get("host") != platform.node():
+        return None
+    try:
+        words = Path(f"/proc/{handle['pid']}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return False
+    return identity.encode() in words  # the number may be another process's by now
+
+
+def end(handle: Mapping[str, Any], number: signal.Signals) -> None:
+    """Sends it a signal, and to all that it started: they are in a group of their own."""
+    with suppress(ProcessLookupError):
+        if number == signal.SIGKILL:
+            os.killpg(handle["pid"], number)
+        else:
+            os.kill(handle["pid"], number)

@@ -1,0 +1,80 @@
+"""A driver as a Slurm job, which is followed by another one if it doesn't end by itself.
+
+Every driver submits its follower as it starts, to begin when the driver's job has ended, however that comes about: its
+time is over, its node fails, it is killed. A driver that has finished takes its follower back.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+from collections.abc import Callable, Sequence
+
+from harness.nouns import Mistake
+from harness.submit.submission import Submission
+
+_PATIENCE = 30.0
+
+
+def here() -> str | None:
+    """The job that this process is in."""
+    return os.environ.get("SLURM_JOB_ID")
+
+
+def start(script: str) -> str:
+    """Queues a job; its number."""
+    return _called(["sbatch", "--parsable"], script).strip().split(";")[0]
+
+
+def follow(one: Submission, note: Callable[[str], None]) -> str | None:
+    """Queues the follower of the job that this process is in; None if Slurm doesn't take it, which is told."""
+    job = here()
+    if job is None:
+        return None
+    try:
+        return _called(["sbatch", "--parsable", f"--dependency=afterany:{job}"], one.handle["script"]).strip()
+    except Mistake as mistake:
+        note(f"no job can follow this one: {mistake}")
+        return None
+
+
+def jobs(name: str) -> list[str]:
+    """The numbers of the jobs of a name that wait or run."""
+    return _called(["squeue", "--noheader", f"--name={name}", "--format=%i"]).split()
+
+
+def cancel_job(job: str | None) -> None:
+    """Takes a job out of the queue; one that isn't there any more is no mistake."""
+    if job is not None:
+        subprocess.run(["scancel", job], check=False, capture_output=True, timeout=_PATIENCE)
+
+
+def script(name: str, folder: str, command: Sequence[str], directives: Sequence[str], prologue: Sequence[str]) -> str:
+    r"""A job that runs a command.
+
+    Examples
+    --------
+    >>> print(script("ckrr-1", "/home/me", ["python", "-m", "x"], ["--time=01:00:00"], ["module load python"]))
+    #!/bin/sh
+    #SBATCH --job-name=ckrr-1
+    #SBATCH --chdir=/home/me
+    #SBATCH --no-requeue
+    #SBATCH --time=01:00:00
+    module load python
+    exec python -m x
+    """
+    told = [f"--job-name={name}", f"--chdir={folder}", "--no-requeue", *directives]
+    return "\n".join(["#!/bin/sh", *(f"#SBATCH {one}" for one in told), *prologue, f"exec {shlex.join(command)}", ""])
+
+
+def _called(command: list[str], text: str | None = None) -> str:
+    try:
+        done = subprocess.run(command, input=text or "", capture_output=True, text=True, timeout=_PATIENCE, check=False)
+    except FileNotFoundError:
+        raise Mistake(f"{command[0]} isn't here: submit to Slurm from a machine that has its commands") from None
+    except subprocess.TimeoutExpired:
+        raise Mistake(f"{command[0]} didn't answer for {_PATIENCE:.0f} s") from None
+    if done.returncode:
+        raise Mistake(f"{command[0]} failed: {' '.join(done.stderr.split())}")
+    return done.stdout

@@ -1,0 +1,107 @@
+"""Handing a study over: everything is checked here, then a driver elsewhere is asked to run it."""
+
+from __future__ import annotations
+
+import platform
+import sys
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Any
+
+from harness import clusters, driver
+from harness.loading import Loaded
+from harness.place import Place
+from harness.planning import check_fits
+from harness.submit import process, slurm, submission
+from harness.submit.submission import PROCESS, SLURM, TASK, Submission
+from harness.submit.whereabouts import at_work
+
+_HOW = {"address": TASK, "slurm": SLURM}
+"""Who drives, by the kind of cluster; a process of this machine where it isn't said."""
+_SIGN = 30.0
+"""Seconds to wait for a driver's first sign of life, where it can start at once."""
+
+
+@dataclass(frozen=True)
+class Submitted:
+    """What became of it."""
+
+    url: str
+    submission: Submission | None
+    running: str | None
+    """Who is at work on the store already: then nothing was handed over."""
+    lives: bool
+    """Whether the driver was heard of."""
+
+
+def submit(
+    prepared: driver.Prepared,
+    cluster_path: str | None,
+    workers: int | None,
+    note: Callable[[str], None] = lambda text: None,
+) -> Submitted:
+    """Hands a study over that could start now."""
+    there = prepared.there
+    check_fits(prepared.plan, prepared.machine, prepared.loaded.where)
+    if (who := at_work(there)) is not None:
+        return Submitted(there.url, None, who, True)
+    if not prepared.plan.units and not prepared.plan.preparations and not prepared.grows and not prepared.is_new:
+        return Submitted(there.url, None, None, False)
+    one = _submission(prepared.loaded, cluster_path, workers, prepared)
+    submission.put_files(there, prepared.loaded.built.files)
+    submission.write(there, one)
+    try:
+        one = submission.add(there, one, handle=_start(prepared, one, note))
+    except BaseException:
+        submission.add(there, one, ended=one.submitted, outcome="could not be handed over", code=2)
+        raise
+    return Submitted(there.url, one, None, one.how == SLURM or _sign_of(there, one))
+
+
+def _submission(loaded: Loaded, cluster_path: str | None, workers: int | None, prepared: driver.Prepared) -> Submission:
+    return Submission(
+        id=f"{loaded.scenario.name}-{uuid.uuid4().hex[:8]}",
+        scenario=loaded.scenario.model_dump(mode="json"),
+        where=loaded.where,
+        files=tuple(loaded.built.files),
+        cluster=None if cluster_path is None else clusters.kept(cluster_path),
+        workers=workers,
+        retry=prepared.retry,
+        folder=str(Path.cwd()),
+        host=platform.node(),
+        submitted=datetime.now(UTC).isoformat(timespec="seconds"),
+        how=_HOW.get(prepared.cluster.kind if prepared.cluster else "local", PROCESS),
+    )
+
+
+def _start(prepared: driver.Prepared, one: Submission, note: Callable[[str], None]) -> dict[str, Any]:
+    there, file = prepared.there, prepared.cluster
+    if one.how == SLURM:
+        Path(file.log_directory).mkdir(parents=True, exist_ok=True)  # Slurm makes none
+        command = process.command(there.url, one.id, file.python or sys.executable)
+        text = slurm.script(one.name, one.folder, command, file.driver_directives(), file.job_script_prologue)
+        submission.add(there, one, handle={"script": text})  # the job may start at once, and needs it for its follower
+        return {"script": text, "job": slurm.start(text)}
+    if one.how == TASK:
+        from harness.submit import task
+
+        with clusters.connected(file, prepared.machine, note) as client:
+            handle = task.start(client, there.url, one.id, one.name)
+            _sign_of(there, one)  # a client that leaves at once may take its task along
+            return handle
+    return process.start(there, one.id)
+
+
+def _sign_of(there: Place, one: Submission) -> bool:
+    """Waits until the driver was heard of, or has ended already."""
+    end = monotonic() + _SIGN
+    while monotonic() < end:
+        now = submission.read(there)
+        if now is not None and (now.starts or now.ended is not None):
+            return True
+        sleep(0.1)
+    return False

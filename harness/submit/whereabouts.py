@@ -1,0 +1,62 @@
+"""Where a submitted driver is, as far as that can be seen from here. Light: `ckrr status` starts at once."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from harness.nouns import Mistake
+from harness.place import Place
+from harness.presence import other
+from harness.submit import process, slurm, submission
+from harness.submit.submission import PROCESS, SLURM, Submission
+
+_YOUNG = 60.0
+"""Seconds in which a task may not have been heard of yet; its scheduler starts it again if its worker dies."""
+
+
+def at_work(there: Place) -> str | None:
+    """Who is at work on a store, or is about to be; None if nobody is."""
+    found = other(there)
+    if found is not None:
+        return str(found)
+    one = submission.read(there)
+    return None if one is None or one.ended is not None else waiting(one)
+
+
+def waiting(one: Submission) -> str | None:
+    """A driver that has been asked for and can't be heard of yet."""
+    if one.how == PROCESS:
+        return f"process {one.handle['pid']} on {one.handle['host']}" if process.runs(one.handle, one.id) else None
+    if one.how == SLURM:
+        queued = slurm.jobs(one.name)
+        return f"job {queued[0]} of Slurm" if queued else None
+    last = one.starts[-1]["time"] if one.starts else one.submitted
+    age = (datetime.now(UTC) - datetime.fromisoformat(last)).total_seconds()
+    return f"a task of {one.handle.get('scheduler')}" if age < _YOUNG else None
+
+
+def handed_over(there: Place) -> dict[str, Any] | None:
+    """What was handed over last, as plain values."""
+    one = submission.read(there)
+    if one is None:
+        return None
+    return {
+        "id": one.id,
+        "how": one.how,
+        "host": one.host,
+        "submitted": one.submitted,
+        "starts": len(one.starts),
+        "waits": None if one.ended is not None else _seen(one),
+        "ended": one.ended,
+        "outcome": one.outcome,
+        "code": one.code,
+    }
+
+
+def _seen(one: Submission) -> str | None:
+    """From a machine without Slurm's commands a queue can't be seen."""
+    try:
+        return waiting(one)
+    except Mistake:
+        return None

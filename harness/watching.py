@@ -1,0 +1,38 @@
+"""Following a study from anywhere that sees its store: a line that changes on a terminal, lines elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from time import monotonic, sleep
+from typing import Any
+
+from harness.show import state_line
+from harness.state import status
+
+_LOOK, _LINE = 2.0, 15.0
+"""Seconds between two looks, and between two lines where there is no terminal."""
+
+
+def watch(store: str, say: Callable[[str], None] | None = None) -> dict[str, Any]:
+    """Until nobody is at work on it any more; its state then."""
+    tell, due = say or _Line().tell, 0.0
+    while True:
+        facts = status(store)
+        over = not facts["at_work"]
+        if over or monotonic() >= due:
+            tell(state_line(facts))
+            due = monotonic() + (_LOOK if sys.stderr.isatty() else _LINE)
+        if over:
+            return facts
+        sleep(_LOOK)
+
+
+class _Line:
+    """On a terminal the line is written anew."""
+
+    def tell(self, text: str) -> None:
+        if sys.stderr.isatty():
+            print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+        else:
+            print(text, file=sys.stderr, flush=True)

@@ -1,0 +1,150 @@
+"""Studies that are handed over, to a process and to a running scheduler: they go on alone, and end as asked."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+from distributed import Client
+
+from harness import driver, receipts
+from harness.clusters import described
+from harness.nouns import Mistake
+from harness.place import place
+from harness.presence import heard
+from harness.record import CANCEL, DRIVER
+from harness.show import status_text
+from harness.state import status
+from harness.submit import process, submission
+from harness.submit.cancelling import cancel
+from harness.submit.logbook import logs
+from harness.submit.submitting import Submitted, submit
+from harness.watching import watch
+from tests.harness.studies import assert_identical, until
+from tests.harness.test_cluster_death import dask
+from tests.harness.test_poison import Study, written
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The study as a run of our own gives it."""
+    one = written(tmp_path_factory.mktemp("whole"), {"all": "slow"}, replications__paths=16)
+    one.run()
+    return one.store
+
+
+@pytest.fixture
+def one(tmp_path: Path) -> Study:
+    return written(tmp_path, {"all": "slow"}, replications__paths=16)
+
+
+def handed_over(one: Study, file: str | None = None) -> Submitted:
+    """48 replications of 0.1 s."""
+    workers = None if file else 2
+    prepared = driver.prepare(one.loaded, str(one.store), workers, speed=2e7, cluster=described(file))
+    return submit(prepared, file, workers)
+
+
+def done(one: Study) -> int:
+    return len(receipts.listed(place(str(one.store)), (10,)))
+
+
+def children(pid: int) -> list[str]:
+    """What is left of a driver and all that it started; what has ended and nobody asked about is gone."""
+    found = subprocess.run(["ps", "-eo", "pgid=,stat=,args="], capture_output=True, text=True, check=True)
+    lines = [line.split(maxsplit=2) for line in found.stdout.splitlines()]
+    return [line[-1] for line in lines if line[0] == str(pid) and not line[1].startswith("Z")]
+
+
+def test_it_goes_on_alone_and_is_the_same_cube(one: Study, whole: Path) -> None:
+    assert handed_over(one).submission is not None
+    again = handed_over(one)
+    assert again.submission is None
+    assert again.running is not None
+    assert "process" in again.running
+    told: list[str] = []
+    facts = watch(str(one.store), told.append)
+    assert facts["complete"]
+    assert facts["submission"]["outcome"] == "complete"
+    assert facts["submission"]["code"] == 0
+    assert told[-1] == f"toy in {one.store}: complete"
+    assert_identical(one.store, whole)
+    text, _ = logs(place(str(one.store)))
+    assert "48 replications in " in text
+    assert "complete" in text.splitlines()[-1]
+    assert handed_over(one).submission is None, "nothing is left to do"
+
+
+def test_cancelled_it_ends_and_a_killed_one_is_noticed_and_goes_on(one: Study, whole: Path) -> None:
+    there = place(str(one.store))
+    first = handed_over(one).submission
+    assert first is not None
+    until(lambda: done(one) >= 1)
+    said: list[str] = []
+    cancel(there, said.append)
+    assert not process.runs(first.handle, first.id)
+    until(lambda: not children(first.handle["pid"]))  # its workers are gone, too
+    assert there.get(DRIVER) is None
+    assert there.get(CANCEL) is None
+    facts = status(str(one.store))
+    assert not facts["at_work"]
+    assert facts["submission"]["code"] == 130
+    assert done(one) >= 1
+    with pytest.raises(Mistake, match="nobody is at work on it"):
+        cancel(there)
+
+    second = handed_over(one).submission
+    assert second is not None
+    before = done(one)
+    until(lambda: done(one) > before)
+    os.kill(second.handle["pid"], signal.SIGKILL)
+    until(lambda: not status(str(one.store))["at_work"])
+    assert "died" in status_text(status(str(one.store)))
+    until(lambda: not children(second.handle["pid"]))
+
+    assert handed_over(one).submission is not None
+    assert watch(str(one.store), said.append)["complete"]
+    assert_identical(one.store, whole)
+
+
+def test_on_a_running_scheduler_the_driver_is_a_task(one: Study, whole: Path, tmp_path: Path) -> None:
+    """It survives that the submitter leaves, and that its worker is killed."""
+    file = tmp_path / "scheduler.json"
+    where = ("--host", "127.0.0.1", "--port", "0", "--dashboard-address", "127.0.0.1:0", "--scheduler-file", str(file))
+    worker = ("worker", "--scheduler-file", str(file), "--host", "127.0.0.1", "--nworkers", "2", "--nthreads", "1")
+    worker = (*worker, "--no-dashboard", "--local-directory", str(tmp_path), "--death-timeout", "20")
+    (tmp_path / "running.toml").write_text(f'kind = "address"\nscheduler_file = "{file}"\n')
+    there = place(str(one.store))
+    with dask("scheduler", *where), dask(*worker):
+        until(file.exists)
+        with Client(scheduler_file=str(file), timeout=20, set_as_default=False) as client:
+            client.wait_for_workers(2, timeout=60)
+        given = handed_over(one, str(tmp_path / "running.toml"))
+        assert given.submission is not None
+        assert given.submission.how == submission.TASK
+        until(lambda: done(one) >= 1)
+        found = heard(there.get(DRIVER))
+        assert found is not None
+        os.kill(found.pid, signal.SIGKILL)  # the worker with the driver
+        until(lambda: len((submission.read(there) or given.submission).starts) >= 2)
+        facts = watch(str(one.store), [].append)
+    assert facts["complete"]
+    assert facts["submission"]["outcome"] == "complete"
+    assert_identical(one.store, whole)
+
+
+def test_what_cannot_be_handed_over_leaves_no_trace(one: Study, tmp_path: Path) -> None:
+    (tmp_path / "nobody.toml").write_text('kind = "address"\naddress = "tcp://127.0.0.1:9"\ntimeout = 0.5\n')
+    with pytest.raises(Mistake, match=r"nobody.toml: no scheduler answers at tcp://127.0.0.1:9"):
+        handed_over(one, str(tmp_path / "nobody.toml"))
+    assert not one.store.exists()
+
+
+def test_a_submission_that_cannot_be_read_is_told(one: Study) -> None:
+    there = place(str(one.store))
+    there.put("submission/submission.json", b"{")
+    with pytest.raises(Mistake, match=r"submission.json can't be read: delete it"):
+        status(str(one.store))

@@ -1,0 +1,75 @@
+"""A submitted study on a real Slurm: the driver is a job, others follow it, and none is left at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.place import place
+from harness.state import status
+from harness.submit import submission
+from harness.submit.cancelling import cancel
+from harness.submit.logbook import logs
+from harness.watching import watch
+from tests.cluster import slurm
+from tests.harness.studies import ROOT, assert_identical, until
+from tests.harness.submit.test_submit import done, handed_over
+from tests.harness.test_poison import Study, written
+
+pytestmark = pytest.mark.skipif(slurm.missing() is not None, reason=str(slurm.missing()))
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[slurm.Slurm]:
+    with slurm.running() as one, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SLURM_CONF", one.conf)
+        patch.setenv("PYTHONPATH", str(ROOT))
+        yield one
+
+
+@pytest.fixture
+def file(running: slurm.Slurm, tmp_path: Path) -> str:
+    path = tmp_path / "slurm.toml"
+    path.write_text(
+        f'kind = "slurm"\njobs = 2\nmemory = "1 GB"\nwalltime = "5"\ninterface = "lo"\n'
+        f'log_directory = "{tmp_path}/logs"\nshared_temp_directory = "{tmp_path}/shared"\n'
+        f'job_script_prologue = ["export PYTHONPATH={ROOT}"]\n'
+    )
+    return str(path)
+
+
+def test_a_driver_that_is_ended_is_followed_by_another(running: slurm.Slurm, file: str, tmp_path: Path) -> None:
+    one = written(tmp_path, {"all": "slow"}, replications__paths=16)
+    there = place(str(one.store))
+    given = handed_over(one, file).submission
+    assert given is not None
+    assert given.how == submission.SLURM
+    again = handed_over(one, file)
+    assert again.running is not None
+    until(lambda: done(one) >= 1)
+    first = (submission.read(there) or given).starts[-1]["job"]
+    running.call("scancel", first)  # as a walltime does, or a node that is drained
+    until(lambda: len((submission.read(there) or given).starts) >= 2)
+    facts = watch(str(one.store), [].append)
+    assert facts["complete"], logs(there)[0]
+    assert facts["submission"]["outcome"] == "complete"
+    assert facts["submission"]["starts"] == 2
+    until(lambda: not running.jobs())
+    whole = written(tmp_path / "whole", {"all": "slow"}, replications__paths=16)
+    whole.run()
+    assert_identical(one.store, whole.store)
+
+
+def test_cancelled_no_job_is_left(running: slurm.Slurm, file: str, tmp_path: Path) -> None:
+    one: Study = written(tmp_path, {"all": "slow"}, replications__paths=64)
+    assert handed_over(one, file).submission is not None
+    until(lambda: done(one) >= 1)
+    assert len(running.jobs()) >= 3, "the driver, its follower, its workers"
+    cancel(place(str(one.store)))
+    until(lambda: not running.jobs())
+    facts = status(str(one.store))
+    assert not facts["at_work"]
+    assert not facts["complete"]
+    assert facts["submission"]["code"] == 130
