@@ -19,6 +19,7 @@ from harness import Mistake, receipts
 from harness.place import place
 from tests.cluster import slurm
 from tests.cluster.listening import listening, until, with_children, workers_of
+from tests.cluster.slow import PAUSE
 from tests.cluster.studies import PROLOGUE, run, serial
 from tests.harness.studies import ROOT, assert_identical
 from tests.harness.test_cli import TOY
@@ -38,7 +39,8 @@ def running() -> Iterator[slurm.Slurm]:
 def file(running: slurm.Slurm, tmp_path: Path) -> Path:
     path = tmp_path / "slurm.toml"
     path.write_text(
-        f'kind = "slurm"\njobs = 2\nmemory = "1 GB"\nwalltime = "5"\ninterface = "lo"\nlog_directory = "{tmp_path}/logs"\n'
+        f'kind = "slurm"\njobs = 2\nmemory = "1 GB"\nwalltime = "5"\ninterface = "lo"\n'
+        f'log_directory = "{tmp_path}/logs"\n'
         f'job_script_prologue = ["{PROLOGUE}"]\nshared_temp_directory = "{tmp_path}/shared"\n'
     )
     return path
@@ -70,7 +72,11 @@ def test_a_job_that_is_cancelled_is_replaced(running: slurm.Slurm, file: Path, t
 
 def test_workers_whose_life_is_far_shorter_than_the_study(running: slurm.Slurm, file: Path, tmp_path: Path) -> None:
     """With TLS, too: certificates reach the jobs, and are gone at the end."""
-    file.write_text(f'{file.read_text()}lifetime = "12 s"\ntls = true\n')
+    file.write_text(
+        f'{file.read_text()}lifetime = "10 s"\ntls = true\n'.replace(
+            "prologue = [", f'prologue = ["export {PAUSE}=0.4", '
+        )
+    )
     store = tmp_path / "one.zarr"
     seen: list[set[str]] = []
 
@@ -80,9 +86,10 @@ def test_workers_whose_life_is_far_shorter_than_the_study(running: slurm.Slurm, 
 
     thread = Thread(target=look)
     thread.start()
-    run(file, store, speed=4e6, replications__paths=60, source__seconds=0.2)
+    study = {"source__function": "tests.cluster.slow:Slow", "replications__paths": 40}
+    run(file, store, speed=1e7, **study)
     thread.join()
-    assert_identical(store, serial(tmp_path / "serial.zarr", replications__paths=60))
+    assert_identical(store, serial(tmp_path / "serial.zarr", **study))
     logs = "".join(path.read_text() for path in (tmp_path / "logs").glob("ckrr-*.err"))
     assert "worker-lifetime-reached" in logs
     assert "killed" not in logs.lower()
@@ -123,7 +130,9 @@ def test_the_driver_ends_and_so_do_its_jobs(
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     driver = subprocess.Popen(command, cwd=tmp_path, env=environment, start_new_session=True, stderr=subprocess.PIPE)
     until(lambda: bool(list(tmp_path.glob("results/toy.zarr/receipts/*/*.json"))))
-    workers = with_children([one for one in psutil.process_iter() if "distributed.cli.dask_worker" in _words(one, file)])
+    workers = [one for one in psutil.process_iter() if "distributed.cli.dask_worker" in _words(one, file)]
+    assert len(workers) >= 1
+    workers = with_children(workers)
     driver.send_signal(number)
     driver.communicate(timeout=30)
     assert driver.returncode == (130 if number == signal.SIGINT else -number)
