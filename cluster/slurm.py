@@ -7,7 +7,7 @@ import logging
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic, sleep
@@ -47,11 +47,11 @@ def slurm(file: Slurm, note: Callable[[str], None]) -> Iterator[Client]:
 @contextmanager
 def _started(file: Slurm, loop: Any) -> Iterator[Any]:
     """The scheduler; jobs come later."""
-    make, secure = _maker(file), security_of(file)
+    make, temporary = _maker(file), security_of(file)
     _check_commands(file)
-    with shared(file.shared_temp_directory) if secure else nullcontext() as folder:
+    with shared(temporary, file.shared_temp_directory) as secure:
         with put_off() as interrupts, dask.config.set(BLAME):
-            cluster = make(**_options(file, secure, folder), loop=loop)
+            cluster = make(**_options(file, secure), loop=loop)
         with cluster:
             for interrupt in interrupts:
                 raise interrupt
@@ -73,7 +73,7 @@ def _check_commands(file: Slurm) -> None:
         raise Wrong(file.where, f"there is no {lacking[0]} here: run it where jobs of Slurm are submitted")
 
 
-def _options(file: Slurm, secure: Security | None, folder: str | None) -> dict[str, Any]:
+def _options(file: Slurm, secure: Security | None) -> dict[str, Any]:
     """In dask-jobqueue's words. Each worker has one thread of Dask's; BLAS may have more."""
     life, stagger = file.life
     lived = ["--lifetime", f"{life:.0f}s", "--lifetime-stagger", f"{stagger:.0f}s"]
@@ -87,7 +87,6 @@ def _options(file: Slurm, secure: Security | None, folder: str | None) -> dict[s
         "job_extra_directives": list(file.job_extra_directives),
         "job_script_prologue": list(file.job_script_prologue),
         "log_directory": str(Path(file.log_directory).absolute()),
-        "shared_temp_directory": folder,
         "worker_extra_args": [*lived, *QUIET],
         "scheduler_options": scheduler_options(file, secure),
         "security": secure,
