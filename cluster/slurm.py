@@ -9,12 +9,14 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 
 import dask
 from distributed import Client
+from distributed.deploy.spec import ProcessInterface
 from distributed.security import Security
 
 from cluster.encryption import shared
@@ -59,12 +61,23 @@ def _started(file: Slurm, loop: Any) -> Iterator[Any]:
 
 
 def _maker(file: Slurm) -> Callable[..., Any]:
+    """dask-jobqueue's cluster, whose jobs keep to themselves that Slurm refused them: the keeper will see it."""
     try:
-        from dask_jobqueue.slurm import SLURMCluster
+        from dask_jobqueue.slurm import SLURMCluster, SLURMJob
     except ImportError:
         raise Wrong(file.where, "kind = 'slurm' needs dask-jobqueue: pip install 'ckrr[slurm]'") from None
-    made: Callable[..., Any] = SLURMCluster
-    return made
+
+    class Job(SLURMJob):  # type: ignore[misc]
+        refused: str | None = None
+
+        async def start(self) -> None:
+            try:
+                await super().start()
+            except RuntimeError as error:
+                self.refused = f"Slurm refuses jobs: {_last(str(error))}"
+                await ProcessInterface.start(self)
+
+    return partial(SLURMCluster, job_cls=Job)
 
 
 def _check_commands(file: Slurm) -> None:
@@ -111,12 +124,8 @@ class _Keeper:
     async def keep(self) -> None:
         """Until it is cancelled, or something is wrong."""
         while self.problem is None:
-            try:
-                self.cluster.scale(jobs=self.file.jobs)
-                await self.cluster  # until jobs are submitted
-            except RuntimeError as error:
-                self._give_up(f"Slurm refuses jobs: {_last(str(error))}")
-                break
+            self.cluster.scale(jobs=self.file.jobs)
+            await self.cluster  # until jobs are submitted
             await asyncio.sleep(_LOOK)
             await self._look()
         if self.seen:  # a run is under way
@@ -138,10 +147,7 @@ class _Keeper:
             self.cluster.workers.pop(name, None)
             if self.fruitless >= _FRUITLESS:
                 log = Path(self.file.log_directory) / f"{self.file.job_name}-{job.job_id}.err"
-                self._give_up(f"{self.fruitless} jobs ended without a worker: {_tail(log)}")
-
-    def _give_up(self, why: str) -> None:
-        self.problem = self.problem or why
+                self.problem = job.refused or f"{self.fruitless} jobs ended without a worker: {_tail(log)}"
 
 
 @contextmanager

