@@ -67,7 +67,7 @@ def _maker(file: Slurm) -> Callable[..., Any]:
     except ImportError:
         raise Wrong(file.where, "kind = 'slurm' needs dask-jobqueue: pip install 'ckrr[slurm]'") from None
 
-    class Job(SLURMJob):  # type: ignore[misc]
+    class Job(SLURMJob):
         refused: str | None = None
 
         async def start(self) -> None:
@@ -77,7 +77,8 @@ def _maker(file: Slurm) -> Callable[..., Any]:
                 self.refused = f"Slurm refuses jobs: {_last(str(error))}"
                 await ProcessInterface.start(self)
 
-    return partial(SLURMCluster, job_cls=Job)
+    made: Any = SLURMCluster
+    return partial(made, job_cls=Job)
 
 
 def _check_commands(file: Slurm) -> None:
