@@ -23,7 +23,7 @@ from cluster.encryption import shared
 from cluster.reading import Wrong
 from cluster.serving import QUIET, scheduler_options, security_of
 from cluster.spec import Slurm
-from cluster.starting import BLAME, deaf_loop, put_off
+from cluster.starting import BLAME, deaf_loop, hearing, put_off
 
 _LOOK = 2.0
 """Seconds between two looks at the queue."""
@@ -63,7 +63,8 @@ def _started(file: Slurm, loop: Any) -> Iterator[Any]:
 def _maker(file: Slurm) -> Callable[..., Any]:
     """dask-jobqueue's cluster, whose jobs keep to themselves that Slurm refused them: the keeper will see it."""
     try:
-        from dask_jobqueue.slurm import SLURMCluster, SLURMJob
+        with hearing():
+            from dask_jobqueue.slurm import SLURMCluster, SLURMJob
     except ImportError:
         raise Wrong(file.where, "kind = 'slurm' needs dask-jobqueue: pip install 'ckrr[slurm]'") from None
 
