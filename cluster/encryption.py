@@ -31,7 +31,10 @@ def given(file: Encrypted) -> Security | None:
     for key, path in zip(("tls_ca_file", "tls_cert", "tls_key"), file.tls_files, strict=True):
         if not Path(path).is_file():
             raise Wrong(file.where, f"{key} names {path}, which isn't there")
-    authority, cert, key = file.tls_files
+    return _from(*file.tls_files)
+
+
+def _from(authority: str, cert: str, key: str) -> Security:
     roles = {f"tls_{role}_{part}": path for role in _ROLES for part, path in (("cert", cert), ("key", key))}
     return Security(require_encryption=True, tls_ca_file=authority, **roles)
 
@@ -47,8 +50,11 @@ def temporary(file: Encrypted) -> Security:
 
 
 @contextmanager
-def shared(folder: str) -> Iterator[str]:
-    """A place for certificates that other nodes see, and nobody else; those of drivers that were killed are removed."""
+def shared(secure: Security | None, folder: str) -> Iterator[Security | None]:
+    """With certificates as files that other nodes see; those of drivers that were killed are removed."""
+    if secure is None:
+        yield None
+        return
     parent = Path(folder).expanduser()
     mine = f"tls-{platform.node()}-"
     for old in parent.glob(f"{mine}*"):
@@ -58,9 +64,19 @@ def shared(folder: str) -> Iterator[str]:
     here = parent / f"{mine}{os.getpid()}"
     here.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
-        yield str(here)
+        yield _from(*(_written(here / f"{part}.pem", secure, part) for part in ("ca_file", "cert", "key")))
     finally:
         shutil.rmtree(here, ignore_errors=True)
+
+
+def _written(path: Path, secure: Security, part: str) -> str:
+    """One that is in memory alone, as a file; the path of one that is in a file."""
+    text = str(secure.get_tls_config_for_role("worker")[part])
+    if "\n" not in text:
+        return text
+    with open(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "w") as stream:
+        stream.write(text)
+    return str(path)
 
 
 def _is_alive(pid: int) -> bool:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from math import inf
 
-from dask.utils import parse_bytes, parse_timedelta
+from dask.utils import parse_bytes
 
+_SECONDS = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+_SPAN = re.compile(rf"^(?P<number>\d+(?:\.\d+)?) *(?P<unit>{'|'.join(_SECONDS)})$")
 _CLOCK = re.compile(r"^(?:(?P<days>\d+)-)?(?P<parts>\d+(?::\d+){0,2})$")
 
 
@@ -32,7 +34,8 @@ def span(text: str) -> float:
     >>> span("90 s"), span("50 min")
     (90.0, 3000.0)
     """
-    found = float(parse_timedelta(text, default=False))
+    match = _SPAN.match(text.strip())
+    found = float(match["number"]) * _SECONDS[match["unit"]] if match else 0.0
     if not 0 < found < inf:
         raise ValueError(text)
     return found

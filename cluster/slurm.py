@@ -7,21 +7,23 @@ import logging
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 
 import dask
 from distributed import Client
+from distributed.deploy.spec import ProcessInterface
 from distributed.security import Security
 
 from cluster.encryption import shared
 from cluster.reading import Wrong
 from cluster.serving import QUIET, scheduler_options, security_of
 from cluster.spec import Slurm
-from cluster.starting import BLAME, deaf_loop, put_off
+from cluster.starting import BLAME, deaf_loop, hearing, put_off
 
 _LOOK = 2.0
 """Seconds between two looks at the queue."""
@@ -47,11 +49,11 @@ def slurm(file: Slurm, note: Callable[[str], None]) -> Iterator[Client]:
 @contextmanager
 def _started(file: Slurm, loop: Any) -> Iterator[Any]:
     """The scheduler; jobs come later."""
-    make, secure = _maker(file), security_of(file)
+    make, temporary = _maker(file), security_of(file)
     _check_commands(file)
-    with shared(file.shared_temp_directory) if secure else nullcontext() as folder:
+    with shared(temporary, file.shared_temp_directory) as secure:
         with put_off() as interrupts, dask.config.set(BLAME):
-            cluster = make(**_options(file, secure, folder), loop=loop)
+            cluster = make(**_options(file, secure), loop=loop)
         with cluster:
             for interrupt in interrupts:
                 raise interrupt
@@ -59,12 +61,25 @@ def _started(file: Slurm, loop: Any) -> Iterator[Any]:
 
 
 def _maker(file: Slurm) -> Callable[..., Any]:
+    """dask-jobqueue's cluster, whose jobs keep to themselves that Slurm refused them: the keeper will see it."""
     try:
-        from dask_jobqueue.slurm import SLURMCluster
+        with hearing():
+            from dask_jobqueue.slurm import SLURMCluster, SLURMJob
     except ImportError:
         raise Wrong(file.where, "kind = 'slurm' needs dask-jobqueue: pip install 'ckrr[slurm]'") from None
-    made: Callable[..., Any] = SLURMCluster
-    return made
+
+    class Job(SLURMJob):
+        refused: str | None = None
+
+        async def start(self) -> None:
+            try:
+                await super().start()
+            except RuntimeError as error:
+                self.refused = f"Slurm refuses jobs: {_last(str(error))}"
+                await ProcessInterface.start(self)
+
+    made: Any = SLURMCluster
+    return partial(made, job_cls=Job)
 
 
 def _check_commands(file: Slurm) -> None:
@@ -73,7 +88,7 @@ def _check_commands(file: Slurm) -> None:
         raise Wrong(file.where, f"there is no {lacking[0]} here: run it where jobs of Slurm are submitted")
 
 
-def _options(file: Slurm, secure: Security | None, folder: str | None) -> dict[str, Any]:
+def _options(file: Slurm, secure: Security | None) -> dict[str, Any]:
     """In dask-jobqueue's words. Each worker has one thread of Dask's; BLAS may have more."""
     life, stagger = file.life
     lived = ["--lifetime", f"{life:.0f}s", "--lifetime-stagger", f"{stagger:.0f}s"]
@@ -87,7 +102,6 @@ def _options(file: Slurm, secure: Security | None, folder: str | None) -> dict[s
         "job_extra_directives": list(file.job_extra_directives),
         "job_script_prologue": list(file.job_script_prologue),
         "log_directory": str(Path(file.log_directory).absolute()),
-        "shared_temp_directory": folder,
         "worker_extra_args": [*lived, *QUIET],
         "scheduler_options": scheduler_options(file, secure),
         "security": secure,
@@ -112,12 +126,8 @@ class _Keeper:
     async def keep(self) -> None:
         """Until it is cancelled, or something is wrong."""
         while self.problem is None:
-            try:
-                self.cluster.scale(jobs=self.file.jobs)
-                await self.cluster  # until jobs are submitted
-            except RuntimeError as error:
-                self._give_up(f"Slurm refuses jobs: {_last(str(error))}")
-                break
+            self.cluster.scale(jobs=self.file.jobs)
+            await self.cluster  # until jobs are submitted
             await asyncio.sleep(_LOOK)
             await self._look()
         if self.seen:  # a run is under way
@@ -139,10 +149,7 @@ class _Keeper:
             self.cluster.workers.pop(name, None)
             if self.fruitless >= _FRUITLESS:
                 log = Path(self.file.log_directory) / f"{self.file.job_name}-{job.job_id}.err"
-                self._give_up(f"{self.fruitless} jobs ended without a worker: {_tail(log)}")
-
-    def _give_up(self, why: str) -> None:
-        self.problem = self.problem or why
+                self.problem = job.refused or f"{self.fruitless} jobs ended without a worker: {_tail(log)}"
 
 
 @contextmanager

@@ -83,3 +83,14 @@ def put_off() -> Iterator[list[KeyboardInterrupt]]:
         yield raised
     finally:
         signal.signal(signal.SIGINT, usual)
+
+
+@contextmanager
+def hearing() -> Iterator[None]:
+    """Ctrl-C stays what it is, whatever is imported (dask-jobqueue makes it end the process in silence)."""
+    usual = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, usual)

@@ -18,8 +18,8 @@ from harness.results.catalog import MEASURES
 from harness.variables import CUBE, POINTWISE, REPLICATION, STATUS
 
 ROOT = Path(__file__).parent.parent
-README, HARNESS, SCENARIOS = (
-    (ROOT / name).read_text() for name in ("README.md", "harness/README.md", "scenarios/README.md")
+README, HARNESS, SCENARIOS, CLUSTER = (
+    (ROOT / name).read_text() for name in ("README.md", "harness/README.md", "scenarios/README.md", "cluster/README.md")
 )
 
 
@@ -130,7 +130,8 @@ def test_every_measure_is_named() -> None:
 
 
 def test_links_lead_somewhere() -> None:
-    for folder, text in [(ROOT, README), (ROOT / "harness", HARNESS), (ROOT / "scenarios", SCENARIOS)]:
+    texts = {"": README, "harness": HARNESS, "scenarios": SCENARIOS, "cluster": CLUSTER}
+    for folder, text in ((ROOT / name, text) for name, text in texts.items()):
         for link in re.findall(r"\]\((?!http)([^)#]+)\)", text):
             assert (folder / link).exists(), link
 

@@ -46,6 +46,17 @@ def with_children(processes: list[psutil.Process]) -> list[psutil.Process]:
     return found
 
 
+def alive(processes: list[psutil.Process]) -> list[psutil.Process]:
+    """Those that haven't ended (a zombie has)."""
+    found = []
+    for process in processes:
+        try:
+            found += [process] if process.is_running() and process.status() != psutil.STATUS_ZOMBIE else []
+        except psutil.Error:
+            continue
+    return found
+
+
 def listening(processes: list[psutil.Process]) -> set[str]:
     """The addresses on which they listen."""
     found = set()

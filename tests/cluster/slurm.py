@@ -154,6 +154,7 @@ def _state(slurm: Slurm) -> str:
 def _end_jobs(slurm: Slurm) -> None:
     left = slurm.jobs()
     if left:
-        slurm.call("scancel", "--signal=KILL", *left)
-        slurm.call("scancel", *left)
+        for how in (["--signal=KILL"], []):  # they may end meanwhile: that is no error
+            command = ["scancel", "--quiet", *how, *left]
+            subprocess.run(command, env={**os.environ, "SLURM_CONF": slurm.conf}, capture_output=True)
         until(lambda: not slurm.jobs(), why=slurm.logs)

@@ -48,6 +48,7 @@ def running(folder: Path) -> Iterator[Server]:
     port = free_port()
     (folder / "authorized").write_text((folder / "key.pub").read_text())
     (folder / "known_hosts").write_text(f"[127.0.0.1]:{port} {(folder / 'host.pub').read_text()}")
+    (folder / "unknown_hosts").write_text("")
     (folder / "config").write_text(_config(folder, port))
     Path("/run/sshd").mkdir(exist_ok=True)
     command = [str(shutil.which("sshd")), "-D", "-e", "-f", str(folder / "config")]

@@ -1,0 +1,100 @@
+"""Workers on this machine, by a file: loopback alone, TLS, BLAS threads, and functions that make clusters."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import psutil
+import pytest
+from distributed import Client, LocalCluster
+from distributed.security import Security
+
+import cluster
+from harness import Mistake, driver
+from harness.place import place
+from harness.progress import Silent
+from harness.record import load
+from tests.cluster.listening import listening, with_children
+from tests.cluster.slow import THREADS
+from tests.cluster.studies import planned, run, serial
+from tests.harness.studies import assert_identical, loaded
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_text(text)
+    return path
+
+
+def test_with_tls_on_loopback_alone(tmp_path: Path) -> None:
+    file = cluster.read(write(tmp_path / "my.toml", 'kind = "local"\nworkers = 1\nmemory = "1 GB"\ntls = true\n'))
+    with cluster.connected(file, 1, 1e9) as client:
+        ours = with_children([psutil.Process()])
+        assert listening(ours) == {"127.0.0.1"}
+        address = client.scheduler.address
+        assert address.startswith("tls://")
+        with pytest.raises(OSError, match=r"(?i)tls|ssl|closed|timed out"):
+            Client(address, timeout=2, security=Security.temporary(), set_as_default=False)
+
+
+def test_blas_threads_reach_workers_plan_and_fingerprint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A store of two threads is refused for one, and the message says what to do."""
+    file, store = write(tmp_path / "my.toml", 'kind = "local"\nworkers = 1\nthreads = 2\n'), tmp_path / "one.zarr"
+    study = {"source__function": "tests.cluster.slow:Watching"}
+    monkeypatch.setenv(THREADS, str(tmp_path / "threads"))
+    prepared = planned(file, store, **study)
+    (tmp_path / "threads").write_text("")  # the driver looks at a sample, too
+    driver.run(prepared, Silent())
+    units = len(prepared.plan.units)
+    record = load(place(str(store)))
+    assert record is not None
+    assert record.fingerprint["blas_threads"] == 2
+    assert (tmp_path / "threads").read_text().split() == ["2"] * units
+    with pytest.raises(Mistake, match=r"blas_threads was 2 and is 1 \(threads = 2 in a cluster file\)"):
+        driver.prepare(loaded(**study), str(store), workers=1)
+
+
+def test_a_plan_says_what_workers_need(tmp_path: Path) -> None:
+    from harness.planning import check_fits
+    from harness.show import plan_facts, plan_text
+
+    options = 'kind = "slurm"\njobs = 50\ncores = 2\nmemory = "2 GB"\nwalltime = "01:00:00"\ninterface = "lo"\n'
+    file = write(tmp_path / "slurm.toml", options)
+    text = plan_text(plan_facts(planned(file, tmp_path / "one.zarr")))
+    assert re.search(rf"a worker of {file} has 1.0 GB of memory, 35\d MB are needed", text)
+    assert "a worker lives for 45 min 0 s, a unit takes up to 0." in text
+    assert "of 100 workers are enough" in text
+    slow = planned(write(file, options.replace("01:00:00", "1")), tmp_path / "one.zarr", speed=1e3)
+    with pytest.raises(Mistake, match=r"a unit at n = 10 takes about \d+ s, and workers live for \d+ s: give them"):
+        check_fits(slow.plan, slow.machine, "toy.toml")
+    small = planned(write(file, options.replace("2 GB", "200 MB")), tmp_path / "one.zarr")
+    with pytest.raises(Mistake, match=r"needs 0.4 GB a worker, there are 0.1"):
+        check_fits(small.plan, small.machine, "toy.toml")
+
+
+def made(workers: int) -> LocalCluster:
+    return LocalCluster(n_workers=workers, processes=False, threads_per_worker=1, dashboard_address="127.0.0.1:0")
+
+
+def strange(**options: object) -> object:
+    return options
+
+
+def test_a_function_that_makes_a_cluster(tmp_path: Path) -> None:
+    file = write(tmp_path / "my.toml", f'kind = "{__name__}:made"\nworkers = 2\n[plan]\nworkers = 2\n')
+    run(file, tmp_path / "one.zarr")
+    assert_identical(tmp_path / "one.zarr", serial(tmp_path / "serial.zarr"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "told"),
+    [
+        (f"{__name__}:strange", "which must return a cluster or a client, got dict"),
+        (f"{__name__}:nothing", "names 'nothing', which"),
+        ("no_such_module:make", "names 'no_such_module', which can't be imported"),
+        (f"{__name__}:made", r"which can't make a cluster: TypeError: made\(\) got an unexpected keyword"),
+    ],
+)
+def test_functions_that_make_none_are_told(kind: str, told: str, tmp_path: Path) -> None:
+    with pytest.raises(Mistake, match=told):
+        run(write(tmp_path / "my.toml", f'kind = "{kind}"\nx = 1\n'), tmp_path / "one.zarr")

@@ -1,0 +1,123 @@
+"""Cluster files: every mistake is told with file and key, and nothing in them is executed by reading."""
+
+from __future__ import annotations
+
+import sys
+import tomllib
+from math import inf
+from pathlib import Path
+
+import pytest
+
+import cluster
+from cluster.quantities import walltime
+from cluster.spec import KINDS, Expected, Slurm
+from harness import Mistake
+from harness.clusters import described
+
+EXAMPLES = sorted(Path(cluster.__file__).parent.glob("*.toml"))
+SLURM = 'kind = "slurm"\njobs = 4\nmemory = "8 GB"\nwalltime = "01:00:00"\ninterface = "lo"\n'
+SSH = 'kind = "ssh"\nmemory = "1 GB"\n'
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_examples_are_good(path: Path) -> None:
+    file = cluster.read(path)
+    assert file.kind == path.stem or path.stem == "other"
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_what_examples_leave_out_is_good_too(path: Path) -> None:
+    """Each line that is commented out could be said."""
+    for line in path.read_text().splitlines():
+        text = line.removeprefix("# ")
+        if line.startswith("# ") and " = " in text.split("#")[0]:
+            key = next(iter(tomllib.loads(text)))
+            fields = Expected.model_fields if path.stem == "other" else KINDS[path.stem].model_fields
+            assert key in fields
+
+
+def test_there_is_an_example_of_each_kind() -> None:
+    assert {path.stem for path in EXAMPLES} == {*KINDS, "other"}
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "kind is missing"),
+        (
+            'kind = "lokal"',
+            "kind must be one of local, address, ssh, slurm or 'module:function' (did you mean 'local'?)",
+        ),
+        ("kind = 3", "kind must be a text, got 3"),
+        ('kind = "local"\nworker = 2', "worker is unknown (did you mean 'workers'?); known here: kind, threads"),
+        ('kind = "local"\nworkers = 0', "workers must be >= 1, got 0"),
+        ('kind = "local"\nworkers = true', "workers must be a whole number, got True"),
+        ('kind = "local"\nmemory = "much"', "memory must be a size as \"4 GB\", got 'much'"),
+        ('kind = "local"\nmemory = 4', 'memory must be a size as "4 GB", got 4'),
+        ('kind = "local"\nversions = "old"', "versions must be 'same' or 'any', got 'old'"),
+        ('kind = "local"\ntls_cert = "a"', "tls_ca_file is missing: the three belong together"),
+        ('kind = "address"', "must have one of address and scheduler_file"),
+        ('kind = "address"\naddress = "host"', 'address must be like "tcp://host:8786" or "tls://host:8786", got'),
+        ('kind = "address"\naddress = "tls://host:1"', "tls_ca_file, tls_cert and tls_key are missing"),
+        (f'{SSH}hosts = ["far.example.org"]', "interface is missing: far.example.org must reach the scheduler here"),
+        (f"{SSH}hosts = []", "hosts must have at least 1 value, got []"),
+        (SLURM.replace('interface = "lo"', ""), "interface is missing"),
+        (SLURM.replace("01:00:00", "an hour"), 'walltime must be a time as "01:30:00", "2-12" (days-hours) or "90"'),
+        (f'{SLURM}lifetime = "long"', "lifetime must be a time as \"50 min\", got 'long'"),
+        ('kind = "a:b"\n[plan]\nworkers = -1', "plan.workers must be >= 1, got -1"),
+        ("kind = ", "is not TOML"),
+    ],
+)
+def test_mistakes_are_told_with_file_and_key(text: str, told: str, tmp_path: Path) -> None:
+    path = tmp_path / "my.toml"
+    path.write_text(text)
+    with pytest.raises(Mistake) as caught:
+        described(path)
+    assert f"{path}: {told}" in str(caught.value)
+
+
+def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
+    (tmp_path / "my.toml").write_text('kind = "slurm"\njobs = 0\nmemory = "x"\nwalltime = "1:00"\nque = "a"\n')
+    with pytest.raises(Mistake) as caught:
+        described(tmp_path / "my.toml")
+    assert len(str(caught.value).splitlines()) == 4
+
+
+def test_a_file_that_is_not_there() -> None:
+    with pytest.raises(Mistake, match=r"^nowhere.toml: can't be read: No such file"):
+        described("nowhere.toml")
+
+
+def test_a_file_and_workers_are_two_ways_to_say_it(tmp_path: Path) -> None:
+    (tmp_path / "my.toml").write_text('kind = "local"')
+    with pytest.raises(Mistake, match="two ways to say what to run on"):
+        described(tmp_path / "my.toml", workers=2)
+
+
+def test_reading_executes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not even to plan with it: a function is imported when a run starts."""
+    (tmp_path / "bomb.py").write_text("raise SystemExit")
+    (tmp_path / "my.toml").write_text('kind = "bomb:make"\nx = 1\n[plan]\nworkers = 7\n')
+    monkeypatch.syspath_prepend(tmp_path)
+    file = cluster.read(tmp_path / "my.toml")
+    assert cluster.sized(file) == cluster.Size(7, inf)
+    assert "bomb" not in sys.modules
+
+
+@pytest.mark.parametrize("text", ["1", "5", "01:00:00", "10:00", "2-00", "7-12:30:00"])
+def test_workers_retire_before_slurm_ends_their_job(text: str) -> None:
+    options = {"kind": "slurm", "jobs": 3, "cores": 4, "memory": "8 GB", "interface": "lo"}
+    file = Slurm.model_validate({**options, "walltime": text})
+    life, stagger = file.life
+    seconds = walltime(text)
+    assert life + stagger <= seconds - min(15, seconds / 4), "there is time for the job to start and end"
+    size = file.size()
+    assert (size.workers, size.memory, size.lifetime) == (12, 2e9, life - stagger)
+    assert 0.5 * seconds < size.lifetime or seconds < 120
+
+
+def test_threads_share_the_cores_of_a_job() -> None:
+    options = {"kind": "slurm", "jobs": 3, "cores": 8, "memory": "8 GB", "interface": "lo", "walltime": "60"}
+    size = Slurm.model_validate({**options, "threads": 4}).size()
+    assert (size.workers, size.memory, size.threads) == (6, 4e9, 4)

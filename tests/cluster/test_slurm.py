@@ -1,0 +1,141 @@
+"""Workers as jobs of a real Slurm: the serial cube whatever becomes of the jobs, and none left at the end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Thread
+
+import psutil
+import pytest
+
+import cluster
+from harness import Mistake, receipts
+from harness.place import place
+from tests.cluster import slurm
+from tests.cluster.listening import alive, listening, until, with_children, workers_of
+from tests.cluster.slow import PAUSE
+from tests.cluster.studies import LONG, PROLOGUE, SLOWLY, run, serial
+from tests.harness.studies import ROOT, assert_identical
+from tests.harness.test_cli import TOY
+
+pytestmark = pytest.mark.skipif(slurm.missing() is not None, reason=str(slurm.missing()))
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[slurm.Slurm]:
+    with slurm.running() as one, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SLURM_CONF", one.conf)
+        yield one
+
+
+@pytest.fixture
+def file(running: slurm.Slurm, tmp_path: Path) -> Path:
+    path = tmp_path / "slurm.toml"
+    path.write_text(
+        f'kind = "slurm"\njobs = 2\nmemory = "1 GB"\nwalltime = "5"\ninterface = "lo"\n'
+        f'log_directory = "{tmp_path}/logs"\n'
+        f'job_script_prologue = ["{PROLOGUE}"]\nshared_temp_directory = "{tmp_path}/shared"\n'
+    )
+    return path
+
+
+def done(store: Path) -> int:
+    return len(receipts.listed(place(str(store)), (10,)))
+
+
+def test_a_job_that_is_cancelled_is_replaced(running: slurm.Slurm, file: Path, tmp_path: Path) -> None:
+    store = tmp_path / "one.zarr"
+    first: list[str] = []
+
+    def cancel() -> None:
+        until(lambda: done(store) > 1)
+        first.extend(running.jobs())
+        running.call("scancel", *first)
+
+    thread = Thread(target=cancel)
+    thread.start()
+    run(file, store, speed=1e7, replications__paths=40)
+    thread.join()
+    assert_identical(store, serial(tmp_path / "serial.zarr", replications__paths=40))
+    assert len(first) == 2
+    until(lambda: not running.jobs())
+    logs = {path.stem for path in (tmp_path / "logs").glob("ckrr-*.err")}
+    assert len(logs) > 2, "others took their place"
+
+
+def test_workers_whose_life_is_far_shorter_than_the_study(running: slurm.Slurm, file: Path, tmp_path: Path) -> None:
+    """With TLS, too: certificates reach the jobs, and are gone at the end."""
+    text = file.read_text().replace("jobs = 2", "jobs = 1")
+    text = text.replace("prologue = [", f'prologue = ["export {PAUSE}=0.4", ')
+    file.write_text(f'{text}lifetime = "10 s"\ntls = true\n')
+    store = tmp_path / "one.zarr"
+    seen: list[set[str]] = []
+
+    def look() -> None:
+        until(lambda: done(store) > 0)
+        seen.append({oct(path.stat().st_mode & 0o777) for path in (tmp_path / "shared").glob("*/*.pem")})
+
+    thread = Thread(target=look)
+    thread.start()
+    study = {"source__function": "tests.cluster.slow:Slow", "replications__paths": 30, "replications__draws": 1}
+    run(file, store, speed=1e7, **study)
+    thread.join()
+    assert_identical(store, serial(tmp_path / "serial.zarr", **study))
+    logs = "".join(path.read_text() for path in (tmp_path / "logs").glob("ckrr-*.err"))
+    assert "worker-lifetime-reached" in logs
+    assert "TIME LIMIT" not in logs, "Slurm ended none of them"
+    assert seen == [{"0o600"}]
+    assert not list((tmp_path / "shared").iterdir())
+
+
+def test_everything_listens_on_loopback_and_jobs_go_away(running: slurm.Slurm, file: Path) -> None:
+    with cluster.connected(cluster.read(file), 1, 1e9) as client:
+        client.wait_for_workers(2, timeout=60)
+        workers = with_children(workers_of(client.scheduler.address))
+        assert len(workers) >= 4
+        assert listening([*workers, psutil.Process()]) == {"127.0.0.1"}
+    until(lambda: not running.jobs() and not alive(workers), 20)
+
+
+def test_slurm_s_no_is_told(running: slurm.Slurm, file: Path, tmp_path: Path) -> None:
+    file.write_text(f'{file.read_text()}queue = "nowhere"\n')
+    with pytest.raises(Mistake, match=r"slurm.toml: Slurm refuses jobs: .*invalid partition"):
+        run(file, tmp_path / "one.zarr")
+
+
+def test_jobs_that_end_at_once_are_told(running: slurm.Slurm, file: Path, tmp_path: Path) -> None:
+    file.write_text(f'{file.read_text()}python = "/nowhere/python"\n')
+    with pytest.raises(Mistake, match=r"\d jobs ended without a worker: .*/nowhere/python: No such file"):
+        run(file, tmp_path / "one.zarr")
+    assert not running.jobs()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_the_driver_ends_and_so_do_its_jobs(
+    number: signal.Signals, running: slurm.Slurm, file: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "toy.toml").write_text(TOY)
+    file.write_text(file.read_text().replace("prologue = [", f'prologue = ["{SLOWLY}", '))
+    command = [sys.executable, "-m", "harness.cli", "run", "toy.toml", "--cluster", str(file), *LONG]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    driver = subprocess.Popen(command, cwd=tmp_path, env=environment, start_new_session=True, stderr=subprocess.PIPE)
+    until(lambda: bool(list(tmp_path.glob("results/toy.zarr/receipts/*/*.json"))))
+    workers = [one for one in psutil.process_iter() if "distributed.cli.dask_worker" in _words(one, file)]
+    assert len(workers) >= 1
+    workers = with_children(workers)
+    driver.send_signal(number)
+    driver.communicate(timeout=30)
+    assert driver.returncode == (130 if number == signal.SIGINT else -number)
+    until(lambda: not running.jobs() and not alive(workers), 30)
+
+
+def _words(process: psutil.Process, file: Path) -> list[str]:
+    try:
+        return process.cmdline() if str(file.parent) in process.environ().get("SLURM_SUBMIT_DIR", "") else []
+    except psutil.Error:
+        return []
