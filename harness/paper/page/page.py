@@ -25,9 +25,9 @@ _LEAD = "Burnaev & Nazarov (2016), arXiv:1609.05959: its four tables and eight f
 _READING = (
     "The paper has one path of each Gaussian process and 25 replications, so it can tell no error. These are the "
     "studies of its text (γ the variance of the noise, gp in 2-d on [−1, 1]², widths of hulls, θ by a global search), "
-    "smaller, with many independent paths. Coverage is compared with the exact finite-sample level where a procedure has one, "
-    f"else with 1 − α. With probability at least {LEVEL:g} no verdict on coverage in this whole page is wrong: the "
-    "intervals of all cells of all studies hold together (Bonferroni)."
+    "smaller, with many independent paths. Coverage is compared with the exact finite-sample level where a procedure "
+    f"has one, else with 1 − α. With probability at least {LEVEL:g} no verdict on coverage in this page is wrong: "
+    "the intervals of all cells of all studies hold together (Bonferroni)."
 )
 
 

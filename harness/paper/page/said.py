@@ -45,7 +45,7 @@ TABLES = {
 FIGURES = {
     1: Said(
         "Conformal regions follow the Bayesian bands for y* closely, but these are too wide where there is little "
-        "noise. Both grow towards the ends. Conformal regions contain the prediction and needn't be symmetric around it.",
+        "noise. Both grow towards the ends. Conformal regions contain the prediction, needn't be symmetric around it.",
         "The text counts 50 train knots; there were 51, each with noise of its own.",
     ),
     2: Said(
