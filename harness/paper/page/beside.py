@@ -13,7 +13,7 @@ STYLE = """
 .beside aside p{margin:.3rem 0 .7rem}.beside .box{max-height:none}.beside td small{color:inherit}
 .beside img{max-width:100%;height:auto;background:#fff;border-radius:6px}
 .claim{margin:0 0 2.4rem}.claim .bar{min-width:9rem}.claim .counts{display:block;font-size:.8rem}
-.claim td.said{white-space:normal;min-width:15rem;text-align:left}
+.claim td.said{white-space:normal;min-width:15rem;text-align:left}.claim td.verdicts{text-align:left;white-space:normal}
 @media(max-width:62rem){.beside{grid-template-columns:1fr}}
 @media print{.beside{grid-template-columns:minmax(0,1fr) 12rem;break-inside:avoid}.beside aside{font-size:8pt}}
 """

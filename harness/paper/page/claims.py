@@ -12,7 +12,7 @@ from harness.paper.page import judging
 from harness.paper.page.corrected import GAUSSIAN, GRID, IID, NAMES, Corrected
 from harness.paper.page.judging import Cells, Part, Ratio
 
-AGREES, AGAINST, OPEN = "agrees", "against", "open"
+AGREES, UNREFUTED, PARTLY, AGAINST, OPEN = "agrees", "unrefuted", "partly", "against", "open"
 CLOSE = 0.1
 """Widths agree if their ratio is within so much of 1."""
 _OTHERS = [name for name in NAMES if name not in GAUSSIAN]
@@ -49,7 +49,7 @@ class Outcome:
     """What was found."""
 
     state: str
-    """`AGREES`, `AGAINST` or `OPEN`."""
+    """`AGREES`, `UNREFUTED` (some cells are undecided), `PARTLY`, `AGAINST` or `OPEN`."""
     text: str
 
 
@@ -80,9 +80,11 @@ CLAIMS = (
         "and on other functions; in batch learning, too, for which the paper knows no proof.",
         (
             Group("Test points from the law of the train points, θ fixed: promised", NAMES, IID, _conformal_fixed),
-            Group("The same, θ the most likely on the train sample: not promised", NAMES, IID, _conformal_searched),
+            Group(
+                "From that law, θ the most likely on the train sample: not promised", NAMES, IID, _conformal_searched
+            ),
             Group("Test points on a grid, as in the paper, θ fixed: not promised", NAMES, GRID, _conformal_fixed),
-            Group("The same, θ the most likely on the train sample: not promised", NAMES, GRID, _conformal_searched),
+            Group("On a grid, θ the most likely on the train sample: not promised", NAMES, GRID, _conformal_searched),
         ),
     ),
     Claim(
@@ -146,8 +148,10 @@ def outcome(group: Group, some: Sequence[Part]) -> Outcome:
         return Outcome(OPEN, "not run yet" if not total else f"none of {total} cells can be decided with these paths")
     if bad:
         return Outcome(AGAINST if group.holds else AGREES, f"{bad} of {total} cells fall short")
-    known = f"in all {total} cells" if decided == total else f"in {decided} of {total} cells, the others are undecided"
-    return Outcome(AGREES if group.holds else AGAINST, f"the level is held {known}")
+    if decided == total:
+        return Outcome(AGREES if group.holds else AGAINST, f"the level is held in all {total} cells")
+    text = f"none of {total} cells is shown to fall short, {decided} are shown to hold the level"
+    return Outcome(UNREFUTED if group.holds else OPEN, text)
 
 
 def widths_outcome(claim: Widths, some: Sequence[Ratio]) -> Outcome:
@@ -159,4 +163,10 @@ def widths_outcome(claim: Widths, some: Sequence[Ratio]) -> Outcome:
     outside = int(((low > claim.high) | (high < claim.low)).sum())
     n = ", ".join(f"n = {one.sizes[-1]} ({one.study.scenario})" for one in some)
     text = f"{inside} of {len(low)} ratios are shown to be so at {n}, {outside} not to be, the others are open"
-    return Outcome(AGAINST if outside else AGREES if inside else OPEN, text)
+    return Outcome(_state(inside, outside, len(low)), text)
+
+
+def _state(inside: int, outside: int, total: int) -> str:
+    if inside and outside:
+        return PARTLY
+    return AGAINST if outside else AGREES if inside == total else UNREFUTED if inside else OPEN

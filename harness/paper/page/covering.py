@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import isnan
 
 from harness.paper.page.beside import sheet
-from harness.paper.page.claims import AGAINST, AGREES, OPEN, Claim, Group, Outcome, outcome
+from harness.paper.page.claims import AGAINST, AGREES, OPEN, PARTLY, UNREFUTED, Claim, Group, Outcome, outcome
 from harness.paper.page.corrected import Corrected
 from harness.paper.page.found import Found
 from harness.paper.page.judging import Part
@@ -14,8 +14,13 @@ from harness.report.judged import bar, counts_text, place
 from harness.report.markup import Markup, items, joined, tag
 from harness.results.digits import shown
 
-_SIGNS = {AGREES: ("✓", "v"), AGAINST: ("✗", "i"), OPEN: ("?", "u")}
-_WORDS = {AGREES: "as the paper says", AGAINST: "not as the paper says", OPEN: "open"}
+_PILLS = {
+    AGREES: ("✓ as the paper says", "v"),
+    UNREFUTED: ("✓ nothing against it", "v"),
+    PARTLY: ("± in part", "c"),
+    AGAINST: ("✗ not as the paper says", "i"),
+    OPEN: ("? open", "u"),
+}
 _HEADS = ("study", "paths", "cells", "verdicts", "worst shortfall at least", "at most", "lowest cell against its level")
 
 
@@ -32,9 +37,8 @@ def said(title: str, says: str) -> list[Markup]:
 
 def judgement(title: str, result: Outcome) -> Markup:
     """What was found of it, in a line."""
-    sign, name = _SIGNS[result.state]
-    pill = tag("span", sign, " ", _WORDS[result.state], class_=f"pill {name}")
-    return tag("p", tag("b", title), ": ", result.text, ". ", pill)
+    words, name = _PILLS[result.state]
+    return tag("p", tag("b", title), ": ", result.text, ". ", tag("span", words, class_=f"pill {name}"))
 
 
 def missing(found: Found, studies: Sequence[Corrected]) -> Markup:
@@ -52,7 +56,7 @@ def _group(group: Group, found: Found) -> list[Markup]:
 
 
 def _cells(one: Part) -> list[Markup]:
-    verdicts = tag("td", bar(one.counts), tag("span", counts_text(one.counts), class_="counts"))
+    verdicts = tag("td", bar(one.counts), tag("span", counts_text(one.counts), class_="counts"), class_="verdicts")
     least = _points(one.shown) if not one.shown <= 0 else "none"
     numbers = [tag("td", text) for text in (str(one.paths), str(one.cells))]
     bounds = [tag("td", text) for text in (least, _points(max(one.possible, 0.0)))]

@@ -27,8 +27,9 @@ _READING = (
     "studies of its text (γ the variance of the noise, gp in 2-d on [−1, 1]², widths of hulls, θ by a global search), "
     "smaller, with many independent paths. Coverage is compared with the exact finite-sample level where a procedure "
     f"has one, else with 1 − α. With probability at least {LEVEL:g} no verdict on coverage in this page is wrong: "
-    "the intervals of all cells of all studies hold together (Bonferroni)."
+    "the intervals of all cells of all studies hold together (Bonferroni). More paths decide more cells: "
 )
+_MORE = "ckrr run gp1 --set replications.paths=1000"
 
 
 class Page:
@@ -52,7 +53,7 @@ class Page:
 
     def _claims(self) -> Section:
         parts = [*(covering(one, self.found) for one in CLAIMS), *(widths(one, self.found) for one in WIDTHS)]
-        body = together([tag("p", _READING), key(), *parts])
+        body = together([tag("p", _READING, tag("code", _MORE)), key(), *parts])
         return Section("claims", "What many paths say of its claims", body)
 
 

@@ -48,4 +48,4 @@ def _png(figure: Figure, words: str) -> Markup:
     with styled():
         figure.savefig(out, format="png", dpi=_DOTS, metadata={"Software": None})
     data = b64encode(out.getvalue()).decode()
-    return Markup(f'<img alt="{escape(words)}" src="data:image/png;base64,{data}">')
+    return tag("img", alt=words, src=f"data:image/png;base64,{data}")
