@@ -80,11 +80,9 @@ CLAIMS = (
         "and on other functions; in batch learning, too, for which the paper knows no proof.",
         (
             Group("Test points from the law of the train points, θ fixed: promised", NAMES, IID, _conformal_fixed),
-            Group(
-                "From that law, θ the most likely on the train sample: not promised", NAMES, IID, _conformal_searched
-            ),
+            Group("From that law, θ the most likely on train points: not promised", NAMES, IID, _conformal_searched),
             Group("Test points on a grid, as in the paper, θ fixed: not promised", NAMES, GRID, _conformal_fixed),
-            Group("On a grid, θ the most likely on the train sample: not promised", NAMES, GRID, _conformal_searched),
+            Group("On a grid, θ the most likely on train points: not promised", NAMES, GRID, _conformal_searched),
         ),
     ),
     Claim(
