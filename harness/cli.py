@@ -494,9 +494,16 @@ def merge(stores: tuple[str, ...], output: str) -> None:
     help="Draw the paper's figures instead: all eight, or as 1,4.",
 )
 @click.option(
+    "--report",
+    is_flag=True,
+    help="Write one HTML file instead: tables, figures, and what the studies of the paper's text say of its claims.",
+)
+@click.option("-o", "--output", metavar="FILE", help="Where the report goes. [default: paper.html beside the stores]")
+@click.option(
     "--quick",
     is_flag=True,
-    help="f2 with θ = 10 and 100 alone: 64 numbers, in under 3 minutes on two cores. In figures, n up to 400.",
+    help="f2 with θ = 10 and 100 alone: 64 numbers, in under 3 minutes on two cores. In figures, n up to 400. For "
+    "claims, gp1, heaviside and f2 at small n.",
 )
 @click.option("--results", default="results", show_default=True, metavar="FOLDER", help="Where the stores are.")
 @_workers
@@ -506,13 +513,16 @@ def merge(stores: tuple[str, ...], output: str) -> None:
 def paper(
     tables: tuple[int, ...],
     figures: str | None,
+    report: bool,
+    output: str | None,
     quick: bool,
     results: str,
     workers: int | None,
     cluster: str | None,
     as_json: bool,
 ) -> int:
-    """Compute the paper's four tables again, and compare them with the 256 printed numbers; or draw its figures.
+    """Compute the paper's four tables again, and compare them with the 256 printed numbers; or draw its figures; or
+    write a report of all.
 
     What is in the stores is used, and the same command goes on where an earlier run stopped.
     """
@@ -520,23 +530,28 @@ def paper(
     from harness.nouns import Mistake
     from harness.paper.printed import asked
     from harness.paper.report import Report
-    from harness.paper.study import scenario, studies
+    from harness.paper.study import scenario, store_of, studies
 
     on = (workers, described(cluster, workers))
+    if (len(tables) > 0) + (figures is not None) + report > 1:
+        raise Mistake("--table, --figures and --report are different things: give one of them")
+    if output is not None and not report:
+        raise Mistake("-o is for --report: tables are printed, and figures go into a folder beside the stores")
+    if report:
+        return _paper_report(output, quick, results, on, as_json)
     if figures is not None:
-        if tables:
-            raise Mistake("--table and --figures are two things: give one of them")
         return _figures(figures, quick, results, on, as_json)
     needs = studies(asked(tables, quick))
     if not needs:
         raise Mistake("--quick has numbers of tables 3 and 4 alone: leave --quick out")
     with stoppable():
         loaded = {name: scenario(name, numbers) for name, numbers in needs.items()}
-        stores, failed = _reproduced(loaded, results, on, as_json)
-    if stores is None:
+        stores = {name: store_of(results, name) for name in loaded}
+        failed = _reproduced(loaded, stores, on, as_json)
+    if failed is None:
         return EXIT_CLUSTER
-    report = Report(needs, stores)
-    click.echo(json.dumps(report.facts()) if as_json else report.text())
+    found = Report(needs, stores)
+    click.echo(json.dumps(found.facts()) if as_json else found.text())
     return EXIT_FAILED if failed else 0
 
 
@@ -544,11 +559,14 @@ def _figures(asked: str, quick: bool, results: str, on: tuple[int | None, Any], 
     """Runs what the figures need, draws them, and says what was written."""
     from harness.paper.figures.numbers import folder_of, needs, numbers
     from harness.paper.figures.writing import write
+    from harness.paper.study import store_of
 
     chosen = numbers(asked)
     with stoppable():
-        stores, failed = _reproduced(needs(chosen, quick), results, on, as_json)
-        if stores is None:
+        loaded = needs(chosen, quick)
+        stores = {name: store_of(results, name) for name in loaded}
+        failed = _reproduced(loaded, stores, on, as_json)
+        if failed is None:
             return EXIT_CLUSTER
         written = []
         for number in chosen:
@@ -561,25 +579,45 @@ def _figures(asked: str, quick: bool, results: str, on: tuple[int | None, Any], 
     return EXIT_FAILED if failed else 0
 
 
-def _reproduced(
-    loaded: Any, results: str, on: tuple[int | None, Any], quiet: bool
-) -> tuple[dict[str, str] | None, int]:
-    """Runs what the stores lack, and says before what it is; where they are, and how many cells failed."""
-    from harness import driver
-    from harness.paper.study import store_of
+def _paper_report(output: str | None, quick: bool, results: str, on: tuple[int | None, Any], as_json: bool) -> int:
+    """Runs what the report needs, and writes it."""
+    from harness.paper.page.needs import Needs
+    from harness.report.writing import check, put
 
-    places = {name: store_of(results, name) for name in loaded}
-    plans = {name: driver.prepare(one, places[name], on[0], cluster=on[1]) for name, one in loaded.items()}
+    needs = Needs(results, quick)
+    target = needs.file(output)
+    check(target)
+    with stoppable():
+        failed = _reproduced(needs.loaded, needs.stores, on, as_json)
+        if failed is None:
+            return EXIT_CLUSTER
+        page = needs.page()
+        put(target, page.html())
+    size = f"{target.stat().st_size / 1e6:.1f} MB"
+    told = {"written": str(target), "failed": failed, "claims": page.found.facts()}
+    click.echo(json.dumps(told) if as_json else f"wrote {target} ({size})")
+    return EXIT_FAILED if failed else 0
+
+
+def _reproduced(loaded: Any, stores: dict[str, str], on: tuple[int | None, Any], quiet: bool) -> int | None:
+    """Runs what the stores lack, and says before how long it takes; how many cells failed, None if it broke off."""
+    from harness import driver
+    from harness.progress import duration
+
+    plans = [driver.prepare(one, stores[name], on[0], cluster=on[1]) for name, one in loaded.items()]
+    left = sum(prepared.plan.duration for prepared in plans)
     if not quiet:
-        for prepared in plans.values():
+        for prepared in plans:
             _announce(prepared)
-    stores, failed = {}, 0
-    for name, prepared in plans.items():
+        if len(plans) > 1 and left > 5:
+            click.echo(f"in all about {duration(left)}; stopped, the same command goes on")
+    failed = 0
+    for prepared in plans:
         outcome = _outcome(prepared)
         if outcome is None:
-            return None, failed
-        stores[name], failed = outcome.url, failed + outcome.failed
-    return stores, failed
+            return None
+        failed += outcome.failed
+    return failed
 
 
 @main.command(name="list")

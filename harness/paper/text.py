@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import groupby
 
 from harness.paper.found import REPLICATIONS, Number
@@ -21,22 +22,45 @@ _NOTES = {
 """What is known of numbers that differ."""
 
 
-def tables_text(numbers: Sequence[Number]) -> str:
+@dataclass(frozen=True)
+class Layout:
+    """A table as it is printed: a row for each θ and α, or θ and procedure, a column for each γ and λ."""
+
+    number: int
+    title: str
+    heads: Sequence[str]
+    rows: Sequence[tuple[Sequence[str], Sequence[Number]]]
+    """What stands at the left of a row, and its numbers."""
+
+
+def layouts(numbers: Sequence[Number]) -> list[Layout]:
     """All tables, in their order."""
     ordered = sorted(numbers, key=lambda one: one.printed.table)
-    return "\n\n".join(_table(list(some)) for _, some in groupby(ordered, key=lambda one: one.printed.table))
+    return [_layout(list(some)) for _, some in groupby(ordered, key=lambda one: one.printed.table)]
 
 
-def _table(numbers: Sequence[Number]) -> str:
+def _layout(numbers: Sequence[Number]) -> Layout:
     first = numbers[0].printed
     what = f"error rate of {first.procedure}" if first.measure == ERROR else "largest |error rate − α| over α"
-    title = f"table {first.table}: {what}, in %; {_STUDIES[first.study]}, n = {first.n} (ours, printed)"
+    title = f"{what}, in %; {_STUDIES[first.study]}, n = {first.n}"
     columns = sorted({(one.printed.gamma, one.printed.lam) for one in numbers})
-    lines = [["θ", "α" if first.measure == ERROR else "procedure", *(f"γ={g:g} λ={r:g}" for g, r in columns)]]
+    heads = ["θ", "α" if first.measure == ERROR else "procedure", *(f"γ={g:g} λ={r:g}" for g, r in columns)]
     found = {(*_row(one.printed), one.printed.gamma, one.printed.lam): one for one in numbers}
-    for row in sorted({_row(one.printed) for one in numbers}, key=_order):
-        lines.append([_theta(row[0]), row[1], *(_cell(found[(*row, *column)]) for column in columns)])
-    return f"{title}\n{table(lines, left=2)}"
+    rows = [
+        ((_theta(row[0]), row[1]), [found[(*row, *column)] for column in columns])
+        for row in sorted({_row(one.printed) for one in numbers}, key=_order)
+    ]
+    return Layout(first.table, title, heads, rows)
+
+
+def tables_text(numbers: Sequence[Number]) -> str:
+    """All tables, as text."""
+    return "\n\n".join(_table(one) for one in layouts(numbers))
+
+
+def _table(one: Layout) -> str:
+    lines = [one.heads, *([*left, *map(_cell, numbers)] for left, numbers in one.rows)]
+    return f"table {one.number}: {one.title} (ours, printed)\n{table(lines, left=2)}"
 
 
 def _row(one: Printed) -> tuple[str, str]:

@@ -27,6 +27,7 @@ SOME, ALL = "some", "all"
 class Worst:
     """The cell whose coverage is furthest below its level."""
 
+    procedure: str
     cell: Mapping[str, object]
     value: float
     se: float
@@ -81,10 +82,11 @@ def _judged(results: xr.Dataset, included: xr.DataArray, name: str, of: str) -> 
     counts = {each: int((verdicts == each).sum()) for each in (*VERDICTS, EMPTY)}
     unsure = one["promised"] & ~one["exchangeable"]
     broken = ALL if bool(unsure.all()) else SOME if bool(unsure.any()) else ""
-    return Judged(name, of, counts, _worst(one), broken)
+    return Judged(name, of, counts, worst(one), broken)
 
 
-def _worst(one: xr.Dataset) -> Worst | None:
+def worst(one: xr.Dataset) -> Worst | None:
+    """Of some verdicts; None if there is no result."""
     short = (one["value"] - one["target"]).transpose(*CUBE_DIMS).values
     if not np.isfinite(short).any():
         return None
@@ -92,7 +94,8 @@ def _worst(one: xr.Dataset) -> Worst | None:
     here = one.isel({axis: int(place) for axis, place in at.items()})
     cell = {axis: here[axis].item() for axis in CUBE_DIMS if axis != "procedure"}
     value, se, target = (float(here[part]) for part in ("value", "se", "target"))
-    return Worst(cell, value, se, target, bool(here["promised"]), str(here["verdict"].item()))
+    name, verdict = (str(here[part].item()) for part in ("procedure", "verdict"))
+    return Worst(name, cell, value, se, target, bool(here["promised"]), verdict)
 
 
 def place(cell: Mapping[str, object]) -> str:

@@ -12,7 +12,7 @@ class Markup(str):
     __slots__ = ()
 
 
-_VOID = ("meta", "input")
+_VOID = ("meta", "input", "img")
 
 
 def tag(name: str, /, *inside: str, **attributes: str | bool) -> Markup:

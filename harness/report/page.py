@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from importlib.resources import files
-
 from harness.report.asked import asked, in_a_line
 from harness.report.choices import Section, together
+from harness.report.document import document, links, written
 from harness.report.facts import Facts, gathered
 from harness.report.judged import cards
 from harness.report.made import failures, made
@@ -30,29 +28,12 @@ def page(url: str, shown: str, settings: int = SETTINGS) -> str:
         Section("made", "How it was made", made(facts)),
     ]
     title = f"{facts.record.scenario.get('name', 'study')} – ckrr report"
-    head = tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("title", title),
-        tag("style", Markup(_text("page.css") + "\n".join(one.style for one in sections))),
-    )
-    body = tag("body", _top(facts, sections), tag("main", *(one.markup() for one in sections)), _foot(shown), _script())
-    return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
-
-
-def _text(name: str) -> str:
-    return files("harness.report").joinpath(name).read_text(encoding="utf-8")
-
-
-def _script() -> Markup:
-    return tag("script", Markup(_text("page.js")))
+    return document(title, _top(facts, sections), sections, written(f"ckrr report {shown}"), script=True)
 
 
 def _top(facts: Facts, sections: list[Section]) -> Markup:
     scenario = facts.record.scenario
     said = str(scenario.get("description", "")).strip()
-    nav = tag("nav", *(tag("a", one.title, href=f"#{one.id}") for one in sections), aria_label="sections")
     return tag(
         "header",
         tag("h1", str(scenario.get("name", "study"))),
@@ -61,7 +42,7 @@ def _top(facts: Facts, sections: list[Section]) -> Markup:
         _unfinished(facts),
         lead(facts),
         _caveats(facts),
-        nav,
+        links(sections),
     )
 
 
@@ -99,8 +80,3 @@ def _numbers(facts: Facts, shown: str) -> Section:
 def _figures(facts: Facts, shown: str, settings: int) -> Section:
     made = pictures(facts, shown, settings)
     return Section("figures", "Figures", made.markup, made.style)
-
-
-def _foot(shown: str) -> Markup:
-    now = datetime.now(UTC).isoformat(sep=" ", timespec="minutes").removesuffix("+00:00")
-    return tag("footer", tag("p", joined([f"Written {now} UTC by ", tag("code", f"ckrr report {shown}"), "."])))

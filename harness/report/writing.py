@@ -30,17 +30,27 @@ def write(url: str, output: str | None = None, shown: str | None = None, setting
     """
     url = store_of(url)
     target = Path(output) if output else default_file(url)
+    check(target)
+    from harness.report.page import page
+    from harness.report.pictures import SETTINGS
+
+    put(target, page(url, shown or url, SETTINGS if settings is None else settings))
+    return target
+
+
+def check(target: Path) -> None:
+    """Refuses what can't be a file."""
     if target.is_dir():
         raise Mistake(f"{target} is a directory: -o takes the name of a file")
     if not target.parent.is_dir():
         raise Mistake(f"{target.parent} is no directory: -o takes a file in one that is there")
-    from harness.report.page import page
-    from harness.report.pictures import SETTINGS
 
+
+def put(target: Path, text: str) -> None:
+    """Writes a file, all or nothing."""
     draft = target.with_name(f".{target.name}.{os.getpid()}.partial")
     try:
-        draft.write_text(page(url, shown or url, SETTINGS if settings is None else settings), encoding="utf-8")
+        draft.write_text(text, encoding="utf-8")
         draft.replace(target)
     finally:
         draft.unlink(missing_ok=True)
-    return target

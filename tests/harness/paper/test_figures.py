@@ -226,7 +226,7 @@ def test_there_are_eight(text: str) -> None:
 def test_one_thing_at_a_time() -> None:
     assert paper("--figures", "1", "--table", 1) == (
         2,
-        "error: --table and --figures are two things: give one of them\n",
+        "error: --table, --figures and --report are different things: give one of them\n",
     )
 
 

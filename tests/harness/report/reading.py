@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
-VOID = {"meta", "input"}
+VOID = {"meta", "input", "img"}
 ENDS_BY_ITSELF = {"td", "th", "tr"}
 """Their end tags may be left out, where another begins or the parent ends."""
 

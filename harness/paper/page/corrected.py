@@ -1,0 +1,85 @@
+"""The corrected studies: the paper's, as its text describes them, with many independent paths.
+
+Each is there twice. With test points on a regular grid, as in the text; and with test points from the law of the train
+points, for which alone conformal regions are promised an exact level.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.driver import check_fingerprint
+from harness.loading import Loaded, load
+from harness.nouns import Grid
+from harness.place import place
+from harness.record import load as record_at
+from harness.template import CUBE_DIMS
+
+GRID, IID = "grid", "iid"
+NAMES = ("gp1", "gp2", "f6", "heaviside", "pressure2", "f2", "f5")
+GAUSSIAN = ("gp1", "gp2")
+"""Where the model may be right."""
+QUICK: Mapping[str, tuple[int, ...]] = {"gp1": (25, 50, 100), "heaviside": (25, 50, 100), "f2": (150,)}
+"""What a first look runs: studies and values of n."""
+
+
+@dataclass(frozen=True)
+class Corrected:
+    """One of them."""
+
+    scenario: str
+    test: str
+    """How test points are laid out."""
+
+    @property
+    def name(self) -> str:
+        """Of its store, too."""
+        return self.scenario if self.test == GRID else f"{self.scenario}-{self.test}"
+
+    @property
+    def settings(self) -> list[str]:
+        """What it changes in the packaged scenario."""
+        return [] if self.test == GRID else [f"name={self.name}", f"source.test={self.test}"]
+
+    def loaded(self, quick: bool = False) -> Loaded:
+        """The scenario, or what a first look runs of it."""
+        fewer = [f"grid.n={json.dumps(QUICK[self.scenario])}"] if quick else []
+        return load(self.scenario, [*self.settings, *fewer])
+
+    def url(self, results: str) -> str:
+        """Its store: the default one, as far as `results` is."""
+        return f"{results}/{self.name}.zarr" if "://" in results else str(Path(results) / f"{self.name}.zarr")
+
+    def command(self, results: str) -> str:
+        """What runs it."""
+        store = [] if results == "results" else ["--store", self.url(results)]
+        return " ".join(["ckrr", "run", self.scenario, *(f"--set {one}" for one in self.settings), *store])
+
+
+ALL = [Corrected(name, test) for name in NAMES for test in (GRID, IID)]
+
+
+def runs(quick: bool) -> list[Corrected]:
+    """Those that a report runs by itself: all, or those of a first look."""
+    return [one for one in ALL if not quick or one.scenario in QUICK]
+
+
+def there(results: str) -> dict[Corrected, str]:
+    """Those that have a store, and where. A store of something else is refused, with the difference told."""
+    found = {}
+    for one in ALL:
+        record = record_at(place(one.url(results)))
+        if record is not None:
+            loaded = one.loaded()
+            check_fingerprint(one.url(results), record.fingerprint, loaded.fingerprint)
+            if _has(record.extent.grid, loaded.extent.grid):
+                found[one] = one.url(results)
+    return found
+
+
+def _has(grid: Grid, asked: Grid) -> bool:
+    """Whether it has all that claims are of: every axis but n."""
+    return all({*getattr(grid, axis)} >= {*getattr(asked, axis)} for axis in CUBE_DIMS if axis != "n")

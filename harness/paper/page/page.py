@@ -1,0 +1,62 @@
+"""The page: tables, figures, claims."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from harness.paper.page.claims import CLAIMS, WIDTHS
+from harness.paper.page.corrected import there
+from harness.paper.page.covering import covering
+from harness.paper.page.found import Found
+from harness.paper.page.pictures import pictures
+from harness.paper.page.tables import tables
+from harness.paper.page.widths import widths
+from harness.paper.report import Report
+from harness.paper.text import count_text
+from harness.report.choices import Section, together
+from harness.report.document import document, links, written
+from harness.report.markup import Markup, tag
+from harness.report.sure import key
+from harness.results.intervals import LEVEL
+
+_TITLE = "Conformalized Kernel Ridge Regression, computed again"
+_LEAD = "Burnaev & Nazarov (2016), arXiv:1609.05959: its four tables and eight figures on the author's random numbers."
+_READING = (
+    "The paper has one path of each Gaussian process and 25 replications, so it can tell no error. These are the "
+    "studies of its text (γ the variance of the noise, gp in 2-d on [−1, 1]², widths of hulls, θ by a global search), "
+    "smaller, with many independent paths. Coverage is compared with the exact finite-sample level where a procedure "
+    f"has one, else with 1 − α. With probability at least {LEVEL:g} no verdict on coverage in this page is wrong: "
+    "the intervals of all cells of all studies hold together (Bonferroni). More paths decide more cells: "
+)
+_MORE = "ckrr run gp1 --set replications.paths=1000"
+
+
+class Page:
+    """Everything that the report tells, from stores."""
+
+    def __init__(self, report: Report, figures: Mapping[str, str], results: str, quick: bool) -> None:
+        self.report, self.figures, self.quick = report, figures, quick
+        self.found = Found(there(results), results)
+
+    def html(self) -> str:
+        """One file, complete without a script."""
+        sections = [tables(self.report), pictures(self.figures, self.quick), self._claims()]
+        top = tag("header", tag("h1", _TITLE), tag("p", _LEAD, class_="soft"), self._lead(), links(sections))
+        command = f"ckrr paper --report{' --quick' if self.quick else ''}"
+        return document(f"{_TITLE} – ckrr", top, sections, written(command))
+
+    def _lead(self) -> Markup:
+        counted = count_text(self.report.numbers).capitalize()
+        looked = " This is a first look (--quick): a part of the numbers, and figures up to n = 400." * self.quick
+        return tag("p", f"{counted}.{looked}", class_="lead")
+
+    def _claims(self) -> Section:
+        parts = [*(covering(one, self.found) for one in CLAIMS), *(widths(one, self.found) for one in WIDTHS)]
+        body = together([tag("p", _READING, tag("code", _MORE)), key(), *parts])
+        return Section("claims", "What many paths say of its claims", body)
+
+
+def default_file(results: str) -> Path:
+    """Beside stores of this machine, or here."""
+    return Path("paper.html" if "://" in results else f"{results}/paper.html")
