@@ -55,7 +55,7 @@ class Tiled:
             try:
                 A[here, here] = np.linalg.cholesky(A[here, here])
             except np.linalg.LinAlgError:
-                return start + int(lapack.dpotrf(A[here, here], lower=1)[1])
+                return int(start + lapack.dpotrf(A[here, here], lower=1)[1])
             _divide_transposed(A[stop:, here], A[here, here])
         return 0
 
@@ -101,7 +101,7 @@ class Tiled:
         """L⁻¹y."""
         v = y[None].copy(order="F")
         _divide_transposed(v, L)
-        return v[0]
+        return v.reshape(-1)
 
     def column_squares(self, G: Array) -> Array:
         """The sums of squares of G's columns."""
