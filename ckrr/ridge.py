@@ -32,9 +32,6 @@ from ckrr.triangles import Triangles, triangles
 TEST_BLOCK = 512
 """Test points in one matrix product: part of the definition of the numbers, never tuned to a machine."""
 
-_PADDING = 32
-"""The last block is filled up to a multiple of this: BLAS treats the odd columns at its edge differently."""
-
 _PANEL = 128
 """Columns of the kernel matrix made at once; no bit depends on it."""
 
@@ -127,11 +124,12 @@ class Ridge:
 
     def project(self, X_new: Array, targets: Sequence[Target], weights: bool = True) -> Iterator[Projection]:
         """The test points block by block; W is left empty where no `weights` are asked for."""
-        buffer = np.zeros((min(TEST_BLOCK, _padded(len(X_new))), self.n))
+        padding = self._triangles.padding
+        buffer = np.zeros((_padded(min(TEST_BLOCK, len(X_new)), padding), self.n))
         for start in range(0, len(X_new), TEST_BLOCK):
             block = X_new[start : start + TEST_BLOCK]
             b = len(block)
-            k = buffer[: _padded(b)]
+            k = buffer[: _padded(b, padding)]
             gaussian(block, self.X, self.theta, out=k[:b])
             equal = _ones(k[:b]) if weights else _ones(k[:0])
             self._triangles.times(self.G, k.T)
@@ -156,8 +154,8 @@ def _ones(k: Array) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
     return row, col
 
 
-def _padded(b: int) -> int:
-    return -(-b // _PADDING) * _PADDING
+def _padded(b: int, padding: int) -> int:
+    return -(-b // padding) * padding
 
 
 def ridge_matrix(X: Array, theta: float, lam: float) -> Array:

@@ -37,6 +37,8 @@ class Tiled:
 
     tile: int = 512
     """Rows of a tile: part of the definition of the numbers, never tuned to a machine."""
+    padding: int = 512
+    """Columns that products are filled up to a multiple of: how BLAS cuts one for its threads depends on its shape."""
 
     def factorise(self, A: Array) -> int:
         """L in place of A = LL′; 0, or the number of the first row (from 1) at which A isn't positive definite.
@@ -56,7 +58,7 @@ class Tiled:
                 A[here, here] = np.linalg.cholesky(A[here, here])
             except np.linalg.LinAlgError:
                 return int(start + lapack.dpotrf(A[here, here], lower=1)[1])
-            _divide_transposed(A[stop:, here], A[here, here])
+            divide_transposed(A[stop:, here], A[here, here])
         return 0
 
     def invert(self, L: Array) -> None:
@@ -77,7 +79,7 @@ class Tiled:
             self.times(L[stop:, stop:], below)
             np.negative(below, out=below)
             L[here, here] = np.eye(stop - here.start)
-            _divide(L[here.start :, here], triangle)
+            divide(L[here.start :, here], triangle)
 
     def times(self, G: Array, B: Array) -> None:
         """G B in place of B, which is in Fortran order, too."""
@@ -100,8 +102,14 @@ class Tiled:
     def solve_vector(self, L: Array, y: Array) -> Array:
         """L⁻¹y."""
         v = y[None].copy(order="F")
-        _divide_transposed(v, L)
+        divide_transposed(v, L)
         return v.reshape(-1)
+
+    def solve_transposed_vector(self, L: Array, v: Array) -> Array:
+        """L′⁻¹v."""
+        a = v[None].copy(order="F")
+        divide(a, L)
+        return a.reshape(-1)
 
     def column_squares(self, G: Array) -> Array:
         """The sums of squares of G's columns."""
@@ -127,7 +135,7 @@ def tiles(n: int, tile: int) -> tuple[slice, ...]:
     return tuple(slice(start, n if start == starts[-1] else start + tile) for start in starts) if n else ()
 
 
-def _divide_transposed(B: Array, L: Array) -> None:
+def divide_transposed(B: Array, L: Array) -> None:
     """B L′⁻¹ in place of B, by substitution from the first column to the last."""
     for columns in _narrow(len(L)):
         start = columns.start
@@ -137,7 +145,7 @@ def _divide_transposed(B: Array, L: Array) -> None:
             B[:, i] /= L[i, i]
 
 
-def _divide(B: Array, L: Array) -> None:
+def divide(B: Array, L: Array) -> None:
     """B L⁻¹ in place of B, by substitution from the last column to the first."""
     for columns in reversed(list(_narrow(len(L)))):
         stop = columns.stop

@@ -7,6 +7,7 @@ Which way it is depends on n alone, and is part of the definition of the numbers
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -21,6 +22,11 @@ WHOLE = 4000
 
 class Triangles(Protocol):
     """What is done with lower triangular matrices, which are in Fortran order with zeros above the diagonal."""
+
+    @property
+    def padding(self) -> int:
+        """Columns that B is filled up to a multiple of, so that no column's bits depend on how many there are."""
+        ...
 
     def factorise(self, A: Array) -> int:
         """L in place of A = LL′; 0, or the number of the first row (from 1) at which A isn't positive definite."""
@@ -61,16 +67,17 @@ def triangles(n: int) -> Triangles:
     Examples
     --------
     >>> triangles(4000), triangles(4001)
-    (Whole(), Tiled(tile=512))
+    (Whole(padding=32), Tiled(tile=512, padding=512))
     """
     return Whole() if n <= WHOLE else Tiled()
 
 
+@dataclass(frozen=True)
 class Whole:
     """All at once, by LAPACK and BLAS. They work in place where the array is whole, and in Fortran order."""
 
-    def __repr__(self) -> str:
-        return "Whole()"
+    padding: int = 32
+    """BLAS treats the odd columns at its edge differently."""
 
     def factorise(self, A: Array) -> int:
         """By `potrf`."""
