@@ -1,6 +1,6 @@
 """The Cholesky factor of a banded matrix in tiles, for large matrices: see `ckrr.tiles` for why.
 
-A lower band of half-width b is kept as an array whose row j has A_jj, A_{j+1,j} … A_{j+b,j} and then room for a tile.
+A lower band of half-width b is kept as an array whose row j has A_jj, A_{j+1,j} … A_{j+b,j}, then room for two tiles.
 In its memory A_ij is at j·(w − 1) + i, with w the length of a row. So a rectangle of the matrix that lies within the
 band and that room is a rectangle for BLAS, too: no copy is made.
 """
@@ -14,7 +14,7 @@ from ckrr.checks import Array
 from ckrr.tiles import Tiled, divide_transposed, tiles
 
 ROOM = 256
-"""The tile: rows of the band have twice this at their end for it."""
+"""The tile: rows of the band have room for two of them, which a last tile with the rest may take."""
 
 
 def band_parts(band: Array, y: Array, b: int, tile: int = ROOM) -> tuple[float, float] | None:
@@ -25,7 +25,7 @@ def band_parts(band: Array, y: Array, b: int, tile: int = ROOM) -> tuple[float, 
 
     Examples
     --------
-    >>> band = np.zeros((2, 4))
+    >>> band = np.zeros((2, 1 + 1 + 2))
     >>> band[:, 0], band[0, 1] = [4.0, 5.0], 2.0
     >>> [round(part, 12) for part in band_parts(band, np.array([2.0, 5.0]), b=1, tile=1)]  # of [[4, 2], [2, 5]]
     [5.0, 2.772588722240]
@@ -53,13 +53,14 @@ def _factor(A: Array) -> Array | None:
 
 
 def _take_products(band: Array, panel: Array, start: int, tile: int) -> None:
-    """A − PP′ in place of what is right of a column of tiles, the lower triangle of it."""
+    """A − PP′ in place of what is right of a column of tiles.
+
+    Above the diagonal that is written to the room at the end of other rows, where nothing is read.
+    """
     for part in tiles(len(panel), tile):
-        width = part.stop - part.start
-        product = (panel[part] @ panel[part.start :].T).T
-        product[:width] *= np.tri(width)  # the memory above the diagonal belongs to others
-        there = _part(band, slice(start + part.start, start + len(panel)), slice(start + part.start, start + part.stop))
-        there -= product
+        rows, columns = slice(start + part.start, start + len(panel)), slice(start + part.start, start + part.stop)
+        there = _part(band, rows, columns)
+        there -= (panel[part] @ panel[part.start :].T).T
 
 
 def _part(band: Array, rows: slice, columns: slice) -> Array:

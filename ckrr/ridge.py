@@ -93,7 +93,7 @@ class Projection:
 class Ridge:
     """The factorised ridge matrix of a train sample: R = K + λI = LL′, kept as G = L⁻¹ in the buffer K was made in."""
 
-    def __init__(self, X: Array, theta: float, lam: float, way: Triangles | None = None) -> None:
+    def __init__(self, X: Array, theta: float, lam: float, *, way: Triangles | None = None) -> None:
         self.X, self.theta, self.lam = X, theta, lam
         self.n = len(X)
         self._doubt = _LOST * self.n * ulp(1.0)

@@ -102,7 +102,7 @@ def test_coefficients_are_within_the_bound_of_small_samples(
 ) -> None:
     """Against a thousand bits: tiles are as accurate as LAPACK is."""
     X, y, X_new = problem(n + d, n, d)
-    ridge = Ridge(X, theta, lam, Tiled(tile))
+    ridge = Ridge(X, theta, lam, way=Tiled(tile))
     target = ridge.target(y)
     (block,) = ridge.project(X_new, [target])
     allowed = bound(n, lam)
@@ -130,7 +130,7 @@ def test_large_samples_have_the_scores_of_whole_ones(lam: float) -> None:
     X, y, X_new, y_new = sample(120, m=150)
     X_new[3], X_new[140] = X[1], X[77]
     fit = ckrr.fit(X, y, theta=30.0, lam=lam)
-    whole = ckrr.Factor(Ridge(X, 30.0, lam, Whole()), X_new).score(y, y_new)
+    whole = ckrr.Factor(Ridge(X, 30.0, lam, way=Whole()), X_new).score(y, y_new)
     ours = fit.score(X_new, y_new)
     assert isinstance(fit._ridge._triangles, Tiled)
     assert (ours.hits == whole.hits[0]).all()
@@ -157,10 +157,10 @@ def test_failures_are_told_as_for_small_samples() -> None:
     X = np.linspace(0, 1, 60)[:, None]
     for way in (Whole(), Tiled(16)):
         with pytest.raises(FactorisationError, match=r"^factorisation failed at row \d+ of X for theta=0.1, lam=1e-18"):
-            Ridge(X, 0.1, 1e-18, way)
+            Ridge(X, 0.1, 1e-18, way=way)
         with pytest.raises(FactorisationError, match=r"^factorisation lost its digits at row \d+ of X for theta=1, "):
-            Ridge(np.random.default_rng(0).random((30, 1)), 1.0, 1e-14, way)
-        ridge = Ridge(np.array([[0.0], [100.0], [200.0]]), 1.0, 1e-16, way)
+            Ridge(np.random.default_rng(0).random((30, 1)), 1.0, 1e-14, way=way)
+        ridge = Ridge(np.array([[0.0], [100.0], [200.0]]), 1.0, 1e-16, way=way)
         with pytest.raises(FactorisationError, match=r"^the variance at test point 1 came out as "):
             list(ridge.project(np.array([[7.0], [0.0], [9.0]]), []))
 
@@ -170,7 +170,7 @@ def test_equal_rows_and_little_noise_are_no_trouble() -> None:
     rng = np.random.default_rng(5)
     X = np.repeat(rng.random((130, 1)), 4, axis=0)
     y = np.sin(6 * X[:, 0]) + 0.1 * rng.standard_normal(520)
-    one, other = (Ridge(X, 20.0, 1e-8, way).target(y) for way in (Whole(), Tiled(64)))
+    one, other = (Ridge(X, 20.0, 1e-8, way=way).target(y) for way in (Whole(), Tiled(64)))
     scale = np.abs(one.a).max()
     np.testing.assert_allclose(other.a, one.a, rtol=0, atol=8 * 520 * 2.0**-52 / 1e-8 * scale)
 
@@ -180,7 +180,7 @@ def test_everything_is_in_one_buffer() -> None:
     n, tile = 1200, 64
     X, y, X_new, _ = sample(n, m=40)
     tracemalloc.start()
-    ridge = Ridge(X, 100.0, 1e-6, Tiled(tile))
+    ridge = Ridge(X, 100.0, 1e-6, way=Tiled(tile))
     fitting = tracemalloc.get_traced_memory()[1]
     tracemalloc.reset_peak()
     for _ in ridge.project(X_new, [ridge.target(y)]):
