@@ -14,7 +14,9 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from scipy.linalg import lapack
 
+from ckrr.band_tiles import ROOM, band_parts
 from ckrr.checks import Array
+from ckrr.triangles import WHOLE
 
 _BLOCK = 16384
 """Entries of the band made at once: they stay in cache. No bit depends on it."""
@@ -50,8 +52,11 @@ class Sorted:
 
 def banded_parts(points: Sorted, theta: float, lam: float, delta: float, b: int) -> tuple[float, float] | None:
     """y′Qy and log|K + λI|, the entries of K below δ dropped; None where what is left isn't positive definite."""
-    band = _band(points.X, theta, delta, b)
+    large = len(points.X) > WHOLE
+    band = _band(points.X, theta, delta, b, room=2 * ROOM if large else 0)
     band[:, 0] += lam
+    if large:
+        return band_parts(band, points.y, b)
     L, failed = lapack.dpbtrf(band.T, lower=1, overwrite_ab=1)
     if failed:
         return None
@@ -59,16 +64,16 @@ def banded_parts(points: Sorted, theta: float, lam: float, delta: float, b: int)
     return float(np.vecdot(v[:, 0], v[:, 0])), 2.0 * float(np.log(L[0]).sum())
 
 
-def _band(X: Array, theta: float, delta: float, b: int) -> Array:
-    """Row j holds K(x_j, x_j), K(x_{j+1}, x_j) … K(x_{j+b}, x_j), with 0 below δ and past the last point."""
+def _band(X: Array, theta: float, delta: float, b: int, room: int = 0) -> Array:
+    """Row j holds K(x_j, x_j), K(x_{j+1}, x_j) … K(x_{j+b}, x_j), with 0 below δ and past the last point; and room."""
     n = len(X)
     # after[c, j, k] is coordinate c of x_{j+k}: a view, no copy
     after = sliding_window_view(np.pad(X.T, ((0, 0), (0, b)), constant_values=np.inf), b + 1, axis=1)
-    band = np.empty((n, b + 1))
+    band = np.zeros((n, b + 1 + room))
     rows = max(_BLOCK // (b + 1), 1)
     for start in range(0, n, rows):
         block = slice(start, start + rows)
-        _kernel_rows(after[:, block], X.T[:, block], theta, delta, band[block])
+        _kernel_rows(after[:, block], X.T[:, block], theta, delta, band[block, : b + 1])
     return band
 
 

@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from math import exp, inf, log, log10, pi
 
 import numpy as np
-from scipy.linalg import lapack
 from scipy.optimize import fmin_cobyla
 
 from ckrr.checks import Array
 from ckrr.maximum import highest
 from ckrr.ridge import ridge_matrix
 from ckrr.structure import Structured
+from ckrr.triangles import triangles
 
 LOWEST, HIGHEST = 1e-3, 1e6
 """The search is over LOWEST ≤ θ r² ≤ HIGHEST, r the largest range of a coordinate of X."""
@@ -41,11 +41,11 @@ class Likelihood:
     def parts(self, theta: float) -> tuple[float, float]:
         """log σ̂² and log|K + λI|; inf where K + λI can't be factorised."""
         n = len(self.y)
-        L, failed = lapack.dpotrf(ridge_matrix(self.X, theta, self.lam), lower=1, clean=0, overwrite_a=1)
-        if failed:
+        L, way = ridge_matrix(self.X, theta, self.lam), triangles(n)
+        if way.factorise(L):
             return inf, inf
         unit = np.abs(self.y).max() or 1.0
-        v, _ = lapack.dtrtrs(L, self.y / unit, lower=1)
+        v = way.solve_vector(L, self.y / unit)
         sigma2 = float(np.vecdot(v, v)) / n
         return (log(sigma2) + 2 * log(unit) if sigma2 else -inf), 2.0 * float(np.log(L.diagonal()).sum())
 

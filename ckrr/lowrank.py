@@ -20,9 +20,15 @@ import numpy.typing as npt
 from scipy.linalg import blas, eigh, lapack
 
 from ckrr.checks import Array
+from ckrr.tiles import Tiled
+from ckrr.triangles import WHOLE
 
 _LACKING = 1e-3
 """The trace of what may be missing from FF′, relative to λ."""
+
+
+_MANY = 1100
+"""More nodes than this only samples of more than 4000 points have; NumPy's `eigh` lets go of the GIL."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +41,8 @@ class Axis:
     def _spectrum(self) -> tuple[Array, Array]:
         z, w = _chebyshev(nodes(self.t))
         root = np.sqrt(w)
-        mu, U = eigh(np.exp(-self.t * (z[:, None] - z) ** 2) * root[:, None] * root, driver="evd", overwrite_a=True)
+        K = np.exp(-self.t * (z[:, None] - z) ** 2) * root[:, None] * root
+        mu, U = eigh(K, driver="evd", overwrite_a=True) if len(z) <= _MANY else np.linalg.eigh(K)
         return mu[::-1], root[:, None] * U[:, ::-1]
 
     @property
@@ -108,18 +115,31 @@ def low_rank_parts(F: Array, y: Array, lam: float) -> tuple[float, float] | None
     K has ones on its diagonal, so n − tr FF′ is the trace of what F lacks; log|K + λI| changes by that over λ at most.
     """
     n, p = F.shape
-    M = blas.dsyrk(1.0, F, trans=1, lower=1)
+    large = n > WHOLE
+    M = (F.T @ F).T if large else blas.dsyrk(1.0, F, trans=1, lower=1)
     diagonal = M.reshape(-1, order="F")[:: p + 1]
     if not abs(n - diagonal.sum()) < _LACKING * lam:
         return None
     diagonal += lam
-    L, failed = lapack.dpotrf(M, lower=1, clean=0, overwrite_a=1)
-    if failed:
+    beta = (_solved_in_tiles if large else _solved)(M, F.T @ y)
+    if beta is None:
         return None
-    beta, _ = lapack.dpotrs(L, F.T @ y, lower=1)
     r = y - F @ beta
     quadratic = float(np.vecdot(r, r)) / lam + float(np.vecdot(beta, beta))
-    return quadratic, 2.0 * float(np.log(L.diagonal()).sum()) + (n - p) * log(lam)
+    return quadratic, 2.0 * float(np.log(M.diagonal()).sum()) + (n - p) * log(lam)
+
+
+def _solved(M: Array, z: Array) -> Array | None:
+    """M⁻¹z, with the factor in place of M; None where there is none."""
+    _, failed = lapack.dpotrf(M, lower=1, clean=0, overwrite_a=1)
+    beta: Array | None = None if failed else lapack.dpotrs(M, z, lower=1)[0]
+    return beta
+
+
+def _solved_in_tiles(M: Array, z: Array) -> Array | None:
+    """The same for large samples, without the GIL."""
+    way = Tiled()
+    return None if way.factorise(M) else way.solve_transposed_vector(M, way.solve_vector(M, z))
 
 
 def _chebyshev(m: int) -> tuple[Array, Array]:

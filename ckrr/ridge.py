@@ -24,16 +24,13 @@ from math import frexp, ulp
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import blas, lapack
 
 from ckrr.checks import Array
 from ckrr.kernel import gaussian
+from ckrr.triangles import Triangles, triangles
 
 TEST_BLOCK = 512
 """Test points in one matrix product: part of the definition of the numbers, never tuned to a machine."""
-
-_PADDING = 32
-"""The last block is filled up to a multiple of this: BLAS treats the odd columns at its edge differently."""
 
 _PANEL = 128
 """Columns of the kernel matrix made at once; no bit depends on it."""
@@ -96,50 +93,56 @@ class Projection:
 class Ridge:
     """The factorised ridge matrix of a train sample: R = K + λI = LL′, kept as G = L⁻¹ in the buffer K was made in."""
 
-    def __init__(self, X: Array, theta: float, lam: float) -> None:
+    def __init__(self, X: Array, theta: float, lam: float, *, way: Triangles | None = None) -> None:
         self.X, self.theta, self.lam = X, theta, lam
         self.n = len(X)
         self._doubt = _LOST * self.n * ulp(1.0)
-        L, failed = lapack.dpotrf(ridge_matrix(X, theta, lam), lower=1, clean=0, overwrite_a=1)
+        self._triangles = way or triangles(self.n)
+        L = ridge_matrix(X, theta, lam)
+        failed = self._triangles.factorise(L)
         if failed:
             raise FactorisationError(f"factorisation failed at row {failed - 1} of X", *self._named())
         pivot = int(np.argmin(L.diagonal()))
         if not L[pivot, pivot] ** 2 > self._doubt:
             raise FactorisationError(f"factorisation lost its digits at row {pivot} of X", *self._named())
         self.log_det = 2.0 * float(np.log(L.diagonal()).sum())
-        self.G: Array = lapack.dtrtri(L, lower=1, overwrite_c=1)[0]
+        self._triangles.invert(L)
+        self.G: Array = L
 
     @cached_property
     def diag_Q(self) -> Array:
         """diag(R⁻¹), shape (n,): the column sums of G²."""
-        diagonal: Array = np.vecdot(self.G.T, self.G.T)
-        return diagonal
+        return self._triangles.column_squares(self.G)
 
     def target(self, y: Array) -> Target:
         """The products of the factor with one vector y."""
         exponent = frexp(float(np.abs(y).max()))[1]
         scaled = times_power_of_two(y, -exponent)
-        v = blas.dtrmv(self.G, scaled, lower=1)
-        a = blas.dtrmv(self.G, v, lower=1, trans=1)
+        v = self._triangles.times_vector(self.G, scaled)
+        a = self._triangles.transposed_times_vector(self.G, v)
         return Target(scaled, v, a, float(np.vecdot(v, v)) / self.n, exponent)
 
     def project(self, X_new: Array, targets: Sequence[Target], weights: bool = True) -> Iterator[Projection]:
         """The test points block by block; W is left empty where no `weights` are asked for."""
-        buffer = np.zeros((min(TEST_BLOCK, _padded(len(X_new))), self.n))
+        padding = self._triangles.padding
+        buffer = np.zeros((_padded(min(TEST_BLOCK, len(X_new)), padding), self.n))
         for start in range(0, len(X_new), TEST_BLOCK):
             block = X_new[start : start + TEST_BLOCK]
             b = len(block)
-            k = buffer[: _padded(b)]
+            k = buffer[: _padded(b, padding)]
             gaussian(block, self.X, self.theta, out=k[:b])
             equal = _ones(k[:b]) if weights else _ones(k[:0])
-            V = blas.dtrmm(1.0, self.G, k.T, lower=1, overwrite_b=1).T
-            variance = 1.0 - np.vecdot(V[:b], V[:b])
+            self._triangles.times(self.G, k.T)
+            V = k[:b]
+            variance = 1.0 - np.vecdot(V, V)
             m = self.lam + variance
             if not m.min() > self._doubt:
                 i = start + int(np.argmin(m))
                 raise FactorisationError(f"the variance at test point {i} came out as {m.min():g}", *self._named())
-            means = [np.vecdot(V[:b], target.v) for target in targets]
-            W = blas.dtrmm(1.0, self.G, V.T, lower=1, trans_a=1, overwrite_b=1).T[:b] if weights else V[:0]
+            means = [np.vecdot(V, target.v) for target in targets]
+            if weights:
+                self._triangles.transposed_times(self.G, k.T)
+            W = k[:b] if weights else k[:0]
             yield Projection(slice(start, start + b), means, variance, m, W, equal)
 
     def _named(self) -> tuple[float, float, int]:
@@ -151,8 +154,8 @@ def _ones(k: Array) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
     return row, col
 
 
-def _padded(b: int) -> int:
-    return -(-b // _PADDING) * _PADDING
+def _padded(b: int, padding: int) -> int:
+    return -(-b // padding) * padding
 
 
 def ridge_matrix(X: Array, theta: float, lam: float) -> Array:

@@ -15,6 +15,7 @@ import numpy as np
 from ckrr.banded import Sorted, banded_parts
 from ckrr.checks import Array
 from ckrr.lowrank import Axis, least_rank, low_rank, low_rank_parts, nodes, products
+from ckrr.triangles import WHOLE
 
 _ERROR = 5e-7
 """What is dropped from K, relative to λ: entries outside the band, and per point terms of the expansion.
@@ -27,6 +28,9 @@ _ROUNDING = 4e-16
 
 _LEAST_LAM = 1e-10
 """Below this K + λI may be singular to working precision, which only the dense factorisation can tell."""
+
+_RANKS = 5
+"""Large samples are of low rank up to n over this: F and what it is made of then take less memory than K would."""
 
 # Costs beside the matrix products, in operations of one: of an entry of K, of a band, of F, of a cubed node, of a call.
 _ENTRY, _BAND_ENTRY, _COLUMN_ENTRY, _NODE, _BAND_CALL, _LOW_RANK_CALL = 350, 600, 60, 20, 3e6, 1e7
@@ -81,10 +85,11 @@ class Structured:
         ts = [float(theta * r * r) for r in self.range]
         if self.tolerance > 10 * _ERROR * self.lam / self.n:
             return None
-        if self._cost_of_rank(least_rank(ts, self.tolerance), ts) > limit:
+        most, least = self.n if self.n <= WHOLE else self.n // _RANKS, least_rank(ts, self.tolerance)
+        if least > most or self._cost_of_rank(least, ts) > limit:
             return None
         axes = [Axis(t) for t in ts]
-        index = products(axes, self.tolerance, self.n)
+        index = products(axes, self.tolerance, most)
         if index is None or self._cost_of_rank(len(index), ts) > limit:
             return None
         return low_rank_parts(low_rank(axes, self._unit_cube, index), self.y, self.lam)

@@ -25,6 +25,7 @@ def compute(study: Study, unit: Unit, todo: Bools | None = None) -> Block:
     for path in unit.paths:
         for job in _jobs(desk, path):
             batch.append(job)
+            del job  # the next factor is made while a name for the last one would keep its memory
             if len(batch) >= _batch_size(study, unit.n):
                 _score(desk, batch)
                 batch = []

@@ -7,7 +7,12 @@ from collections.abc import Sequence
 import ckrr
 from ckrr.model import SEARCHES
 from ckrr.procedures import ALL_PROCEDURES
+from ckrr.ridge import TEST_BLOCK
+from ckrr.triangles import WHOLE
 from harness.nouns import Array, Factor, Inputs, Scores, Streams, Target
+
+_SCRATCH = 1e8
+"""Bytes of buffers that don't grow with n."""
 
 
 class KernelRidge:
@@ -50,8 +55,13 @@ class KernelRidge:
         return 2 * n**3 / 3 + 2.0 * n * n * points + scores + search
 
     def memory(self, n: int, points: int) -> float:
-        """The factor, its inverse in place, and blocks of test points."""
-        return 8.0 * (2 * n * n + 12 * n * min(points, 512))
+        """The factor, its inverse in place, and blocks of test points. A search takes no more.
+
+        Of small samples several are scored together, and a search may take twice the factor.
+        """
+        if n > WHOLE:
+            return 8.0 * (n * n + 3 * n * TEST_BLOCK) + _SCRATCH
+        return 8.0 * (2 * n * n + 12 * n * min(points, TEST_BLOCK))
 
 
 FAMILY = KernelRidge()

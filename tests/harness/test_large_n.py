@@ -1,0 +1,139 @@
+"""Studies of large n: one factor at a time, what the plan says of memory, and a worker that answers all the while."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+from weakref import ref
+
+import pytest
+from click.testing import CliRunner
+
+import ckrr
+from ckrr.triangles import WHOLE
+from harness import compute as module
+from harness.cli import main
+from harness.compute import compute
+from harness.desk import Study
+from harness.krr import FAMILY, KernelRidge
+from harness.nouns import Array, Extent, Grid, Inputs, Mistake, Status
+from harness.planning import Machine, Shape, check_fits, cut, make_plan, seconds_per_replication
+from harness.record import Record
+from harness.seeds import Seeds
+from scenarios import SOURCES
+from tests.harness.studies import unit
+
+GRID = Grid(ckrr.PROCEDURES, (0.1,), (100.0, 300.0), (1e-3,), (20_000,), (0.05, 0.25))
+MEASURE = """
+import sys
+from resource import RUSAGE_SELF, getrusage
+from threadpoolctl import threadpool_limits
+import ckrr
+from harness.compute import compute
+from tests.harness.test_large_n import study
+from tests.harness.studies import unit
+
+n = int(sys.argv[1])
+compute(study(30), unit(30, range(1), range(1)))
+before = getrusage(RUSAGE_SELF).ru_maxrss
+with threadpool_limits(1):
+    block = compute(study(n), unit(n, range(1), range(1)))
+assert (block.values["status"] == 0).all(), block.failures
+print(1024 * (getrusage(RUSAGE_SELF).ru_maxrss - before))
+"""
+
+
+def study(n: int, family: Any = FAMILY) -> Study:
+    """Two fits of a replication, one after the other."""
+    grid = Grid(GRID.procedure, GRID.gamma, GRID.theta, GRID.lam, (n,), GRID.alpha)
+    source = SOURCES["heaviside"](test_points=40)
+    return Study(Extent(grid, 1, 1), source, family, Seeds.of(7, {"function": "heaviside"}), ())
+
+
+class Watched(KernelRidge):
+    """Counts the factors that live when another one is made."""
+
+    def __init__(self) -> None:
+        self.alive: list[int] = []
+
+    def inputs(self, X: Array, X_test: Array) -> Inputs:
+        made, alive, inputs = [], self.alive, super().inputs(X, X_test)
+
+        class Counting:
+            def factor(self, theta: float, lam: float) -> Any:
+                alive.append(sum(one() is not None for one in made))
+                factor = inputs.factor(theta, lam)
+                made.append(ref(factor))
+                return factor
+
+        return Counting()  # type: ignore[return-value]
+
+
+def test_there_is_one_large_factor_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_BATCH_BYTES", 1.0)
+    family = Watched()
+    block = compute(study(30, family), unit(30, range(1), range(1)))
+    assert (block.values["status"] == Status.OK).all()
+    assert family.alive == [0, 0]
+
+
+def test_a_unit_stays_within_what_the_plan_says() -> None:
+    """Just above where tiles begin. What the second fit takes has to be what the first has left."""
+    n = WHOLE + 100
+    done = subprocess.run([sys.executable, "-c", MEASURE, str(n)], check=True, capture_output=True, text=True)
+    taken = int(done.stdout)
+    assert 8 * n * n < taken < FAMILY.memory(n, 40) < 8 * n * n + 2.5e8
+    assert taken < 1.9 * 8 * n * n, "a second factor would be more"
+
+
+def test_the_plan_of_twenty_thousand() -> None:
+    """One buffer of 3.2 GB and a little; time by what the machine can; a limit for hanging far above that."""
+    extent, shape = Extent(GRID, 1, 1), Shape(2000, ())
+    machine = Machine(2.5e10, 2, 6e9)
+    record = Record({}, {}, (extent,), cut(extent, shape, FAMILY, machine), (), 2000)
+    plan = make_plan(record, extent, {}, shape, FAMILY, machine)
+    assert 3.2e9 < plan.memory < 4.1e9
+    check_fits(plan, machine, "my.toml")
+    with pytest.raises(Mistake, match=r"^my.toml: grid.n = 20000 needs 3.9 GB a worker, there are 3.5: use fewer"):
+        check_fits(plan, Machine(2.5e10, 2, 3.5e9), "my.toml")
+    bare = 2 * (2 * 20_000**3 / 3 + 2 * 20_000**2 * 2000) / 2.5e10
+    assert 1.0 < seconds_per_replication(extent, 20_000, shape, FAMILY, machine.flops) / bare < 1.3
+
+
+def test_what_cannot_fit_is_refused_before_work_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = ["quickstart", "--set", "grid.n=[200000]", "--set", "replications.paths=1", "--workers", "1"]
+    for command in ("plan", "run"):
+        done = CliRunner().invoke(main, [command, *words])
+        assert done.exit_code == 2, done.output
+        assert "grid.n = 200000 needs 32" in done.output
+    assert not list(tmp_path.iterdir()), "nothing was written"
+
+
+@pytest.mark.soak
+def test_a_worker_answers_within_a_second() -> None:
+    """While it fits and scores a sample of 6000 points."""
+    from cluster import local
+
+    waits: list[float] = []
+    with local(1, 8e9) as client:
+        client.submit(_fit, 10).result()  # to import all of this file takes seconds, too
+        future = client.submit(_fit, 6000)
+        while not future.done():
+            start = perf_counter()
+            client.run(len, "")
+            waits.append(perf_counter() - start)
+        assert future.result() > 0
+    assert len(waits) > 20
+    assert max(waits) < 1.0, f"the longest of {len(waits)} answers took {max(waits):.2f} s"
+
+
+def _fit(n: int) -> float:
+    import numpy as np
+
+    rng = np.random.default_rng(0)
+    X, X_new = rng.random((n, 2)), rng.random((600, 2))
+    return float(ckrr.fit(X, X[:, 0], 100.0, 1e-6).score(X_new, X_new[:, 0]).hits.mean())
