@@ -27,7 +27,7 @@ import numpy.typing as npt
 from scipy.linalg import blas, lapack
 
 from ckrr.checks import Array
-from ckrr.kernel import gaussian
+from ckrr.kernel import Kernel, gaussian
 
 TEST_BLOCK = 512
 """Test points in one matrix product: part of the definition of the numbers, never tuned to a machine."""
@@ -96,11 +96,11 @@ class Projection:
 class Ridge:
     """The factorised ridge matrix of a train sample: R = K + λI = LL′, kept as G = L⁻¹ in the buffer K was made in."""
 
-    def __init__(self, X: Array, theta: float, lam: float) -> None:
-        self.X, self.theta, self.lam = X, theta, lam
+    def __init__(self, X: Array, theta: float, lam: float, kernel: Kernel = gaussian) -> None:
+        self.X, self.theta, self.lam, self.kernel = X, theta, lam, kernel
         self.n = len(X)
         self._doubt = _LOST * self.n * ulp(1.0)
-        L, failed = lapack.dpotrf(ridge_matrix(X, theta, lam), lower=1, clean=0, overwrite_a=1)
+        L, failed = lapack.dpotrf(ridge_matrix(X, theta, lam, kernel), lower=1, clean=0, overwrite_a=1)
         if failed:
             raise FactorisationError(f"factorisation failed at row {failed - 1} of X", *self._named())
         pivot = int(np.argmin(L.diagonal()))
@@ -130,7 +130,7 @@ class Ridge:
             block = X_new[start : start + TEST_BLOCK]
             b = len(block)
             k = buffer[: _padded(b)]
-            gaussian(block, self.X, self.theta, out=k[:b])
+            self.kernel(block, self.X, self.theta, out=k[:b])
             equal = _ones(k[:b]) if weights else _ones(k[:0])
             V = blas.dtrmm(1.0, self.G, k.T, lower=1, overwrite_b=1).T
             variance = 1.0 - np.vecdot(V[:b], V[:b])
@@ -155,13 +155,13 @@ def _padded(b: int) -> int:
     return -(-b // _PADDING) * _PADDING
 
 
-def ridge_matrix(X: Array, theta: float, lam: float) -> Array:
+def ridge_matrix(X: Array, theta: float, lam: float, kernel: Kernel = gaussian) -> Array:
     """The lower triangle of K + λI in a Fortran-ordered n×n buffer, zeros above it."""
     n = len(X)
     R = np.zeros((n, n), order="F")
     for start in range(0, n, _PANEL):
         end = min(start + _PANEL, n)
-        block = gaussian(X[start:end], X[start:], theta)
+        block = kernel(X[start:end], X[start:], theta)
         block[:, : end - start] *= _upper(end - start)
         R.T[start:end, start:] = block
     R.reshape(-1, order="F")[:: n + 1] += lam  # the diagonal
