@@ -111,12 +111,13 @@ def test_p_values_are_those_of_refitted_models(name: str) -> None:
 @pytest.mark.parametrize("theta", [5.0, "ml"])
 def test_scales_divide_the_coordinates(name: str, theta: float | str) -> None:
     X, y, X_new = problem(0, 20, 2)
-    scaled = ckrr.fit(X, y, theta, 0.1, name, scales=[1.0, 10.0])
-    plain = ckrr.fit(X / [1.0, 10.0], y, theta, 0.1, name)
+    count = 20 if name.endswith("rff") else None
+    scaled = ckrr.fit(X, y, theta, 0.1, name, scales=[1.0, 10.0], features=count)
+    plain = ckrr.fit(X / [1.0, 10.0], y, theta, 0.1, name, features=count)
     assert np.array_equal(scaled.X, X)
     assert scaled.theta == plain.theta
     assert np.array_equal(scaled.regions(X_new).lower, plain.regions(X_new / [1.0, 10.0]).lower)
-    inputs = ckrr.Inputs(X, X_new, name, scales=[1.0, 10.0])
+    inputs = ckrr.Inputs(X, X_new, name, scales=[1.0, 10.0], features=count)
     factor = inputs.factor_ml(y, 0.1) if isinstance(theta, str) else inputs.factor(theta, 0.1)
     scores = factor.score(y, np.zeros(len(X_new)), "RRCM-loo", [0.1])
     assert np.array_equal(scores.lower[0, 0], plain.regions(X_new / [1.0, 10.0]).lower)
