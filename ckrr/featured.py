@@ -32,7 +32,7 @@ from scipy.linalg import blas, lapack
 
 from ckrr.checks import Array
 from ckrr.features import Features
-from ckrr.primal import Primal
+from ckrr.primal import KEPT, ROWS, Primal
 from ckrr.ridge import FactorisationError, Projection, Target, times_power_of_two
 
 TEST_BLOCK = 32
@@ -181,6 +181,13 @@ class _Apart:
         v = blas.dtrmv(self._G, y[self.points] - beta @ self._F, lower=1)
         found: Array = blas.dtrmv(self._G, v, lower=1, trans=1) / self._rest.lam
         return found
+
+
+def memory_of_features(n: int, points: int, D: int) -> float:
+    """Bytes that regions of so many test points need at their peak, about: W of a strip, a few times M, vectors."""
+    strip = min(_padded(points), max(1, _STRIP // (n * TEST_BLOCK)) * TEST_BLOCK, _MOST)
+    kept = D * n if D * n <= KEPT else 4 * D * ROWS
+    return 8.0 * (n * strip + kept + 6 * D * D + 60 * n)
 
 
 def _padded(b: int) -> int:

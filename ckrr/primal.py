@@ -28,7 +28,7 @@ ROWS = 1024
 _REFLECTORS = 32
 """Columns that a QR factorisation treats together: likewise."""
 
-_KEPT = 1 << 24
+KEPT = 1 << 24
 """Numbers in a Φ that is kept from one pass to the next; larger ones are made again. No bit depends on it."""
 
 
@@ -37,7 +37,7 @@ class Primal:
 
     def __init__(self, X: Array, features: Features, theta: float, lam: float) -> None:
         self.X, self.features, self.theta, self.lam = X, features, theta, lam
-        self._blocks = self._kept() if features.count * len(X) <= _KEPT else None
+        self._blocks = self._kept() if features.count * len(X) <= KEPT else None
         self.R = self._triangle()
         self.G: Array = lapack.dtrtri(self.R, lower=0)[0]
 

@@ -24,6 +24,12 @@ _RANDOM = "-rff"
 SPACES = (*KERNELS, *(f"{name}{_RANDOM}" for name in SPECTRA))
 """What `kernel` may name; those that end in -rff are on random Fourier features."""
 
+
+def is_random(kernel: str) -> bool:
+    """Whether a name stands for random features."""
+    return kernel.endswith(_RANDOM)
+
+
 Scales = Sequence[float] | Array
 Seed = int | np.random.Generator
 
@@ -107,7 +113,7 @@ def space_of(
     ValueError: scales must be 2 numbers, one for each column of X, got [1.0]
     """
     checked = None if scales is None else _scales(scales, dimension)
-    if isinstance(kernel, str) and kernel.endswith(_RANDOM):
+    if isinstance(kernel, str) and is_random(kernel):
         name = choice("kernel", kernel, SPACES).removesuffix(_RANDOM)
         return FeatureSpace(checked, Features.drawn(name, _count(features), dimension, _rng(seed)))
     if features is not None:

@@ -30,7 +30,7 @@ from tests.oracles import coefficients, disagreements, refitted_p_value, region
 
 LAMBDAS = [1e-8, 1e-6, 1e-3, 1e-1, 10.0]
 SLACK = 4
-"""Everything was within 1.1·n·ε/λ, m within 1e-14."""
+"""The largest errors seen are 1.3·n·ε·(1 + 1/λ), at λ = 10 and n = 1, and for m 1.3·ε·(1 + √(n/λ))."""
 
 
 def bound(n: int, lam: float) -> Fraction:
@@ -53,10 +53,11 @@ def test_coefficients_are_within_their_bound(n: int, D: int, d: int, theta: floa
     target = ridge.target(y)
     (block,) = ridge.project(X_new, [target])
     allowed, unit = bound(n, lam), Fraction(2) ** target.exponent
+    better = SLACK * EPS * (1 + Fraction(np.sqrt(n / lam)))
     for i, truth in enumerate(coefficients(features(X, theta).T, y, features(X_new, theta).T, 1.0, lam, "product")):
         scale_a, scale_W = max(map(abs, truth.a)), max(map(abs, truth.W))
-        assert abs(Fraction(block.m[i]) - truth.m) <= 1000 * EPS * truth.m
-        assert abs(Fraction(block.variance[i]) - (truth.m - Fraction(lam))) <= 1000 * EPS * truth.m
+        assert abs(Fraction(block.m[i]) - truth.m) <= better * truth.m
+        assert abs(Fraction(block.variance[i]) - (truth.m - Fraction(lam))) <= better * truth.m
         assert max_error(block.W[i], truth.W) <= allowed * (scale_W + 1)
         assert max_error(target.a, [a / unit for a in truth.a]) <= allowed * scale_a / unit
         assert max_error(ridge.diag_Q, truth.diag_Q) <= allowed * max(truth.diag_Q)
@@ -155,7 +156,7 @@ def test_no_bit_depends_on_what_is_kept_and_how_much_is_done_at_once(n: int, mon
         return [factor.score(Y, Y_new, ALL_PROCEDURES), factor.score(Y[:, 1], Y_new[:, 1], ALL_PROCEDURES)]
 
     before = scores()
-    monkeypatch.setattr(primal, "_KEPT", 0)
+    monkeypatch.setattr(primal, "KEPT", 0)
     monkeypatch.setattr(featured, "_STRIP", 1)
     after = scores()
     assert same(before[0], after[0])
@@ -241,8 +242,9 @@ def test_memory_has_no_square() -> None:
 
 def test_what_cant_be_computed_is_an_error() -> None:
     X, y, X_new, _ = sample(30)
-    with pytest.raises(ckrr.FactorisationError, match=r"lost its digits at row \d+ of X for theta=1, lam=1e-16, n=30"):
-        ckrr.fit(X, y, 1.0, 1e-16, "gaussian-rff", features=40).predict(X_new)
+    twice = np.vstack([X[:29], X[:1]])
+    with pytest.raises(ckrr.FactorisationError, match=r"lost its digits at row \d+ of X for theta=1, lam=1e-14, n=30"):
+        ckrr.fit(twice, y, 1.0, 1e-14, "gaussian-rff", features=40)
     with pytest.raises(ckrr.FactorisationError, match=r"^factorisation lost its digits for theta=1, lam=1e-30, n=30"):
         ckrr.fit(X, y, 1.0, 1e-30, "gaussian-rff", features=10)
     with pytest.raises(ckrr.FactorisationError, match=r"^the features overflow for"):
