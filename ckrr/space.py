@@ -107,20 +107,19 @@ def space_of(
     --------
     >>> space_of(2, "matern52").scales is None, space_of(2, "gaussian-rff", features=100).features.count
     (True, 100)
-    >>> space_of(2, "matern", [1.0])
+    >>> space_of(2, "matern52", [1.0])
     Traceback (most recent call last):
     ...
     ValueError: scales must be 2 numbers, one for each column of X, got [1.0]
     """
+    name = None if callable(kernel) else choice("kernel", kernel, SPACES)
     checked = None if scales is None else _scales(scales, dimension)
-    if isinstance(kernel, str) and is_random(kernel):
-        name = choice("kernel", kernel, SPACES).removesuffix(_RANDOM)
-        return FeatureSpace(checked, Features.drawn(name, _count(features), dimension, _rng(seed)))
+    if name is not None and is_random(name):
+        drawn = Features.drawn(name.removesuffix(_RANDOM), _count(features), dimension, _rng(seed))
+        return FeatureSpace(checked, drawn)
     if features is not None:
         raise ValueError(f"features must be left out unless kernel ends in {_RANDOM}, got {shown(features)}")
-    if callable(kernel):
-        return KernelSpace(checked, kernel)
-    return KernelSpace(checked, KERNELS[choice("kernel", kernel, SPACES)])
+    return KernelSpace(checked, kernel if callable(kernel) else KERNELS[kernel])
 
 
 def _scales(scales: npt.ArrayLike, dimension: int) -> Array:
