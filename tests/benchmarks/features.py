@@ -1,8 +1,8 @@
 """Random features: `python -m tests.benchmarks.features` compares with the kernel, `--million` measures n = 1,000,000.
 
 The table: coverage and median width at α = 0.1 as the number of features D grows, beside those of the exact kernel,
-over the same samples: a jump with noise on [0, 1], n = 400, iid test points. Coverage of the conformal procedures should be
-0.9 whatever D; their width should fall to that of the kernel.
+over the same samples: a jump with noise on [0, 1], n = 400, iid test points. Coverage of the conformal procedures
+should be 0.9 whatever D; their width should fall to that of the kernel.
 
 With `--million`, one sample of a function of two variables with 100 test points and D = 500: seconds of each step, and
 the largest resident set.
