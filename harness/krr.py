@@ -84,10 +84,10 @@ class KernelRidge:
         return 2 * n**3 / 3 + 2.0 * n * n * points + scores + (search if searched else 0.0)
 
     def _on_features(self, n: int, points: int, targets: int, searched: bool) -> float:
-        """QR factorisation 2nD² at half the speed, leverages nD², weights 2nD·points; a cosine is 400 operations."""
+        """QR factorisation 2nD² at half the speed, leverages nD², weights 2nD·points; a cosine is 900 operations."""
         D = self.features or FEATURES
         once = 4.0 * n * D * D + D**3 / 3 + 1e7
-        passes = 400.0 * n * D * (2 + 3 * targets + points // 128)
+        passes = 900.0 * n * D * (2 + 3 * targets + points // 128)
         return (
             once * (1 + _SEARCH * searched) + passes * (1 + _SEARCH * searched) + 1.0 * n * D * D + 2.0 * n * D * points
         )
