@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
-from scipy.stats import chi2
 
 import ckrr
 from ckrr import featured, primal
@@ -25,7 +24,7 @@ from ckrr.likelihood import FeatureLikelihood, search
 from ckrr.procedures import ALL_PROCEDURES
 from tests.ckrr.test_accuracy import ALPHAS, CONFORMAL, EPS, doubts, max_error, mean_scale, name_of, problem
 from tests.ckrr.test_model import same, sample
-from tests.ckrr.test_validity import FALSE_ALARM, law, skewed_sample
+from tests.ckrr.test_validity import follows_its_law, skewed_sample
 from tests.oracles import coefficients, disagreements, refitted_p_value, region
 
 LAMBDAS = [1e-8, 1e-6, 1e-3, 1e-1, 10.0]
@@ -174,12 +173,7 @@ def test_p_values_follow_their_law(procedure: str, n: int, lam: float) -> None:
         X, y = skewed_sample(rng, N)
         fit = ckrr.fit(X[:n], y[:n], 20.0, lam, "gaussian-rff", features=5, seed=i)
         p[i] = fit.p_values(X[n:], y[n:], procedure)[0]
-    counts = np.bincount(np.rint(p * N).astype(int), minlength=N + 1)[1:]
-    expected = samples * law(procedure, N)
-    possible = expected > 0
-    assert counts[~possible].sum() == 0
-    statistic = ((counts - expected)[possible] ** 2 / expected[possible]).sum()
-    assert statistic < chi2.isf(FALSE_ALARM, possible.sum() - 1)
+    assert follows_its_law(procedure, N, p)
 
 
 def test_many_features_are_the_kernel() -> None:
