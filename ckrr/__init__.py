@@ -10,6 +10,7 @@ array([[ True]])
 from importlib.metadata import version
 
 from ckrr.fits import Fit
+from ckrr.kernel import Kernel
 from ckrr.levels import ALPHA
 from ckrr.model import Factor, Inputs, fit, score_together
 from ckrr.plot import plot_bands
@@ -25,6 +26,7 @@ __all__ = [
     "FactorisationError",
     "Fit",
     "Inputs",
+    "Kernel",
     "Regions",
     "Scores",
     "exact_level",

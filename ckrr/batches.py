@@ -15,9 +15,10 @@ import numpy as np
 from ckrr.case import Case
 from ckrr.checks import Array
 from ckrr.flipped import Flipped
-from ckrr.ridge import Projection, Ridge, Target
+from ckrr.ridge import Projection, Target
 from ckrr.rows import Rows, within
 from ckrr.scratch import Scratch, kept
+from ckrr.space import Factorised
 from ckrr.stack import Span, Stack
 
 STRIP = 1 << 20
@@ -31,7 +32,7 @@ STACK = 1 << 18
 class Problem:
     """One factorisation, its targets, and its test points."""
 
-    ridge: Ridge
+    ridge: Factorised
     targets: Sequence[Target]
     X_new: Array
 

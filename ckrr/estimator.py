@@ -13,9 +13,11 @@ import numpy.typing as npt
 
 from ckrr import model
 from ckrr.checks import Array, choice, points, shown, values
+from ckrr.kernel import Kernel
 from ckrr.levels import Alpha, Level, alphas, boundary_of
 from ckrr.procedures import ALL_PROCEDURES
 from ckrr.regions import Regions
+from ckrr.space import Scales, Seed
 
 
 class _NotFitted(ValueError, AttributeError):
@@ -109,18 +111,20 @@ class ConformalKernelRidge(_Base):
         What regions and p-values are made by, as in `Fit.regions`. `fit` and `predict` don't depend on it: it may be
         changed by `set_params` after `fit`.
     theta : float, "ml" or "ml-cobyla"
-        θ > 0 of the kernel exp(−θ‖x − x′‖²), or the search for the most likely one, as in `ckrr.fit`. The promise of
-        conformal regions is exact for a number that was not chosen on the train points, and for features that were
-        not scaled by them.
+        θ > 0 of the kernel, exp(−θ‖x − x′‖²) by default, or the search for the most likely one, as in `ckrr.fit`. The
+        promise of conformal regions is exact for a number that was not chosen on the train points, and for features
+        that were not scaled by them.
     lam : float
         The ridge λ > 0. Nothing is centred or scaled.
     boundary : {">=", ">"}
         Keep a candidate whose p-value is ≥ α, or > α, where α is one minus the confidence level.
+    kernel, scales, features, seed
+        As in `ckrr.fit`: another kernel, what one unit is in each coordinate, random features.
 
     Attributes
     ----------
     fit_ : Fit
-        The fit, for every question that `ckrr` answers. It holds n² numbers.
+        The fit, for every question that `ckrr` answers. It holds n² numbers, but for random features.
     theta_ : float
         θ of the fit: the one that was found, where `theta` names a search.
     n_features_in_ : int
@@ -147,18 +151,35 @@ class ConformalKernelRidge(_Base):
         theta: float | str = "ml",
         lam: float = 0.1,
         boundary: str = ">=",
+        kernel: str | Kernel = "gaussian",
+        scales: Scales | None = None,
+        features: int | None = None,
+        seed: Seed = 0,
     ) -> None:
         self.procedure = procedure
         self.theta = theta
         self.lam = lam
         self.boundary = boundary
+        self.kernel = kernel
+        self.scales = scales
+        self.features = features
+        self.seed = seed
 
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
         """Fit to the rows of X, shape (n, d), and their values y, shape (n,). Both are copied."""
         choice("procedure", self.procedure, ALL_PROCEDURES)
         boundary_of(self.boundary)
         x, y = self._train(X, y)
-        self.fit_ = model.fit(np.array(x), np.array(y), theta=self.theta, lam=self.lam)
+        self.fit_ = model.fit(
+            np.array(x),
+            np.array(y),
+            self.theta,
+            self.lam,
+            self.kernel,
+            scales=self.scales,
+            features=self.features,
+            seed=self.seed,
+        )
         self.theta_ = self.fit_.theta
         return self
 

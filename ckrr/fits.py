@@ -15,8 +15,9 @@ from ckrr.levels import ALPHA, Alpha, alphas, boundary_of
 from ckrr.likelihood import Search
 from ckrr.procedures import ALL_PROCEDURES, PROCEDURES, Levels
 from ckrr.regions import Regions, stacked
-from ckrr.ridge import Ridge, Target
+from ckrr.ridge import Target
 from ckrr.scores import Scores, needs_weights, score_problems
+from ckrr.space import Factorised, Space
 from ckrr.stack import Span
 
 
@@ -33,14 +34,14 @@ class Fit:
         How θ was found, where it was searched for: bounds, whether it is on one, likelihood.
     """
 
-    def __init__(self, ridge: Ridge, y: Array, search: Search | None = None) -> None:
-        self._ridge = ridge
-        self.X, self.y, self.search = ridge.X, y, search
+    def __init__(self, space: Space, X: Array, ridge: Factorised, y: Array, search: Search | None = None) -> None:
+        self._space, self._ridge = space, ridge
+        self.X, self.y, self.search = X, y, search
         self._target: Target = ridge.target(y)
 
     @property
     def theta(self) -> float:
-        """θ of the kernel exp(−θ‖x − x′‖²)."""
+        """θ of the kernel: 1/(2ℓ²), ℓ its length scale."""
         return self._ridge.theta
 
     @property
@@ -135,7 +136,7 @@ class Fit:
         return f"<Fit to X of shape {self.X.shape}: theta={self.theta:g}, lam={self.lam:g}>"
 
     def _points(self, X_new: npt.ArrayLike) -> Array:
-        return points("X_new", X_new, self.X.shape[1])
+        return self._space.placed(points("X_new", X_new, self.X.shape[1]))
 
     def _cases(self, x: Array, procedure: str) -> Iterator[tuple[Case, list[Span]]]:
         return cases([Problem(self._ridge, [self._target], x)], needs_weights([procedure]))

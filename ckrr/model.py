@@ -10,11 +10,12 @@ import numpy.typing as npt
 from ckrr.batches import Problem
 from ckrr.checks import Array, choice, columns, points, positive, shown, values
 from ckrr.fits import Fit
+from ckrr.kernel import Kernel
 from ckrr.levels import ALPHA, Alpha
-from ckrr.likelihood import Likelihood, Search, published_search, search
+from ckrr.likelihood import Search, published_search, search
 from ckrr.procedures import PROCEDURES
-from ckrr.ridge import Ridge
 from ckrr.scores import Scores, score_problems
+from ckrr.space import Factorised, Scales, Seed, Space, space_of
 
 SEARCHES = {"ml": search, "ml-cobyla": published_search}
 """The ways to find θ, by name."""
@@ -27,6 +28,8 @@ class Inputs:
     ----------
     X : (n, d) array, or (n,) for points on the line
     X_test : (m, d) array
+    kernel, scales, features, seed
+        As in `ckrr.fit`.
 
     Examples
     --------
@@ -38,30 +41,42 @@ class Inputs:
     (3, 2, 7, 2)
     """
 
-    def __init__(self, X: npt.ArrayLike, X_test: npt.ArrayLike) -> None:
+    def __init__(
+        self,
+        X: npt.ArrayLike,
+        X_test: npt.ArrayLike,
+        kernel: str | Kernel = "gaussian",
+        scales: Scales | None = None,
+        features: int | None = None,
+        seed: Seed = 0,
+    ) -> None:
         self.X = points("X", X)
         self.X_test = points("X_test", X_test, self.X.shape[1])
+        self._space = space_of(self.X.shape[1], kernel, scales, features, seed)
 
     def __repr__(self) -> str:
         return f"<Inputs: X of shape {self.X.shape}, X_test of shape {self.X_test.shape}>"
 
     def factor(self, theta: float, lam: float) -> Factor:
-        """Factorise K + λI for the kernel exp(−θ‖x − x′‖²)."""
+        """Factorise K + λI."""
         if isinstance(theta, str):
             raise ValueError(f"theta must be a number > 0, got {shown(theta)} (for a search use factor_ml)")
-        return Factor(Ridge(self.X, positive("theta", theta), positive("lam", lam)), self.X_test)
+        ridge = self._space.ridge(self._space.placed(self.X), positive("theta", theta), positive("lam", lam))
+        return Factor(self._space, self.X, ridge, self.X_test)
 
     def factor_ml(self, y: npt.ArrayLike, lam: float, theta: str = "ml") -> Factor:
         """Factorise K + λI for the θ that is most likely given y: "ml", or "ml-cobyla" as the paper's was found."""
-        found = _search(self.X, values("y", y, len(self.X), of="X"), choice("theta", theta, SEARCHES), lam)
+        y = values("y", y, len(self.X), of="X")
+        found = _search(self._space, self.X, y, choice("theta", theta, SEARCHES), lam)
         return self.factor(found.theta, lam)
 
 
 class Factor:
     """One factorisation, to be asked about as many targets as there are."""
 
-    def __init__(self, ridge: Ridge, X_test: Array) -> None:
-        self._ridge, self._X_test = ridge, X_test
+    def __init__(self, space: Space, X: Array, ridge: Factorised, X_test: Array) -> None:
+        self._space, self._X = space, X
+        self._ridge, self._X_test = ridge, space.placed(X_test)
         self.theta, self.lam = ridge.theta, ridge.lam
 
     def __repr__(self) -> str:
@@ -69,7 +84,7 @@ class Factor:
 
     def fit(self, y: npt.ArrayLike) -> Fit:
         """The fit to one target."""
-        return Fit(self._ridge, values("y", y, self._ridge.n, of="X"))
+        return Fit(self._space, self._X, self._ridge, values("y", y, self._ridge.n, of="X"))
 
     def score(
         self,
@@ -102,8 +117,18 @@ class Factor:
         return np.broadcast_to(f, (targets, len(f)))
 
 
-def fit(X: npt.ArrayLike, y: npt.ArrayLike, theta: float | str, lam: float) -> Fit:
-    """Kernel ridge regression with the kernel exp(−θ‖x − x′‖²) and ridge λ, ready to be asked for regions.
+def fit(
+    X: npt.ArrayLike,
+    y: npt.ArrayLike,
+    theta: float | str,
+    lam: float,
+    kernel: str | Kernel = "gaussian",
+    *,
+    scales: Scales | None = None,
+    features: int | None = None,
+    seed: Seed = 0,
+) -> Fit:
+    """Kernel ridge regression, by default with the kernel exp(−θ‖x − x′‖²), ready to be asked for regions.
 
     Parameters
     ----------
@@ -112,9 +137,20 @@ def fit(X: npt.ArrayLike, y: npt.ArrayLike, theta: float | str, lam: float) -> F
     theta : float, "ml" or "ml-cobyla"
         θ > 0, or the search for the most likely one: "ml" is global, over 1e-3 ≤ θ r² ≤ 1e6 with r the largest range of
         a coordinate, and takes the time of 2 to 10 factorisations for 1500 points in one to three dimensions, more
-        for λ far below 1e-6 (65 were seen at 1e-12); "ml-cobyla" is the local search of the paper.
+        for λ far below 1e-6 (65 were seen at 1e-12) and for other kernels (about 60); "ml-cobyla" is the local search
+        of the paper.
     lam : float
         λ > 0. Nothing is centred or scaled.
+    kernel : {"gaussian", "laplacian", "matern32", "matern52"}, one of them with "-rff" behind it, or a Kernel
+        θ = 1/(2ℓ²) in each, ℓ its length scale; the formulas are in `ckrr.kernel`. With "-rff": ridge regression on
+        random Fourier features of that kernel, for n far beyond what fits as an n×n matrix. Conformal regions are as
+        exactly valid; the function is another one. A kernel of one's own is an object with one method: see `Kernel`.
+    scales : (d,) array, optional
+        What one unit is in each coordinate: x_j is divided by scales[j] before anything else.
+    features : int, optional
+        How many random features; 500 if nobody says.
+    seed : int or Generator
+        Where their frequencies come from: never from the data.
 
     Raises
     ------
@@ -134,14 +170,16 @@ def fit(X: npt.ArrayLike, y: npt.ArrayLike, theta: float | str, lam: float) -> F
     """
     x = points("X", X)
     y_ = values("y", y, len(x), of="X")
+    space = space_of(x.shape[1], kernel, scales, features, seed)
     if isinstance(theta, str) and theta not in SEARCHES:
         raise ValueError(f"theta must be a number > 0 or one of {', '.join(SEARCHES)}, got {shown(theta)}")
-    found = _search(x, y_, theta, lam) if isinstance(theta, str) else None
-    return Fit(Ridge(x, positive("theta", theta if found is None else found.theta), positive("lam", lam)), y_, found)
+    found = _search(space, x, y_, theta, lam) if isinstance(theta, str) else None
+    chosen = positive("theta", theta if found is None else found.theta)
+    return Fit(space, x, space.ridge(space.placed(x), chosen, positive("lam", lam)), y_, found)
 
 
-def _search(X: Array, y: Array, theta: str, lam: float) -> Search:
-    return SEARCHES[theta](Likelihood(X, y, positive("lam", lam)))
+def _search(space: Space, X: Array, y: Array, theta: str, lam: float) -> Search:
+    return SEARCHES[theta](space.profile(space.placed(X), y, positive("lam", lam)))
 
 
 def score_together(

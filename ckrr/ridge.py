@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ckrr.checks import Array
-from ckrr.kernel import gaussian
+from ckrr.kernel import Kernel, gaussian
 from ckrr.triangles import Triangles, triangles
 
 TEST_BLOCK = 512
@@ -93,12 +93,14 @@ class Projection:
 class Ridge:
     """The factorised ridge matrix of a train sample: R = K + λI = LL′, kept as G = L⁻¹ in the buffer K was made in."""
 
-    def __init__(self, X: Array, theta: float, lam: float, *, way: Triangles | None = None) -> None:
-        self.X, self.theta, self.lam = X, theta, lam
+    def __init__(
+        self, X: Array, theta: float, lam: float, kernel: Kernel = gaussian, *, way: Triangles | None = None
+    ) -> None:
+        self.X, self.theta, self.lam, self.kernel = X, theta, lam, kernel
         self.n = len(X)
         self._doubt = _LOST * self.n * ulp(1.0)
         self._triangles = way or triangles(self.n)
-        L = ridge_matrix(X, theta, lam)
+        L = ridge_matrix(X, theta, lam, kernel)
         failed = self._triangles.factorise(L)
         if failed:
             raise FactorisationError(f"factorisation failed at row {failed - 1} of X", *self._named())
@@ -130,7 +132,7 @@ class Ridge:
             block = X_new[start : start + TEST_BLOCK]
             b = len(block)
             k = buffer[: _padded(b, padding)]
-            gaussian(block, self.X, self.theta, out=k[:b])
+            self.kernel(block, self.X, self.theta, out=k[:b])
             equal = _ones(k[:b]) if weights else _ones(k[:0])
             self._triangles.times(self.G, k.T)
             V = k[:b]
@@ -158,13 +160,13 @@ def _padded(b: int, padding: int) -> int:
     return -(-b // padding) * padding
 
 
-def ridge_matrix(X: Array, theta: float, lam: float) -> Array:
+def ridge_matrix(X: Array, theta: float, lam: float, kernel: Kernel = gaussian) -> Array:
     """The lower triangle of K + λI in a Fortran-ordered n×n buffer, zeros above it."""
     n = len(X)
     R = np.zeros((n, n), order="F")
     for start in range(0, n, _PANEL):
         end = min(start + _PANEL, n)
-        block = gaussian(X[start:end], X[start:], theta)
+        block = kernel(X[start:end], X[start:], theta)
         block[:, : end - start] *= _upper(end - start)
         R.T[start:end, start:] = block
     R.reshape(-1, order="F")[:: n + 1] += lam  # the diagonal

@@ -12,11 +12,26 @@ from itertools import product
 import numpy as np
 
 from harness.desk import Desk, Job, Part, Study
-from harness.nouns import Array, Block, Bools, Factor, Inputs, Path, Sample, Target, Theta, Unit
+from harness.nouns import (
+    Array,
+    Block,
+    Bools,
+    Factor,
+    Family,
+    Inputs,
+    Path,
+    Pathbound,
+    Sample,
+    Target,
+    Theta,
+    Unit,
+)
 
 Looked = tuple[Sample, Target, Factor]
 _BATCH_BYTES, _MOST = 64e6, 64
 """Factors that are scored together: as many as fit into this, and no more than that."""
+_BATCH_MEMORY = 256e6
+"""Nor more than what their family says fits into this."""
 
 
 def compute(study: Study, unit: Unit, todo: Bools | None = None) -> Block:
@@ -36,7 +51,14 @@ def compute(study: Study, unit: Unit, todo: Bools | None = None) -> Block:
 def _batch_size(study: Study, n: int) -> int:
     grid, points = study.extent.grid, study.source.test_points
     results = 50.0 * len(grid.gamma) * len(grid.procedure) * len(grid.alpha) * points
-    return int(min(max(_BATCH_BYTES // (16.0 * n * n + 16.0 * n * points + results), 1), _MOST))
+    most = min(_BATCH_MEMORY // study.family.memory(n, points), _MOST)
+    return int(max(min(_BATCH_BYTES // (16.0 * n * n + 16.0 * n * points + results), most), 1))
+
+
+def _family(study: Study, path: int) -> Family:
+    """As it is on a path: features are drawn there."""
+    family = study.family
+    return family.on_path(study.seeds.path(path)) if isinstance(family, Pathbound) else family
 
 
 def _jobs(desk: Desk, path: int) -> Iterator[Job]:
@@ -47,13 +69,14 @@ def _jobs(desk: Desk, path: int) -> Iterator[Job]:
     try:
         with desk.timed("data"):
             world = study.source.path(study.seeds.path(path))
+            family = _family(study, path)
     except Exception as error:
         for draw in desk.unit.draws:
             desk.fail(path, draw, desk.everything, error)
         return
     for draw in desk.unit.draws:
         for part in _parts(desk, path, draw):
-            yield from _jobs_of_draw(desk, world, path, draw, part)
+            yield from _jobs_of_draw(desk, world, family, path, draw, part)
 
 
 def _parts(desk: Desk, path: int, draw: int) -> Iterator[Part]:
@@ -69,12 +92,12 @@ def _parts(desk: Desk, path: int, draw: int) -> Iterator[Part]:
             yield Part(places[0], places[1], places[2], at)
 
 
-def _jobs_of_draw(desk: Desk, world: Path, path: int, draw: int, part: Part) -> Iterator[Job]:
+def _jobs_of_draw(desk: Desk, world: Path, family: Family, path: int, draw: int, part: Part) -> Iterator[Job]:
     study, asked = desk.study, desk.asked(path, draw)
     try:
         with desk.timed("data"):
             sample = world.draw(study.seeds.draw(path, draw), desk.unit.n, part.at)
-            inputs = study.family.inputs(sample.X, sample.X_test)
+            inputs = family.inputs(sample.X, sample.X_test)
     except Exception as error:
         desk.fail(path, draw, part, error)
         return
@@ -108,7 +131,7 @@ def sample_of(study: Study, n: int, path: int, draw: int, gamma: int, theta: int
     world = source.path(study.seeds.path(path))
     sample = world.draw(study.seeds.draw(path, draw), n, {axis: at[axis] for axis in source.redraws})
     target = _target(sample, [grid.gamma[gamma]], source.knows_f)
-    inputs = study.family.inputs(sample.X, sample.X_test)
+    inputs = _family(study, path).inputs(sample.X, sample.X_test)
     return sample, target, _made(inputs, target, grid.theta[theta], grid.lam[lam])
 
 

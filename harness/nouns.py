@@ -329,6 +329,26 @@ class Family(Protocol):
         ...
 
 
+@runtime_checkable
+class Kernelled(Protocol):
+    """A family whose procedures are on a kernel, which the scenario may choose."""
+
+    def on_kernel(
+        self, dimension: int, kernel: str = ..., scales: Sequence[float] | None = ..., features: int | None = ...
+    ) -> Family:
+        """The same family on another kernel; a ValueError says what can't be, in a line that begins with the key."""
+        ...
+
+
+@runtime_checkable
+class Pathbound(Protocol):
+    """A family that takes chance before it sees data: the same for all draws on a path."""
+
+    def on_path(self, streams: Streams) -> Family:
+        """The family with a path's streams."""
+        ...
+
+
 @dataclass(frozen=True, eq=False)
 class Target:
     """Train and test values, a column for each γ; and the latent function at the test points, if it is known."""

@@ -137,6 +137,12 @@ class Scenario(_Part):
     seed: Annotated[Whole, Field(ge=0, le=LARGEST_SEED)]
     family: str = "krr"
     """The procedures: "krr", or "package.module:name" of one's own."""
+    kernel: str = "gaussian"
+    """Of the family krr: gaussian, laplacian, matern32, matern52, or one of them with -rff behind it."""
+    scales: Annotated[tuple[Positive, ...], Field(min_length=1)] | None = None
+    """What one unit is in each coordinate, to the kernel."""
+    features: Annotated[Whole, Field(ge=1, le=100_000)] | None = None
+    """How many random features, for a kernel with -rff."""
     keep: Annotated[tuple[Literal["pointwise"], ...], AfterValidator(_distinct)] = ()
     source: dict[str, Any]
     grid: GridPart

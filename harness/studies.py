@@ -11,7 +11,7 @@ from harness.place import place
 from harness.preparing import provided
 from harness.record import FILES, Record, load
 from harness.seeds import Seeds
-from harness.wiring import family, unpacked
+from harness.wiring import family, kernel_told, on_kernel, unpacked
 
 
 @lru_cache(maxsize=8)
@@ -27,10 +27,12 @@ def study_of(url: str, record: Record) -> Study:
     """From a store alone, its files checked against the fingerprint."""
     scenario, fingerprint = record.scenario, record.fingerprint
     files = {name: _file(url, name, hashed) for name, hashed in fingerprint["files"].items()}
+    source = unpacked(scenario["source"], files)
+    name = scenario["family"]
     return Study(
         record.extent,
-        provided(unpacked(scenario["source"], files), place(url)),
-        family(scenario["family"]),
+        provided(source, place(url)),
+        on_kernel(family(name), name, kernel_told(scenario), source.dimension),
         Seeds.of(fingerprint["seed"], fingerprint["source"]),
         record.keep,
         int(fingerprint["blas_threads"]),

@@ -60,7 +60,7 @@ def _coordinates(group: zarr.Group, grid: Grid) -> None:
     number = np.array([np.nan if isinstance(each, str) else each for each in grid.theta])
     _add(group, "procedure", np.array(grid.procedure, dtype=object), ("procedure",), "the prediction procedure")
     _add(group, "gamma", np.array(grid.gamma), ("gamma",), "variance of the noise")
-    _add(group, "theta", text, ("theta",), "theta of the kernel exp(-theta |x-x'|^2), as text")
+    _add(group, "theta", text, ("theta",), "theta of the kernel, exp(-theta |x-x'|^2) for the Gaussian one, as text")
     _add(group, "theta_value", number, ("theta",), "theta as a number, NaN where it is searched for")
     _add(group, "lam", np.array(grid.lam), ("lam",), "ridge lambda")
     _add(group, "alpha", np.array(grid.alpha), ("alpha",), "allowed error rate")

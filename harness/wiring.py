@@ -20,7 +20,7 @@ from typing import Any, get_type_hints
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from harness.complaints import Complaint, from_pydantic, keys_of, nearest, shown
-from harness.nouns import REDRAWS, Family, Source, Theta
+from harness.nouns import REDRAWS, Family, Kernelled, Source, Theta
 
 FAMILIES = {"krr": "harness.krr:FAMILY"}
 FILE = "file"
@@ -58,6 +58,31 @@ def family(name: str) -> Family:
     found: Family = _imported(FAMILIES.get(name, name), "family")
     _check_members(found, _FAMILY, "family", name)
     return found
+
+
+def kernel_told(plain: Mapping[str, Any]) -> dict[str, Any]:
+    """What a scenario says of the kernel, where that isn't the default: part of what numbers depend on.
+
+    Examples
+    --------
+    >>> kernel_told({"kernel": "gaussian", "scales": None}), kernel_told({"kernel": "matern52", "scales": (1, 10)})
+    ({}, {'kernel': 'matern52', 'scales': [1.0, 10.0]})
+    """
+    told = {key: plain.get(key) for key in ("kernel", "scales", "features")}
+    found = {key: value for key, value in told.items() if value is not None and (key, value) != ("kernel", "gaussian")}
+    return {key: [float(each) for each in value] if key == "scales" else value for key, value in found.items()}
+
+
+def on_kernel(known: Family, name: str, told: Mapping[str, Any], dimension: int) -> Family:
+    """The family on the kernel that a scenario tells of."""
+    if not told:
+        return known
+    if not isinstance(known, Kernelled):
+        raise Wrong(Complaint(next(iter(told)), f"must be left out: the family {name!r} has no choice of kernels"))
+    try:
+        return known.on_kernel(dimension, **told)
+    except ValueError as error:
+        raise Wrong(Complaint("", str(error))) from None
 
 
 def _check_members(made: object, members: tuple[str, ...], key: str, name: str) -> None:

@@ -145,21 +145,59 @@ def to_fraction(value: arb) -> Fraction:
     return Fraction(man >> excess) * Fraction(2) ** (exp + excess)
 
 
-def kernel(X: np.ndarray, Z: np.ndarray, theta: float) -> list[list[arb]]:
-    """exp(−θ‖x − z‖²) from the doubles as they are."""
-    t = to_arb(theta)
-    return [
-        [(-t * sum(((to_arb(a) - to_arb(b)) ** 2 for a, b in zip(x, z, strict=True)), arb(0))).exp() for z in Z]
-        for x in X
-    ]
+Formula = Callable[[list[arb], arb], arb]
+"""The differences of the coordinates of two points, and θ → the kernel."""
+
+
+def gaussian(differences: list[arb], theta: arb) -> arb:
+    """exp(−θ‖x − z‖²)."""
+    return (-theta * sum((each**2 for each in differences), arb(0))).exp()
+
+
+def laplacian(differences: list[arb], theta: arb) -> arb:
+    """exp(−√(2θ)‖x − z‖₁)."""
+    return (-(2 * theta).sqrt() * sum((abs(each) for each in differences), arb(0))).exp()
+
+
+def matern32(differences: list[arb], theta: arb) -> arb:
+    """(1 + √3ρ) exp(−√3ρ), ρ = ‖x − z‖/ℓ, ℓ² = 1/(2θ)."""
+    s = arb(3).sqrt() * _rho(differences, theta)
+    return (1 + s) * (-s).exp()
+
+
+def matern52(differences: list[arb], theta: arb) -> arb:
+    """(1 + √5ρ + 5ρ²/3) exp(−√5ρ)."""
+    rho = _rho(differences, theta)
+    s = arb(5).sqrt() * rho
+    return (1 + s + 5 * rho**2 / 3) * (-s).exp()
+
+
+def _rho(differences: list[arb], theta: arb) -> arb:
+    return (2 * theta).sqrt() * sum((each**2 for each in differences), arb(0)).sqrt()
+
+
+FORMULAS: dict[str, Formula] = {
+    "gaussian": gaussian,
+    "laplacian": laplacian,
+    "matern32": matern32,
+    "matern52": matern52,
+}
+
+
+def kernel(X: np.ndarray, Z: np.ndarray, theta: float, name: str = "gaussian") -> list[list[arb]]:
+    """A kernel by its formula, from the doubles as they are; "product" is x′z, for points that are features."""
+    if name == "product":
+        return [[sum((to_arb(a) * to_arb(b) for a, b in zip(x, z, strict=True)), arb(0)) for z in Z] for x in X]
+    formula, t = FORMULAS[name], to_arb(theta)
+    return [[formula([to_arb(a) - to_arb(b) for a, b in zip(x, z, strict=True)], t) for z in Z] for x in X]
 
 
 def column(values: Sequence[arb]) -> arb_mat:
     return arb_mat([[each] for each in values])
 
 
-def ridge_matrix(X: np.ndarray, theta: float, lam: float) -> arb_mat:
-    K = kernel(X, X, theta)
+def ridge_matrix(X: np.ndarray, theta: float, lam: float, name: str) -> arb_mat:
+    K = kernel(X, X, theta, name)
     for i in range(len(X)):
         K[i][i] += to_arb(lam)
     return arb_mat(K)
@@ -177,9 +215,11 @@ def precise(function: Callable) -> Callable:
 
 
 @precise
-def coefficients(X: np.ndarray, y: np.ndarray, X_new: np.ndarray, theta: float, lam: float) -> list[Coefficients]:
+def coefficients(
+    X: np.ndarray, y: np.ndarray, X_new: np.ndarray, theta: float, lam: float, name: str = "gaussian"
+) -> list[Coefficients]:
     """Q by inversion, then every quantity by its definition, for each test point."""
-    R = ridge_matrix(X, theta, lam)
+    R = ridge_matrix(X, theta, lam, name)
     Q = R.inv()
     ys = column([to_arb(each) for each in y])
     a = Q * ys
@@ -187,12 +227,13 @@ def coefficients(X: np.ndarray, y: np.ndarray, X_new: np.ndarray, theta: float, 
     sigma2 = (ys.transpose() * a)[0, 0] / n
     found = []
     for x in X_new:
-        k = column([row[0] for row in kernel(X, x[None], theta)])
+        k = column([row[0] for row in kernel(X, x[None], theta, name)])
+        own = kernel(x[None], x[None], theta, name)[0][0]
         W = Q * k
         found.append(
             Coefficients(
                 mean=to_fraction((k.transpose() * a)[0, 0]),
-                m=to_fraction(to_arb(lam) + 1 - (k.transpose() * W)[0, 0]),
+                m=to_fraction(to_arb(lam) + own - (k.transpose() * W)[0, 0]),
                 a=[to_fraction(a[i, 0]) for i in range(n)],
                 W=[to_fraction(W[i, 0]) for i in range(n)],
                 diag_Q=[to_fraction(Q[i, i]) for i in range(n)],
@@ -203,17 +244,25 @@ def coefficients(X: np.ndarray, y: np.ndarray, X_new: np.ndarray, theta: float, 
     return found
 
 
-def prediction(X: np.ndarray, y: Sequence[arb], x: np.ndarray, theta: float, lam: float) -> arb:
+def prediction(X: np.ndarray, y: Sequence[arb], x: np.ndarray, theta: float, lam: float, name: str) -> arb:
     """The ridge prediction at x, from scratch."""
     if not len(X):
         return arb(0)
-    weights = ridge_matrix(X, theta, lam).solve(column(y))
-    return sum((row[0] * weights[i, 0] for i, row in enumerate(kernel(X, x[None], theta))), arb(0))
+    weights = ridge_matrix(X, theta, lam, name).solve(column(y))
+    return sum((row[0] * weights[i, 0] for i, row in enumerate(kernel(X, x[None], theta, name))), arb(0))
 
 
 @precise
 def refitted_p_value(
-    X: np.ndarray, y: np.ndarray, x_new: np.ndarray, z: float, theta: float, lam: float, score: str, residual: str
+    X: np.ndarray,
+    y: np.ndarray,
+    x_new: np.ndarray,
+    z: float,
+    theta: float,
+    lam: float,
+    score: str,
+    residual: str,
+    name: str = "gaussian",
 ) -> Fraction:
     """The p-value of the candidate z: refit with it, look at all N residuals, count."""
     augmented = np.vstack([X, x_new[None]])
@@ -222,11 +271,11 @@ def refitted_p_value(
     r = []
     for i in range(N):
         others = [j for j in range(N) if residual != "loo" or j != i]
-        fitted = prediction(augmented[others], [labels[j] for j in others], augmented[i], theta, lam)
+        fitted = prediction(augmented[others], [labels[j] for j in others], augmented[i], theta, lam, name)
         r.append(labels[i] - fitted)
     if residual == "std":  # over the square root of 1 − H_ii, H the matrix from labels to fitted values
-        K = arb_mat(kernel(augmented, augmented, theta))
-        H = K * ridge_matrix(augmented, theta, lam).inv()
+        K = arb_mat(kernel(augmented, augmented, theta, name))
+        H = K * ridge_matrix(augmented, theta, lam, name).inv()
         r = [each / (1 - H[i, i]).sqrt() for i, each in enumerate(r)]
     own = r[-1]
 

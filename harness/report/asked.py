@@ -113,12 +113,18 @@ def _methods(facts: Facts) -> Markup:
     extent = facts.record.extent
     procedures = [joined([tag("b", name), _described(name)]) for name in extent.grid.procedure]
     settings = (
-        f"Kernel parameter θ = {_values(facts, 'theta')}; ridge λ = {_values(facts, 'lam')}; "
+        f"{_kernel(facts)}Kernel parameter θ = {_values(facts, 'theta')}; ridge λ = {_values(facts, 'lam')}; "
         f"error rate allowed α = {_values(facts, 'alpha')}. All combinations"
     )
     left_out = [_rule(rule) for rule in extent.exclude]
     end = f", without those with {'; '.join(left_out)}." if left_out else "."
     return joined([items(procedures), tag("p", settings + end)])
+
+
+def _kernel(facts: Facts) -> str:
+    """The kernel, where it isn't the usual one."""
+    told = facts.record.fingerprint.get("kernel", {})
+    return f"Kernel: {', '.join(f'{key} {value}' for key, value in told.items())}. " if told else ""
 
 
 def _described(name: str) -> str:

@@ -45,6 +45,7 @@ def sample(n: int, m: int = 30, seed: int = 0) -> tuple[Array, Array, Array, Arr
         ConformalKernelRidge(),
         ConformalKernelRidge("CRR-std", theta=0.1, lam=1e-3, boundary=">"),
         ConformalKernelRidge("GPR-f", theta=1.0),
+        ConformalKernelRidge(theta=0.01, lam=1e-3, kernel="matern32-rff", features=400),
     ],
     ids=str,
 )
@@ -135,7 +136,16 @@ def test_score_is_r2() -> None:
 
 def test_clones_are_unfitted_and_equal() -> None:
     X, y, X_new, _ = sample(40)
-    params = {"procedure": "CRR", "theta": 3.0, "lam": 0.01, "boundary": ">"}
+    params = {
+        "procedure": "CRR",
+        "theta": 3.0,
+        "lam": 0.01,
+        "boundary": ">",
+        "kernel": "gaussian-rff",
+        "scales": [1.0, 2.0],
+        "features": 30,
+        "seed": 1,
+    }
     estimator = ConformalKernelRidge(**params).fit(X, y)
     copy = clone(estimator)
     assert copy.get_params() == params
@@ -321,12 +331,13 @@ def test_it_works_without_scikit_learn() -> None:
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     ours = ConformalKernelRidge("CRR", theta=30.0, lam=1e-3).fit(X, y)
-    first = {"procedure": "RRCM-loo", "theta": 30.0, "lam": 0.1, "boundary": ">="}
+    plain = {"kernel": "gaussian", "scales": None, "features": None, "seed": 0}
+    first = {"procedure": "RRCM-loo", "theta": 30.0, "lam": 0.1, "boundary": ">=", **plain}
     assert told == {
         "bases": True,
-        "repr": "ConformalKernelRidge(procedure='RRCM-loo', theta=30.0, lam=0.1, boundary='>=')",
+        "repr": f"ConformalKernelRidge({', '.join(f'{name}={value!r}' for name, value in first.items())})",
         "unfitted": "True This ConformalKernelRidge instance is not fitted yet: call fit first",
-        "unknown": "False parameter must be one of procedure, theta, lam, boundary, got 'lamb' (did you mean 'lam'?)",
+        "unknown": f"False parameter must be one of {', '.join(first)}, got 'lamb' (did you mean 'lam'?)",
         "params": [first, True, {**first, "procedure": "CRR", "lam": 1e-3}],
         "fit": True,
         "interval": [each.tolist() for each in ours.predict_interval(X_new, [0.8, 0.9])],

@@ -1,0 +1,122 @@
+"""Kernels and features in a scenario: what they are, what they cost, and whose frequencies are whose."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ckrr
+from harness import driver
+from harness.compute import compute, sample_of
+from harness.desk import Study
+from harness.krr import FAMILY
+from harness.loading import Loaded, check
+from harness.nouns import Extent, Grid, Mistake, Status
+from harness.record import load
+from harness.seeds import Seeds
+from harness.studies import study_of
+from scenarios import SOURCES
+from tests.harness.studies import toy, unit
+
+SEEDS = Seeds.of(7, {"function": "f2"})
+GRID = Grid(("RRCM-loo", "GPR-p"), (1e-6, 0.1), (10.0,), (1e-3,), (30,), (0.1,))
+KINDS: list[dict[str, Any]] = [
+    {"kernel": "matern32"},
+    {"kernel": "laplacian", "scales": [1.0, 10.0]},
+    {"kernel": "gaussian-rff", "features": 20},
+    {"scales": [2.0, 0.5]},
+]
+
+
+def scenario(**changes: Any) -> Loaded:
+    """A small study of a function on the plane."""
+    plain = {
+        "name": "kernels",
+        "seed": 5,
+        "source": {"function": "f2", "test_points": 12},
+        "grid": {"gamma": [0.1], "n": [20], "theta": [10], "lam": [0.1], "alpha": [0.1], "procedure": ["RRCM-loo"]},
+        "replications": {"paths": 2},
+        **changes,
+    }
+    return check(plain, "kernels.toml", Path.cwd())
+
+
+@pytest.mark.parametrize("told", KINDS, ids=str)
+def test_a_unit_is_what_the_library_gives(told: dict[str, Any]) -> None:
+    """Draws of one path share their frequencies, which come from the path's stream; other paths have others."""
+    family = FAMILY.on_kernel(2, **told)
+    study = Study(Extent(GRID, 3, 2), SOURCES["f2"](test_points=12), family, SEEDS)
+    block = compute(study, unit(30, range(1, 3), range(2)))
+    assert (block.values["status"] == Status.OK).all()
+    for path in (1, 2):
+        for draw in (0, 1):
+            sample = study.source.path(SEEDS.path(path)).draw(SEEDS.draw(path, draw), 30, {})
+            assert sample.noise is not None
+            seed = SEEDS.path(path)("frequencies")
+            for g, gamma in enumerate(GRID.gamma):
+                y = sample.y + np.sqrt(gamma) * sample.noise
+                inputs = ckrr.Inputs(sample.X, sample.X_test, **{"seed": seed, **told})
+                seed = SEEDS.path(path)("frequencies")
+                regions = inputs.factor(10.0, 1e-3).fit(y).regions(sample.X_test, "RRCM-loo", 0.1)
+                ours = block.values["width_mean"][path - 1, draw, 0, g, 0, 0, 0]
+                assert ours == np.float32((regions.upper - regions.lower).mean())
+    looked = sample_of(study, 30, 1, 0, 0, 0, 0)[2]
+    assert isinstance(looked, ckrr.Factor)
+
+
+def test_the_fingerprint_has_what_isnt_the_default() -> None:
+    assert "kernel" not in scenario().fingerprint
+    assert scenario().fingerprint == scenario(kernel="gaussian").fingerprint
+    for told in KINDS:
+        assert scenario(**told).fingerprint["kernel"] == told
+    assert scenario(scales=[1, 2]).fingerprint == scenario(scales=[1.0, 2.0]).fingerprint
+
+
+def test_a_store_remembers_its_kernel(tmp_path: Path) -> None:
+    """Workers make the family again from the store alone."""
+    url = str(tmp_path / "k.zarr")
+    prepared = driver.prepare(
+        scenario(kernel="matern52-rff", features=15, scales=[1.0, 2.0]), url, workers=1, speed=1e9
+    )
+    driver._started(prepared)
+    record = load(prepared.there)
+    assert record is not None
+    assert study_of(url, record).family == FAMILY.on_kernel(2, "matern52-rff", [1.0, 2.0], 15)
+    with pytest.raises(Mistake, match=r"kernel was \{.*'features': 15.*\} and is None"):
+        driver.prepare(scenario(), url, workers=1, speed=1e9)
+
+
+@pytest.mark.parametrize(
+    ("told", "message"),
+    [
+        ({"kernel": "matern"}, r"kernel must be one of gaussian, .*, got 'matern' \(did you mean"),
+        ({"kernel": "matern", "features": 3}, r"kernel must be one of gaussian"),
+        ({"kernel": 3}, r"kernel must be a text, got 3"),
+        ({"features": 3}, r"features must be left out unless kernel ends in -rff, got 3"),
+        ({"kernel": "gaussian-rff", "features": 0}, r"features must be >= 1, got 0"),
+        ({"scales": [1.0]}, r"scales must be 2 numbers, one for each column of X, got \[1.0\]"),
+        ({"scales": [1.0, -1.0]}, r"scales\[1\] must be > 0, got -1.0"),
+    ],
+)
+def test_mistakes_are_told(told: dict[str, Any], message: str) -> None:
+    with pytest.raises(Mistake, match=rf"^kernels.toml: {message}"):
+        scenario(**told)
+
+
+def test_a_family_without_kernels_says_so() -> None:
+    with pytest.raises(Mistake, match=r"kernel must be left out: the family 'tests.harness.toy:FAMILY' has no choice"):
+        check(toy(kernel="matern52"), "toy.toml", Path.cwd())
+
+
+def test_a_million_points_are_planned_without_a_square() -> None:
+    """Memory is a few gigabytes, and it is what a sample takes within a factor of two; time grows with n alone."""
+    family = FAMILY.on_kernel(2, "gaussian-rff", None, 500)
+    assert 1e9 < family.memory(1_000_000, 100) < 6e9
+    assert family.memory(1_000_000, 10_000) < 6e9
+    assert FAMILY.memory(1_000_000, 100) > 1e13
+    double = family.flops(1_000_000, 100, 1, False) / family.flops(500_000, 100, 1, False)
+    assert 1.9 < double < 2.1
+    assert family.flops(1000, 100, 1, True) > 30 * family.flops(1000, 100, 1, False)
