@@ -236,11 +236,8 @@ def test_memory_has_no_square() -> None:
 
 def test_what_cant_be_computed_is_an_error() -> None:
     X, y, X_new, _ = sample(30)
-    twice = np.vstack([X[:29], X[:1]])
-    with pytest.raises(ckrr.FactorisationError, match=r"lost its digits at row \d+ of X for theta=1, lam=1e-14, n=30"):
-        ckrr.fit(twice, y, 1.0, 1e-14, "gaussian-rff", features=40)
     with pytest.raises(ckrr.FactorisationError, match=r"^factorisation lost its digits for theta=1, lam=1e-30, n=30"):
-        ckrr.fit(X, y, 1.0, 1e-30, "gaussian-rff", features=10)
+        ckrr.fit(X, y, 1.0, 1e-30, "gaussian-rff", features=40)
     with pytest.raises(ckrr.FactorisationError, match=r"^the features overflow for"):
         ckrr.fit(X * 1e300, y, 1e200, 0.1, "gaussian-rff", features=10)
     with pytest.raises(ckrr.FactorisationError, match=r"^the features of a test point overflow for"):
