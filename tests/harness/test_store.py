@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 import subprocess
 import sys
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import xarray as xr
+from packaging.requirements import Requirement
 
 import harness
 from harness import driver, store
@@ -39,12 +39,13 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")
     waiting, seen = ["xarray", "zarr"], set[str]()
     while waiting:
-        name = re.split(r"[^A-Za-z0-9_.-]", waiting.pop())[0].lower().replace("_", "-")
+        name = waiting.pop().lower().replace("_", "-")
         if name in seen:
             continue
         seen.add(name)
         one = distribution(name)
-        waiting += [each for each in one.requires or [] if "extra ==" not in each and "python_version <" not in each]
+        needed = map(Requirement, one.requires or [])
+        waiting += [each.name for each in needed if each.marker is None or each.marker.evaluate({"extra": ""})]
         for top in {file.parts[0] for file in one.files or [] if file.parts[0] not in ("..", "__pycache__")}:
             if not (folder / top).exists():
                 (folder / top).symlink_to(Path(str(one.locate_file(top))))
