@@ -29,6 +29,7 @@ from harness.progress import Progress, Tally
 from harness.record import CLAIM, FILES, ROOT, Levels, Record, add_to_history, joined, load, save, version
 from harness.remote import patiently
 from harness.spec import Replications
+from harness.stopping import pressed
 from harness.unchanged import check_unchanged
 from harness.worker import prepare as prepare_array, work
 
@@ -287,7 +288,7 @@ def _results(
         return
 
     def stop() -> bool:
-        return presence.asked_to_stop
+        return presence.asked_to_stop or pressed()
 
     if client is None and prepared.cluster is None and machine.workers == 1 and len(jobs) <= 1:
         _note(execute.serial(prepare_array, arguments, first, machine.memory, stop), first, note)

@@ -19,20 +19,29 @@ _SHOW_CURSOR = b"\x1b[?25h"
 """A bar hides it."""
 
 
+_pressed = False
+
+
+def pressed() -> bool:
+    """Whether Ctrl-C was heard: what it raises is lost where Python can't raise, in a callback of C say."""
+    return _pressed
+
+
 @contextmanager
 def stoppable() -> Iterator[None]:
     """For the while, the first Ctrl-C is told at once and raises `KeyboardInterrupt`; a second one ends everything."""
     if threading.current_thread() is not threading.main_thread():  # only the main thread hears signals
         yield
         return
-    pressed = False
+    global _pressed
+    _pressed = False
 
     def hear(number: int, frame: FrameType | None) -> None:
-        nonlocal pressed
-        if pressed:
+        global _pressed
+        if _pressed:
             _say(_SECOND)
             leave()
-        pressed = True
+        _pressed = True
         _say(_FIRST)
         raise KeyboardInterrupt
 
@@ -40,7 +49,7 @@ def stoppable() -> Iterator[None]:
     try:
         yield
     finally:
-        if not pressed:  # otherwise a second one may still come
+        if not _pressed:  # otherwise a second one may still come
             signal.signal(signal.SIGINT, before)
 
 

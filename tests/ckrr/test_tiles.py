@@ -18,6 +18,7 @@ from ckrr.band_tiles import band_parts
 from ckrr.checks import Array
 from ckrr.likelihood import Likelihood, search
 from ckrr.ridge import TEST_BLOCK, FactorisationError, Ridge
+from ckrr.space import space_of
 from ckrr.structure import Structured
 from ckrr.tiles import Tiled, tiles
 from ckrr.triangles import WHOLE, Whole
@@ -130,7 +131,7 @@ def test_large_samples_have_the_scores_of_whole_ones(lam: float) -> None:
     X, y, X_new, y_new = sample(120, m=150)
     X_new[3], X_new[140] = X[1], X[77]
     fit = ckrr.fit(X, y, theta=30.0, lam=lam)
-    whole = ckrr.Factor(Ridge(X, 30.0, lam, way=Whole()), X_new).score(y, y_new)
+    whole = ckrr.Factor(space_of(2, "gaussian"), X, Ridge(X, 30.0, lam, way=Whole()), X_new).score(y, y_new)
     ours = fit.score(X_new, y_new)
     assert isinstance(fit._ridge._triangles, Tiled)
     assert (ours.hits == whole.hits[0]).all()

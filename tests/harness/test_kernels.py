@@ -116,7 +116,7 @@ def test_a_million_points_are_planned_without_a_square() -> None:
     family = FAMILY.on_kernel(2, "gaussian-rff", None, 500)
     assert 1e9 < family.memory(1_000_000, 100) < 6e9
     assert family.memory(1_000_000, 10_000) < 6e9
-    assert FAMILY.memory(1_000_000, 100) > 1e13
+    assert FAMILY.memory(1_000_000, 100) > 8e12
     double = family.flops(1_000_000, 100, 1, False) / family.flops(500_000, 100, 1, False)
     assert 1.9 < double < 2.1
     assert family.flops(1000, 100, 1, True) > 30 * family.flops(1000, 100, 1, False)
