@@ -162,7 +162,7 @@ class Address(Encrypted):
     @model_validator(mode="after")
     def _one_of_them(self) -> Address:
         if (self.address is None) == (self.scheduler_file is None):
-            raise PydanticCustomError("address", "must have one of address and scheduler_file")
+            raise PydanticCustomError("address", "must have either address or scheduler_file, not both and not neither")
         if self.address is not None and self.address.startswith("tls://") and self.tls_files is None:
             raise PydanticCustomError("address", "tls_ca_file, tls_cert and tls_key are missing: address is tls://…")
         return self

@@ -293,7 +293,10 @@ def logs(store: str, of_workers: bool) -> None:
     from harness.state import store_of
     from harness.submit.logbook import logs as kept
 
-    for text in kept(place(store_of(store, begun=False)))[: 1 + of_workers]:
+    found = kept(place(store_of(store, begun=False)))
+    if not any(found):
+        click.echo("no logs: it wasn't submitted, or its driver hasn't started yet (`ckrr status`)", err=True)
+    for text in found[: 1 + of_workers]:
         click.echo(text, nl=False)
 
 

@@ -253,6 +253,8 @@ def state_line(facts: Mapping[str, Any]) -> str:
         return f"{name}: {facts['share']:.0%} done{speed}{left} ({driver['name']})"
     if told is not None and told["waits"]:
         return f"{name}: {facts['share']:.0%} done, {told['waits']} is about to go on with it"
+    if told is not None and told["code"] == 2:
+        return f"{name}: {facts['share']:.0%} done, its driver gave up: {told['outcome']}"
     again = "submit" if told is not None else "run"
     dead = driver is not None and not (told and told["ended"])
     silent = f" ({driver['name']} died: silent for {duration(driver['silent'])})" if driver and dead else ""

@@ -22,8 +22,8 @@ from harness.submit.whereabouts import at_work
 
 _HOW = {"address": TASK, "slurm": SLURM}
 """Who drives, by the kind of cluster; a process of this machine where it isn't said."""
-_SIGN = 30.0
-"""Seconds to wait for a driver's first sign of life, where it can start at once."""
+_SIGN, _TASK = 30.0, 10.0
+"""Seconds to wait for a driver's first sign of life where it can start at once; a task may have to wait for a worker."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def submit(
     except BaseException:
         submission.add(there, one, ended=one.submitted, outcome="could not be handed over", code=2)
         raise
-    return Submitted(there.url, one, None, one.how == SLURM or _sign_of(there, one))
+    return Submitted(there.url, one, None, one.how == SLURM or _sign_of(there, one, 0.0 if one.how == TASK else _SIGN))
 
 
 def _submission(loaded: Loaded, cluster_path: str | None, workers: int | None, prepared: driver.Prepared) -> Submission:
@@ -91,17 +91,18 @@ def _start(prepared: driver.Prepared, one: Submission, note: Callable[[str], Non
 
         with clusters.connected(file, prepared.machine, note) as client:
             handle = task.start(client, there.url, one.id, one.name)
-            _sign_of(there, one)  # a client that leaves at once may take its task along
+            _sign_of(there, one, _TASK)  # a client that leaves at once may take its task along
             return handle
     return process.start(there, one.id)
 
 
-def _sign_of(there: Place, one: Submission) -> bool:
+def _sign_of(there: Place, one: Submission, seconds: float) -> bool:
     """Waits until the driver was heard of, or has ended already."""
-    end = monotonic() + _SIGN
-    while monotonic() < end:
+    end = monotonic() + seconds
+    while True:
         now = submission.read(there)
         if now is not None and (now.starts or now.ended is not None):
             return True
+        if monotonic() >= end:
+            return False
         sleep(0.1)
-    return False

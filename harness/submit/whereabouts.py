@@ -12,7 +12,7 @@ from harness.submit import process, slurm, submission
 from harness.submit.submission import PROCESS, SLURM, Submission
 
 _YOUNG = 60.0
-"""Seconds in which a task may not have been heard of yet; its scheduler starts it again if its worker dies."""
+"""Seconds in which a driver that was started may not have been heard of yet."""
 
 
 def at_work(there: Place) -> str | None:
@@ -31,9 +31,10 @@ def waiting(one: Submission) -> str | None:
     if one.how == SLURM:
         queued = slurm.jobs(one.name)
         return f"job {queued[0]} of Slurm" if queued else None
-    last = one.starts[-1]["time"] if one.starts else one.submitted
-    age = (datetime.now(UTC) - datetime.fromisoformat(last)).total_seconds()
-    return f"a task of {one.handle.get('scheduler')}" if age < _YOUNG else None
+    if one.starts:  # its scheduler starts it again if its worker dies: it can't be heard of for a while
+        age = (datetime.now(UTC) - datetime.fromisoformat(one.starts[-1]["time"])).total_seconds()
+        return f"a task of {one.handle.get('scheduler')}" if age < _YOUNG else None
+    return f"a task that waits for a worker of {one.handle.get('scheduler')}"
 
 
 def handed_over(there: Place) -> dict[str, Any] | None:

@@ -57,7 +57,7 @@ def test_there_is_an_example_of_each_kind() -> None:
         ('kind = "local"\nmemory = 4', 'memory must be a size as "4 GB", got 4'),
         ('kind = "local"\nversions = "old"', "versions must be 'same' or 'any', got 'old'"),
         ('kind = "local"\ntls_cert = "a"', "tls_ca_file is missing: the three belong together"),
-        ('kind = "address"', "must have one of address and scheduler_file"),
+        ('kind = "address"', "must have either address or scheduler_file, not both and not neither"),
         ('kind = "address"\naddress = "host"', 'address must be like "tcp://host:8786" or "tls://host:8786", got'),
         ('kind = "address"\naddress = "tls://host:1"', "tls_ca_file, tls_cert and tls_key are missing"),
         (f'{SSH}hosts = ["far.example.org"]', "interface is missing: far.example.org must reach the scheduler here"),

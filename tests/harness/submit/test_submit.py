@@ -20,6 +20,7 @@ from harness.show import status_text
 from harness.state import status
 from harness.submit import process, submission
 from harness.submit.cancelling import cancel
+from harness.submit.drive import drive
 from harness.submit.logbook import logs
 from harness.submit.submitting import Submitted, submit
 from harness.watching import watch
@@ -134,6 +135,19 @@ def test_on_a_running_scheduler_the_driver_is_a_task(one: Study, whole: Path, tm
     assert facts["complete"]
     assert facts["submission"]["outcome"] == "complete"
     assert_identical(one.store, whole)
+
+
+def test_a_task_that_waits_for_a_worker_can_be_cancelled(one: Study, tmp_path: Path) -> None:
+    there = place(str(one.store))
+    waiting = submission.Submission("x", {}, "", (), None, None, False, "", "", "2026-01-01", how=submission.TASK)
+    submission.write(there, waiting)
+    facts = status(str(one.store))
+    assert facts["at_work"]
+    assert "a task that waits for a worker" in status_text(facts)
+    cancel(there)
+    assert not status(str(one.store))["at_work"]
+    assert drive(str(one.store), "x") == 0, "it does nothing when a worker comes"
+    assert (submission.read(there) or waiting).starts == ()
 
 
 def test_what_cannot_be_handed_over_leaves_no_trace(one: Study, tmp_path: Path) -> None:
