@@ -23,7 +23,7 @@ from harness.submit.whereabouts import at_work
 _HOW = {"address": TASK, "slurm": SLURM}
 """Who drives, by the kind of cluster; a process of this machine where it isn't said."""
 _SIGN, _TASK = 30.0, 10.0
-"""Seconds to wait for a driver's first sign of life where it can start at once; a task may have to wait for a worker."""
+"""Seconds to wait for a driver's first sign of life where it can start at once; a task may wait for a worker."""
 
 
 @dataclass(frozen=True)

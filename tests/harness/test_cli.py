@@ -47,7 +47,13 @@ def start(*arguments: str, cwd: Path) -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         start_new_session=True,
+        preexec_fn=_hears_the_keyboard,
     )
+
+
+def _hears_the_keyboard() -> None:
+    """Also where the tests run in the background of a shell, which tells what it starts not to."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def ckrr(*arguments: str, cwd: Path) -> tuple[int, str, str]:
