@@ -48,9 +48,13 @@ def _told(error: BaseException) -> str:
 
 
 def looked_at(file: Address) -> Size:
-    """What it offers now: its workers, and the memory of the smallest."""
+    """What it offers now."""
     with address(file) as client:
-        workers = client.scheduler_info(n_workers=-1)["workers"].values()
-        limits = [float(each["memory_limit"]) for each in workers if each["memory_limit"]]
-        threads = sum(each["nthreads"] for each in workers)
-    return Size(threads or 1, min(limits, default=float("inf")), file.threads)
+        return offered(client, file.threads)
+
+
+def offered(client: Client, threads: int = 1) -> Size:
+    """The workers that a client's cluster has now, each with so many BLAS threads, and the memory of the smallest."""
+    workers = client.scheduler_info(n_workers=-1)["workers"].values()
+    limits = [float(each["memory_limit"]) for each in workers if each["memory_limit"]]
+    return Size(sum(each["nthreads"] for each in workers) or 1, min(limits, default=float("inf")), threads)

@@ -176,10 +176,6 @@ class Listening(Encrypted):
     python: str | None = None
     """The Python of the workers; the path of ours if not told."""
 
-    def size(self) -> Size:
-        """Of the workers that are asked for."""
-        raise NotImplementedError
-
 
 class Ssh(Listening):
     """Workers on hosts that we may log in to."""

@@ -46,7 +46,7 @@ def run(
         If the cluster died. What is done is kept: run again to go on.
     """
     file = described(cluster, workers, client)
-    prepared = driver.prepare(load(str(scenario), settings), _url(store), workers or _threads(client), cluster=file)
+    prepared = driver.prepare(load(str(scenario), settings), _url(store), workers, cluster=file, client=client)
     return open_cube(driver.run(prepared, progress or suitable(), client).url)
 
 
@@ -64,7 +64,3 @@ def plan(
 
 def _url(store: str | Path | None) -> str | None:
     return None if store is None else str(store)
-
-
-def _threads(client: Any) -> int | None:
-    return None if client is None else sum(client.nthreads().values())

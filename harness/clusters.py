@@ -10,7 +10,6 @@ from typing import Any
 import cluster
 from cluster import ClusterFile
 from harness.complaints import from_pydantic, keys_of, report
-from harness.execute import offered
 from harness.nouns import Mistake
 from harness.planning import Machine
 from harness.probe import cores, flops, free_disk, memory
@@ -27,19 +26,16 @@ def described(path: str | Path | None, workers: int | None = None, client: Any =
         return cluster.read(path)
 
 
-def machine(url: str, workers: int | None, speed: float | None, file: ClusterFile | None) -> Machine:
-    """What there is to compute with, as far as it can be known before it starts."""
+def machine(
+    url: str, workers: int | None, speed: float | None, file: ClusterFile | None, client: Any = None
+) -> Machine:
+    """What there is to compute with, as far as it can be known before it starts; what a client has, if there is one."""
+    described = file or cluster.Local(workers=workers)
     with _told():
-        size = cluster.sized(file or cluster.Local(workers=workers))
+        size = cluster.sized(described) if client is None else cluster.offered(client, described.threads)
     count = size.workers or max(1, cores() // size.threads)
     each = size.memory or 0.9 * memory() / count
     return Machine(speed or flops(size.threads), count, each, free_disk(url), size.lifetime)
-
-
-def machine_of(client: Any, url: str, speed: float | None, threads: int) -> Machine:
-    """What a client's cluster offers now: its threads, and the memory of its smallest worker."""
-    workers, least = offered(client)
-    return Machine(speed or flops(threads), max(1, workers), least, free_disk(url))
 
 
 def kept(path: str | Path) -> dict[str, str]:

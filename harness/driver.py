@@ -114,10 +114,7 @@ def prepare(
     loaded = loaded if cluster is None else loaded.threaded(cluster.threads)
     there = place(str(url or default_store(loaded)))
     found = load(there)
-    if client is None:
-        machine = clusters.machine(there.url, workers, speed, cluster)
-    else:
-        machine = clusters.machine_of(client, there.url, speed, loaded.fingerprint["blas_threads"])
+    machine = clusters.machine(there.url, workers, speed, cluster, client)
     if found is not None:
         check_fingerprint(there.url, found.fingerprint, loaded.fingerprint, mended=retry)
         if found.fingerprint["files"] != loaded.fingerprint["files"]:
@@ -192,7 +189,7 @@ def run(
     check_fits(prepared.plan, prepared.machine, prepared.loaded.where)
     _greet(prepared, progress)
     with present(presence or Presence(prepared.there)) as signs:
-        claimed = _claimed(prepared)
+        claimed = _claimed(prepared, client)
         try:
             return _run(claimed, progress, client, window, signs)
         except Refused:
@@ -208,7 +205,7 @@ def _greet(prepared: Prepared, progress: Progress) -> None:
         return
     if not prepared.is_new and prepared.grows:
         raise Mistake(f"{prepared.there.url} can't grow while {another} is at work on it: wait until that has ended")
-    progress.note(f"{another} is at work on this store, too: going on beside it")
+    progress.note(f"{another} is at work on this store, too: both compute what is left, to no harm")
 
 
 def _run(prepared: Prepared, progress: Progress, client: Any, window: int | None, presence: Presence) -> Outcome:
@@ -241,7 +238,7 @@ def _run(prepared: Prepared, progress: Progress, client: Any, window: int | None
     return Outcome(there.url, len(spans), failed, monotonic() - start, efficiency(spans, workers))
 
 
-def _claimed(prepared: Prepared) -> Prepared:
+def _claimed(prepared: Prepared, client: Any) -> Prepared:
     """Sees to it that one driver alone makes or grows the store; another one waits, and looks again at what is left."""
     there = prepared.there
     now = load(there)
@@ -256,7 +253,7 @@ def _claimed(prepared: Prepared) -> Prepared:
     if prepared.is_new and load(there) is not None:
         there.delete(CLAIM)
         loaded, machine = prepared.loaded, prepared.machine
-        return prepare(loaded, there.url, machine.workers, machine.flops, prepared.retry, prepared.cluster)
+        return prepare(loaded, there.url, machine.workers, machine.flops, prepared.retry, prepared.cluster, client)
     return prepared
 
 

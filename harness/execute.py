@@ -295,13 +295,6 @@ class _Guard:
             sleep(_POLL)
 
 
-def offered(client: Client) -> tuple[int, float]:
-    """How many threads a cluster has now, and the bytes of its smallest worker."""
-    workers = client.scheduler_info(n_workers=-1)["workers"].values()
-    limits = [float(each["memory_limit"]) for each in workers if each["memory_limit"]]
-    return sum(each["nthreads"] for each in workers), min(limits, default=float("inf"))
-
-
 def hand_over(client: Client, work: Callable[..., Any], arguments: tuple[Any, ...], key: str) -> None:
     """A task that nobody waits for: it lives on when the client has left."""
     fire_and_forget(client.submit(work, *arguments, key=key, pure=False))

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.cluster.listening import free_port, until
+from tests.cluster.studies import PROLOGUE
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "scancel", "scontrol", "setpriv")
 CPUS = 16
@@ -76,6 +77,17 @@ def running() -> Iterator[Slurm]:
             yield slurm
         finally:
             _end_jobs(slurm)
+
+
+def cluster_file(folder: Path) -> Path:
+    """A cluster file of two jobs of this Slurm, whose workers find the tests."""
+    path = folder / "slurm.toml"
+    path.write_text(
+        f'kind = "slurm"\njobs = 2\nmemory = "1 GB"\nwalltime = "5"\ninterface = "lo"\n'
+        f'log_directory = "{folder}/logs"\nshared_temp_directory = "{folder}/shared"\n'
+        f'job_script_prologue = ["{PROLOGUE}"]\n'
+    )
+    return path
 
 
 def _munge(folder: Path) -> list[str]:

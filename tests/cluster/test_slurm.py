@@ -19,7 +19,7 @@ from harness.place import place
 from tests.cluster import slurm
 from tests.cluster.listening import alive, listening, until, with_children, workers_of
 from tests.cluster.slow import PAUSE
-from tests.cluster.studies import LONG, PROLOGUE, SLOWLY, run, serial
+from tests.cluster.studies import LONG, SLOWLY, run, serial
 from tests.harness.studies import ROOT, assert_identical
 from tests.harness.test_cli import TOY
 
@@ -35,13 +35,7 @@ def running() -> Iterator[slurm.Slurm]:
 
 @pytest.fixture
 def file(running: slurm.Slurm, tmp_path: Path) -> Path:
-    path = tmp_path / "slurm.toml"
-    path.write_text(
-        f'kind = "slurm"\njobs = 2\nmemory = "1 GB"\nwalltime = "5"\ninterface = "lo"\n'
-        f'log_directory = "{tmp_path}/logs"\n'
-        f'job_script_prologue = ["{PROLOGUE}"]\nshared_temp_directory = "{tmp_path}/shared"\n'
-    )
-    return path
+    return slurm.cluster_file(tmp_path)
 
 
 def done(store: Path) -> int:

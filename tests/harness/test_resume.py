@@ -268,7 +268,9 @@ def test_a_store_does_not_grow_under_another_driver(tmp_path: Path) -> None:
         notes: list[str] = []
         progress = Noted(notes)
         assert driver.run(prepared(where), progress).units == 0
-        assert notes == [f"process {sleeper.pid} on {me().host} is at work on this store, too: going on beside it"]
+        assert notes == [
+            f"process {sleeper.pid} on {me().host} is at work on this store, too: both compute what is left, to no harm"
+        ]
         there.put(DRIVER, told(replace(me(), pid=sleeper.pid)))
         with pytest.raises(Mistake, match=rf"can't grow while process {sleeper.pid} on .* is at work on it: wait"):
             driver.run(prepared(where, replications__paths=20), progress)

@@ -31,13 +31,7 @@ def running() -> Iterator[slurm.Slurm]:
 
 @pytest.fixture
 def file(running: slurm.Slurm, tmp_path: Path) -> str:
-    path = tmp_path / "slurm.toml"
-    path.write_text(
-        f'kind = "slurm"\njobs = 2\nmemory = "1 GB"\nwalltime = "5"\ninterface = "lo"\n'
-        f'log_directory = "{tmp_path}/logs"\nshared_temp_directory = "{tmp_path}/shared"\n'
-        f'job_script_prologue = ["export PYTHONPATH={ROOT}"]\n'
-    )
-    return str(path)
+    return str(slurm.cluster_file(tmp_path))
 
 
 def test_a_driver_that_is_ended_is_followed_by_another(running: slurm.Slurm, file: str, tmp_path: Path) -> None:
