@@ -1,0 +1,45 @@
+"""Where one begins: `ckrr list` and `ckrr new`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from harness.commands.common import json_told, told
+
+
+@click.command(name="list")
+@json_told
+@told
+def list_(as_json: bool) -> None:
+    """List the scenarios that come along."""
+    import tomllib
+
+    from harness.packaged import scenario_files
+    from harness.show import table
+
+    found = [(name, tomllib.loads(path.read_text())) for name, path in scenario_files().items()]
+    if as_json:
+        click.echo(json.dumps([{"name": name, "description": one.get("description", "")} for name, one in found]))
+        return
+    click.echo(table([[name, one.get("description", "")] for name, one in found], left=2))
+
+
+@click.command()
+@click.argument("name")
+@told
+def new(name: str) -> None:
+    """Write a scenario file NAME.toml to start from, with every key explained."""
+    from harness.nouns import Mistake
+    from harness.packaged import packaged
+
+    path = Path(name if name.endswith(".toml") else f"{name}.toml")
+    if not path.stem.replace("-", "").replace("_", "").replace(".", "").isalnum():
+        raise Mistake(f"NAME must have only letters, digits, '.', '_' and '-', got {path.stem!r}")
+    if path.exists():
+        raise Mistake(f"{path} is there already: choose another name")
+    text = (packaged() / "new.txt").read_text().replace('name = "new"', f'name = "{path.stem}"')
+    path.write_text(text)
+    click.echo(f"wrote {path}; try it with: ckrr run {path} --smoke")

@@ -1,0 +1,61 @@
+"""What commands share: their options, how mistakes are told, exit codes."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Any, NoReturn
+
+import click
+
+from harness.stopping import leave
+
+EXIT_FAILED, EXIT_MISTAKE, EXIT_CLUSTER = 1, 2, 3
+
+scenarios_given = click.argument("scenarios", nargs=-1, required=True, metavar="SCENARIO...")
+store_told = click.option("--store", metavar="URL", help="Where results go. [default: results/NAME.zarr]")
+settings_told = click.option(
+    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Override, as grid.n=[25,50]."
+)
+workers_told = click.option("--workers", type=click.IntRange(min=1), help="Processes. [default: one a core]")
+cluster_told = click.option("--cluster", metavar="FILE", help="A cluster file, as local.toml or slurm.toml.")
+where_told = click.option("--where", multiple=True, metavar="AXIS=VALUES", help="Only these, as n=100,400,alpha=0.05.")
+retry_told = click.option("--retry-failed", "retry", is_flag=True, help="Do again what failed in earlier runs.")
+json_told = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+def told(command: Callable[..., int | None]) -> Callable[..., NoReturn]:
+    """A user's mistake is told in a line, never with a traceback; what a command returns is its exit code."""
+
+    @wraps(command)
+    def outer(*args: Any, **kwargs: Any) -> NoReturn:
+        from harness.nouns import Mistake
+
+        try:
+            sys.exit(command(*args, **kwargs) or 0)
+        except Mistake as mistake:
+            for line in str(mistake).splitlines():
+                click.echo(f"error: {line}", err=True)
+            sys.exit(EXIT_MISTAKE)
+        except BrokenPipeError:  # whoever read our output has enough of it
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(0)
+        except KeyboardInterrupt as interrupt:
+            click.echo(str(interrupt) or "stopped", err=True)
+            leave()
+        except OSError as error:
+            if error.filename is None and error.errno is None:
+                raise
+            click.echo(f"error: {error.filename or 'the store'}: {error.strerror}", err=True)
+            sys.exit(EXIT_MISTAKE)
+
+    return outer
+
+
+def shown(url: str) -> str:
+    """As short as it can be typed here."""
+    path = Path(url)
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else url

@@ -1,0 +1,155 @@
+"""`ckrr status`, and studies that are handed over: `ckrr submit`, `logs`, `cancel`."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from harness.commands.common import (
+    EXIT_CLUSTER,
+    EXIT_FAILED,
+    cluster_told,
+    json_told,
+    retry_told,
+    settings_told,
+    shown,
+    store_told,
+    told,
+    workers_told,
+)
+
+
+@click.command()
+@click.argument("store", metavar="STORE|SCENARIO")
+@click.option("--verify", "checked", is_flag=True, help="Read every chunk, and name what is torn or missing.")
+@click.option("--precision", type=float, metavar="SE", help="How many paths a standard error of coverage needs.")
+@click.option("--watch", "followed", is_flag=True, help="Follow it until it is complete, or nobody is at work on it.")
+@json_told
+@told
+def status(store: str, checked: bool, precision: float | None, followed: bool, as_json: bool) -> int:
+    """Say how far the study in STORE is, or that of SCENARIO in its default store."""
+    from harness.show import status_text
+    from harness.state import status as state, store_of
+
+    store = store_of(store, begun=checked or precision is not None)
+    if checked and (code := _verify(store)):
+        return code
+    if followed:
+        return _watch(store)
+    facts = state(store)
+    needs = None if precision is None else _needs(store, precision)
+    if as_json:
+        click.echo(json.dumps(facts if needs is None else {**facts, "precision": [vars(one) for one in needs]}))
+        return 0
+    click.echo(status_text(facts))
+    if needs is not None and precision is not None:
+        from harness.show import precision_text
+
+        click.echo(precision_text(needs, precision))
+    return 0
+
+
+def _watch(store: str) -> int:
+    """Follows a study; the code is that of its run, as far as it can be told."""
+    from harness.show import status_text
+    from harness.watching import watch
+
+    facts = watch(store)
+    click.echo(err=True)
+    click.echo(status_text(facts))
+    told = facts["submission"]
+    if facts["complete"]:
+        return EXIT_FAILED if facts["failed"] else 0
+    return told["code"] if told is not None and told["code"] else EXIT_CLUSTER
+
+
+def _needs(store: str, target: float) -> list[Any]:
+    from harness.results.precision import precision
+
+    return list(precision(store, target))
+
+
+def _verify(store: str) -> int:
+    from harness.verify import verify
+
+    count, torn = verify(store)
+    for one in torn:
+        click.echo(f"{one.unit}: {one.what}", err=True)
+    units = sum(not one.frame for one in torn)
+    if units:
+        click.echo(f"{units} of {count} units are no good: `ckrr run` computes them again", err=True)
+    if units < len(torn):
+        click.echo("what isn't a unit is written anew by `ckrr run`, from what the store knows", err=True)
+    if torn:
+        return EXIT_FAILED
+    click.echo(f"all {count} units read, nothing is torn", err=True)
+    return 0
+
+
+@click.command()
+@click.argument("scenario")
+@store_told
+@settings_told
+@workers_told
+@cluster_told
+@retry_told
+@json_told
+@told
+def submit(
+    scenario: str,
+    store: str | None,
+    settings: tuple[str, ...],
+    workers: int | None,
+    cluster: str | None,
+    retry: bool,
+    as_json: bool,
+) -> int:
+    """Hand SCENARIO over to a driver of its own, and leave: it goes on without you."""
+    from harness import driver
+    from harness.clusters import described
+    from harness.loading import load
+    from harness.show import submitted_text
+    from harness.submit.submitting import submit as hand_over
+
+    file = described(cluster, workers)
+    prepared = driver.prepare(load(scenario, settings), store, workers, retry=retry, cluster=file)
+    done = hand_over(prepared, cluster, workers, lambda text: click.echo(text, err=True))
+    if as_json:
+        one = done.submission
+        facts = {"store": done.url, "id": one.id if one else None, "at_work": done.running, "heard_of": done.lives}
+        click.echo(json.dumps(facts))
+    else:
+        click.echo(submitted_text(prepared, done, shown(done.url)))
+    return 0
+
+
+@click.command()
+@click.argument("store", metavar="STORE|SCENARIO")
+@click.option("--workers", "of_workers", is_flag=True, help="Those of the workers, too.")
+@told
+def logs(store: str, of_workers: bool) -> None:
+    """Show what the driver of the study in STORE has logged, and its workers."""
+    from harness.place import place
+    from harness.state import store_of
+    from harness.submit.logbook import logs as kept
+
+    found = kept(place(store_of(store, begun=False)))
+    if not any(found):
+        click.echo("no logs: it wasn't submitted, or its driver hasn't started yet (`ckrr status`)", err=True)
+    for text in found[: 1 + of_workers]:
+        click.echo(text, nl=False)
+
+
+@click.command()
+@click.argument("store", metavar="STORE|SCENARIO")
+@told
+def cancel(store: str) -> None:
+    """End what is at work on STORE: what is done is kept."""
+    from harness.place import place
+    from harness.state import store_of
+    from harness.submit.cancelling import cancel as end
+
+    who = end(place(store_of(store, begun=False)), lambda text: click.echo(text, err=True))
+    click.echo(f"ended {who}: what is done is kept")

@@ -1,0 +1,159 @@
+"""`ckrr run` and `ckrr plan`."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from harness.commands.common import (
+    EXIT_CLUSTER,
+    EXIT_FAILED,
+    cluster_told,
+    json_told,
+    retry_told,
+    scenarios_given,
+    settings_told,
+    shown,
+    store_told,
+    told,
+    workers_told,
+)
+from harness.stopping import stoppable
+
+
+@click.command()
+@scenarios_given
+@store_told
+@settings_told
+@workers_told
+@cluster_told
+@click.option("--smoke", is_flag=True, help="Two replications of the smallest n, in a store of its own.")
+@retry_told
+@json_told
+@told
+def run(
+    scenarios: tuple[str, ...],
+    store: str | None,
+    settings: tuple[str, ...],
+    workers: int | None,
+    cluster: str | None,
+    smoke: bool,
+    retry: bool,
+    as_json: bool,
+) -> int:
+    """Run SCENARIO: the path of a .toml file, or the name of a packaged one (see `ckrr list`).
+
+    The same command goes on where an earlier run stopped.
+    """
+    from harness.clusters import described
+    from harness.loading import load
+    from harness.nouns import Mistake
+
+    if store is not None and len(scenarios) > 1:
+        raise Mistake("--store takes one scenario; give each its own run, or leave --store out")
+    with stoppable():
+        loaded = [load(each, settings) for each in scenarios]  # all are checked before the first one starts
+        on = (workers, described(cluster, workers))
+        return max(_run(each, store, on, smoke, retry, as_json) for each in loaded)
+
+
+def _run(loaded: Any, store: str | None, on: tuple[int | None, Any], smoke: bool, retry: bool, as_json: bool) -> int:
+    from harness import driver
+
+    if smoke:
+        loaded = driver.smoked(loaded)
+        driver.forget(store or driver.default_store(loaded))
+    prepared = driver.prepare(loaded, store, on[0], retry=retry, cluster=on[1])
+    if not as_json:
+        announce(prepared)
+    outcome = outcome_of(prepared)
+    if outcome is None:
+        return EXIT_CLUSTER
+    _report(prepared, outcome, as_json)
+    return EXIT_FAILED if outcome.failed else 0
+
+
+def outcome_of(prepared: Any) -> Any:
+    """Runs what is left; None if the cluster died, which is told."""
+    from harness import driver
+    from harness.execute import Broken, Stopped
+    from harness.progress import suitable
+
+    try:
+        return driver.run(prepared, suitable())
+    except Stopped as stopped:
+        driver.stopped(prepared)
+        raise KeyboardInterrupt(str(stopped)) from None
+    except KeyboardInterrupt:
+        driver.stopped(prepared)
+        raise KeyboardInterrupt("stopped: what is done is kept, the same command goes on") from None
+    except Broken as broken:
+        click.echo(f"error: {broken}", err=True)
+        return None
+
+
+def announce(prepared: Any) -> None:
+    """Says what is about to be done."""
+    from harness.progress import duration
+    from harness.show import counted
+
+    plan, name = prepared.plan, prepared.loaded.scenario.name
+    count, units = sum(plan.replications_of.values()), len(plan.units)
+    if units:
+        workers = prepared.machine.workers
+        parts = (counted(count, "replication"), counted(units, "unit"), counted(workers, "worker"))
+        long = f"about {duration(plan.duration)}" if plan.duration > 5 else "a few seconds"
+        click.echo("{}: {} in {}, {} on {}".format(name, *parts[:2], long, parts[2]))
+    else:
+        click.echo(f"{name}: complete, nothing to do")
+
+
+def _report(prepared: Any, outcome: Any, as_json: bool) -> None:
+    from harness.cube import open_cube
+    from harness.remote import telling
+    from harness.show import coverage_text, outcome_facts
+
+    if as_json:
+        click.echo(json.dumps(outcome_facts(prepared, outcome)))
+        return
+    with telling(outcome.url):  # the cube is read as it is shown
+        click.echo(coverage_text(open_cube(outcome.url), prepared.loaded.extent))
+    if outcome.failed:
+        click.echo(f"{outcome.failed} replications of cells failed: ckrr errors {shown(outcome.url)} says why")
+    click.echo(f'the cube: xarray.open_zarr("{shown(outcome.url)}")')
+    click.echo(f"what it says, in one file: ckrr report {shown(outcome.url)}")
+
+
+@click.command()
+@scenarios_given
+@store_told
+@settings_told
+@workers_told
+@cluster_told
+@retry_told
+@json_told
+@told
+def plan(
+    scenarios: tuple[str, ...],
+    store: str | None,
+    settings: tuple[str, ...],
+    workers: int | None,
+    cluster: str | None,
+    retry: bool,
+    as_json: bool,
+) -> None:
+    """Say what a run of SCENARIO would do and cost, and do nothing."""
+    from harness import driver
+    from harness.clusters import described
+    from harness.loading import load
+    from harness.planning import check_fits
+    from harness.show import plan_facts, plan_text
+
+    file = described(cluster, workers)
+    for each in [load(one, settings) for one in scenarios]:
+        prepared = driver.prepare(each, store, workers, retry=retry, cluster=file)
+        facts = plan_facts(prepared)
+        click.echo(json.dumps(facts) if as_json else plan_text(facts))
+        check_fits(prepared.plan, prepared.machine, each.where)
