@@ -12,7 +12,8 @@ import pytest
 from distributed import Client, LocalCluster
 
 from cluster import local
-from harness import receipts
+from harness import receipts, stopping
+from harness.execute import Stopped
 from harness.nouns import Status
 from harness.place import place
 from harness.record import load
@@ -97,6 +98,15 @@ def test_the_same_command_goes_on(serial: Path, tmp_path: Path, client: Any) -> 
     assert_identical(where, serial)
     assert run(where, client).units == 0
     assert_identical(where, serial)
+
+
+def test_an_interrupt_that_got_lost_is_heeded(tmp_path: Path, client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C was heard where Python can't raise: the run looks whether it was pressed."""
+    monkeypatch.setattr(stopping, "_pressed", True)
+    with pytest.raises(Stopped, match="what is done is kept"):
+        run(tmp_path / "toy.zarr", client)
+    monkeypatch.setattr(stopping, "_pressed", False)
+    assert run(tmp_path / "toy.zarr", client).failed == 0
 
 
 def test_a_run_leaves_its_history(tmp_path: Path, client: Any) -> None:
