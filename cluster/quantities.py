@@ -8,8 +8,8 @@ from math import inf
 from dask.utils import parse_bytes
 
 _SECONDS = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
-_SPAN = re.compile(rf"^(?P<number>\d+(?:\.\d+)?) *(?P<unit>{'|'.join(_SECONDS)})$")
-_CLOCK = re.compile(r"^(?:(?P<days>\d+)-)?(?P<parts>\d+(?::\d+){0,2})$")
+_SPAN = re.compile(rf"(?P<number>\d+(?:\.\d+)?) *(?P<unit>{'|'.join(_SECONDS)})")
+_CLOCK = re.compile(r"(?:(?P<days>\d+)-)?(?P<parts>\d+(?::\d+){0,2})")
 
 
 def size(text: str) -> float:
@@ -34,7 +34,7 @@ def span(text: str) -> float:
     >>> span("90 s"), span("50 min")
     (90.0, 3000.0)
     """
-    match = _SPAN.match(text.strip())
+    match = _SPAN.fullmatch(text.strip())
     found = float(match["number"]) * _SECONDS[match["unit"]] if match else 0.0
     if not 0 < found < inf:
         raise ValueError(text)
@@ -49,7 +49,7 @@ def walltime(text: str) -> float:
     >>> walltime("90"), walltime("01:30:00"), walltime("2-12"), walltime("1-00:00:30")
     (5400.0, 5400.0, 216000.0, 86430.0)
     """
-    match = _CLOCK.match(text.strip())
+    match = _CLOCK.fullmatch(text.strip())
     if match is None:
         raise ValueError(text)
     parts = [int(part) for part in match["parts"].split(":")]

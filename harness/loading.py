@@ -23,7 +23,7 @@ from harness.wiring import Built, Wrong, build, family, kernel_told, on_kernel
 
 BLAS_THREADS = 1
 """Of a worker, unless a cluster file says otherwise."""
-_WORD = re.compile(r"^[A-Za-z0-9_.:/-]+$")
+_WORD = re.compile(r"[A-Za-z0-9_.:/-]+")
 """A text that may stand without quotes on the command line."""
 
 
@@ -97,7 +97,7 @@ def _set(plain: dict[str, Any], setting: str) -> None:
         value = tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         value = text.strip()
-        if not _WORD.match(value):
+        if not _WORD.fullmatch(value):
             hint = "lists are [25,50], texts in them are in quotes"
             raise Mistake(f"--set {setting}: the value is not TOML: {hint}") from None
     *folders, last = key.strip().split(".")

@@ -19,7 +19,7 @@ from harness.nouns import Block, Unit
 from harness.place import Place
 
 FOLDER = "receipts"
-_NAME = re.compile(r"^(p(\d+)_d(\d+))\.g(\d+)\.a(\d+)\.f(\d+)\.json$")
+_NAME = re.compile(r"(p(\d+)_d(\d+))\.g(\d+)\.a(\d+)\.f(\d+)\.json")
 
 
 @dataclass(frozen=True, order=True)
@@ -46,7 +46,7 @@ def parse(n: str, name: str) -> Receipt | None:
     >>> parse("n=25", "p3_d0.g1.a0.f2.json")
     Receipt(generation=1, attempt=0, failed=2, unit='n=25/p3_d0')
     """
-    match = _NAME.match(name)
+    match = _NAME.fullmatch(name)
     if match is None:
         return None
     unit, _, _, generation, attempt, failed = match.groups()

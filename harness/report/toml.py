@@ -10,7 +10,7 @@ from typing import Any
 
 from harness.record import Record
 
-_BARE = re.compile(r"^[A-Za-z0-9_-]+$")
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def scenario_of(record: Record) -> dict[str, Any]:
@@ -62,7 +62,7 @@ def _lines(table: Mapping[str, Any]) -> list[str]:
 
 
 def _key(key: str) -> str:
-    return key if _BARE.match(key) else _text(key)
+    return key if _BARE.fullmatch(key) else _text(key)
 
 
 def _value(value: Any) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 
 from harness.loading import load
 from harness.packaged import packaged
@@ -37,6 +37,7 @@ def test_packaged_scenarios_come_back(name: str) -> None:
         st.one_of(st.text(), st.integers(-9, 9), st.booleans(), st.floats(allow_nan=False), st.lists(st.floats(0, 1))),
     ),
 )
+@example("", {"key\n": ""})
 def test_any_text_and_any_parameter_comes_back(text: str, parameters: dict[str, Any]) -> None:
     kept = {key: value for key, value in parameters.items() if value != []}  # an empty list says nothing
     plain = toy(description=text, source={"function": "x", **kept})
