@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -55,10 +57,12 @@ def joined(file: Path, count: int) -> None:
 
 
 def pretending(folder: Path) -> str:
-    """A path on which another NumPy seems to be installed."""
+    """A path on which another NumPy seems to be installed, and another ckrr is."""
     there = folder / "pretended"
     (there / "numpy-1.0.0.dist-info").mkdir(parents=True)
     (there / "numpy-1.0.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: numpy\nVersion: 1.0.0\n")
+    shutil.copytree(ROOT / "ckrr", there / "ckrr", ignore=shutil.ignore_patterns("__pycache__"))
+    (there / "ckrr" / "bayes.py").write_text((ROOT / "ckrr" / "bayes.py").read_text() + "# changed\n")
     return f"{there}:{ROOT}"
 
 
@@ -82,6 +86,7 @@ def test_workers_that_differ_are_told_before_work_starts(file: Path, tmp_path: P
         told = str(caught.value)
         assert told.startswith("the worker at tcp://127.0.0.1:")
         assert "(numbers may change)" in told
+        assert re.search("; code of ckrr is ([0-9a-f]{8}) there and (?!\\1)[0-9a-f]{8} here", told)
         assert 'versions = "any"' in told
         assert not list((tmp_path / "one.zarr").rglob("receipts/*/*.json"))
         file.write_text(f'{file.read_text()}versions = "any"\n')
