@@ -101,8 +101,23 @@ class Tally:
         failed = f", {self.failed} cells failed" if self.failed else ""
         return (
             f"{self.done / self.total:4.0%}  {self.count} of {self.replications} replications, "
-            f"{self.rate:.0f}/s, {duration(self.left)} left{failed}"
+            f"{pace(self.rate)}, {duration(self.left)} left{failed}"
         )
+
+
+def pace(rate: float, of: str = "") -> str:
+    """How many in a second, or in a minute or an hour if that is more telling.
+
+    Examples
+    --------
+    >>> pace(731.4), pace(2.26), pace(0.05), pace(0.001, " replications")
+    ('731/s', '2.3/s', '3/min', '3.6 replications/h')
+    """
+    for unit, size in (("s", 1), ("min", 60), ("h", 3600)):
+        if rate * size >= 1:
+            break
+    many = rate * size
+    return f"{many:.0f}{of}/{unit}" if many >= 10 else f"{many:.2g}{of}/{unit}"
 
 
 def duration(seconds: float) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from harness.labels import label, theta_label
 from harness.newness import newness
 from harness.nouns import Extent
-from harness.progress import duration
+from harness.progress import duration, pace
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -248,7 +248,7 @@ def state_line(facts: Mapping[str, Any]) -> str:
         return f"{name}: complete"
     driver, told = facts["driver"], facts["submission"]
     if driver is not None and driver["alive"]:
-        speed = f", {driver['rate']:.3g} replications/s" if driver.get("rate") else ""
+        speed = f", {pace(driver['rate'], ' replications')}" if driver.get("rate") else ""
         left = f", about {duration(driver['left'])} left" if driver.get("left") is not None else ""
         return f"{name}: {facts['share']:.0%} done{speed}{left} ({driver['name']})"
     if told is not None and told["waits"]:
