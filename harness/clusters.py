@@ -10,8 +10,8 @@ from typing import Any
 import cluster
 from cluster import ClusterFile
 from harness.complaints import from_pydantic, keys_of, report
+from harness.costs import Machine
 from harness.nouns import Mistake
-from harness.planning import Machine
 from harness.probe import cores, flops, free_disk, memory
 
 

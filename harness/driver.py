@@ -17,12 +17,14 @@ from typing import Any
 
 from harness import clusters, execute, likeness, preparing, receipts, state, store
 from harness.commit import commit
+from harness.costs import Machine, Shape
 from harness.cube import refresh
+from harness.cutting import cut
 from harness.frame import settled, torn
 from harness.loading import Loaded
 from harness.nouns import Care, Family, Grid, Mistake, Refused, Unreachable
 from harness.place import Place, place
-from harness.planning import Machine, Plan, Shape, check_fits, cut, make_plan, prepared_first
+from harness.planning import Plan, check_fits, make_plan, prepared_first
 from harness.presence import Presence, heard, me, other, present, told
 from harness.probe import check_source
 from harness.progress import Progress, Tally

@@ -113,9 +113,7 @@ def pace(rate: float, of: str = "") -> str:
     >>> pace(731.4), pace(2.26), pace(0.05), pace(0.001, " replications")
     ('731/s', '2.3/s', '3/min', '3.6 replications/h')
     """
-    for unit, size in (("s", 1), ("min", 60), ("h", 3600)):
-        if rate * size >= 1:
-            break
+    unit, size = next((one for one in (("s", 1), ("min", 60)) if rate * one[1] >= 1), ("h", 3600))
     many = rate * size
     return f"{many:.0f}{of}/{unit}" if many >= 10 else f"{many:.2g}{of}/{unit}"
 

@@ -17,10 +17,12 @@ from ckrr.triangles import WHOLE
 from harness import compute as module
 from harness.cli import main
 from harness.compute import compute
+from harness.costs import Machine, Shape, seconds_per_replication
+from harness.cutting import cut
 from harness.desk import Study
 from harness.krr import FAMILY, KernelRidge
 from harness.nouns import Array, Extent, Grid, Inputs, Mistake, Status
-from harness.planning import Machine, Shape, check_fits, cut, make_plan, seconds_per_replication
+from harness.planning import check_fits, make_plan
 from harness.record import Record
 from harness.seeds import Seeds
 from scenarios import SOURCES

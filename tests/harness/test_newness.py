@@ -13,11 +13,12 @@ import pytest
 
 from harness import driver, worker
 from harness.compute import compute
+from harness.costs import Machine
 from harness.desk import Study
 from harness.loading import check
 from harness.newness import newness
 from harness.nouns import Block, Bools, Extent, Status, Unit
-from harness.planning import Machine, Plan, make_plan
+from harness.planning import Plan, make_plan
 from harness.probe import flops
 from harness.receipts import Receipt
 from harness.record import digest

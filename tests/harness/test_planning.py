@@ -8,8 +8,10 @@ from time import perf_counter
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from harness.costs import Machine, Shape, seconds_per_replication
+from harness.cutting import LONGEST, _block, cut
 from harness.nouns import Extent, Grid, Mistake
-from harness.planning import LONGEST, Machine, Plan, Shape, _block, check_fits, cut, make_plan, seconds_per_replication
+from harness.planning import Plan, check_fits, make_plan
 from harness.receipts import Receipt
 from harness.record import Record
 from tests.harness.toy import ToyFamily
