@@ -170,7 +170,7 @@ class Sample(Protocol):
     @property
     def y(self) -> Array: ...  # noqa: D102 - shape (n,), without the noise that γ scales
     @property
-    def noise(self) -> Array | None: ...  # noqa: D102 - standard normal; None adds nothing
+    def noise(self) -> Array | None: ...  # noqa: D102 - of variance 1; None adds nothing
     @property
     def X_test(self) -> Array: ...  # noqa: D102
     @property
@@ -194,7 +194,7 @@ class Source(Protocol):
     def dimension(self) -> int: ...  # noqa: D102
     @property
     def test(self) -> str:
-        """How test points are laid out: "iid" from the law of the train inputs, or "grid"."""
+        """How test points are laid out: "iid" from the law of the train inputs, "shifted" from another, or "grid"."""
         ...
 
     @property
@@ -227,6 +227,15 @@ class Limited(Protocol):
     @property
     def only(self) -> Mapping[str, Sequence[object]]:
         """For some of gamma, theta, lam, n, path and draw the values there are."""
+        ...
+
+
+@runtime_checkable
+class Worldly(Protocol):
+    """A source that takes the keys of `scenarios.World`: noise that isn't normal, test inputs of another law."""
+
+    def in_world(self, world: Any) -> Source:
+        """The same source in another world; a ValueError says what can't be, in a line that begins with the key."""
         ...
 
 

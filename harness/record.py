@@ -59,7 +59,7 @@ class Record:
     keep: tuple[str, ...]
     test_points: int
     test: str = "iid"
-    """How test points are laid out: exact levels are for "iid" alone."""
+    """How test points are laid out ("iid", "grid", "shifted"): exact levels are for "iid" alone."""
     levels: Levels = field(default_factory=dict)
     """For each procedure, n and α the coverage that is promised, if one is."""
     history: Sequence[Mapping[str, Any]] = field(default=())

@@ -105,7 +105,8 @@ def _cautions(shown: Sheet, groups: Groups) -> list[str]:
     """Exact levels are for exchangeable points."""
     reasons = []
     if shown.runs.record.test != "iid":
-        reasons.append("test points lie on a grid")
+        where = "lie on a grid" if shown.runs.record.test == "grid" else "come from a shifted law"
+        reasons.append(f"test points {where}")
     searched = [each for each in shown.where["theta"] if not is_number(each)]
     if searched:
         reasons.append(f"θ = {', '.join(searched)} is searched for on the train sample")

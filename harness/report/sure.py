@@ -79,8 +79,9 @@ def broken(facts: Facts) -> list[str]:
         return []
     said = []
     if facts.record.test != "iid":
+        where = "lie on a regular grid" if facts.record.test == "grid" else "come from a shifted law"
         said.append(
-            "Test points lie on a regular grid, so they aren't exchangeable with the train points (†): no conformal "
+            f"Test points {where}, so they aren't exchangeable with the train points (†): no conformal "
             "level is promised here. What is measured, in every conformal cell, is what that costs."
         )
     searched = [theta for theta in judged["theta"].values.tolist() if not is_number(theta)]

@@ -11,8 +11,8 @@ otherwise. The intervals hold together: each of G cells has the level 1 − (1 �
 probability at least 0.95 no verdict in the whole grid is wrong. G is the whole grid's, whatever slice is looked at.
 
 L is the exact finite-sample level where one is promised (conformal procedures), 1 − α otherwise. An exact level is for
-exchangeable points: with test points on a grid, or θ searched for on the train sample, a verdict measures what breaking
-exchangeability costs. Unless told, τ is 0.02, or α/5 if that is less.
+exchangeable points: with test points on a grid or from a shifted law, or θ searched for on the train sample, a verdict
+measures what breaking exchangeability costs. Unless told, τ is 0.02, or α/5 if that is less.
 """
 
 from __future__ import annotations
