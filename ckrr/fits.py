@@ -29,7 +29,7 @@ class Fit:
     Attributes
     ----------
     X, y : array
-        The train sample.
+        The train sample; with `theta="holdout"` what is left of it.
     search : Search or None
         How θ was found, where it was searched for: bounds, whether it is on one, likelihood.
     """

@@ -8,6 +8,7 @@ from typing import Self
 
 import ckrr
 from ckrr.featured import memory_of_features
+from ckrr.holdout import HOLDOUT, kept
 from ckrr.model import SEARCHES
 from ckrr.procedures import ALL_PROCEDURES
 from ckrr.ridge import TEST_BLOCK
@@ -75,6 +76,10 @@ class KernelRidge:
     def level(self, procedure: str, n: int, alpha: float) -> float | None:
         """The exact one of conformal procedures."""
         return ckrr.exact_level(procedure, n, alpha)
+
+    def left(self, search: str, n: int) -> int | None:
+        """With "holdout" the rows that θ wasn't chosen on."""
+        return len(kept(n)) if search == HOLDOUT else None
 
     def flops(self, n: int, points: int, targets: int, searched: bool) -> float:
         """Factorisation and inverse 2n³/3, products 2n²·points; then passes over n × points numbers, and calls.

@@ -350,6 +350,15 @@ class Kernelled(Protocol):
 
 
 @runtime_checkable
+class Sparing(Protocol):
+    """A family with searches for θ that leave some of the train points alone."""
+
+    def left(self, search: str, n: int) -> int | None:
+        """Of n train points how many a search leaves alone, for which levels hold exactly; None if it looks at all."""
+        ...
+
+
+@runtime_checkable
 class Pathbound(Protocol):
     """A family that takes chance before it sees data: the same for all draws on a path."""
 

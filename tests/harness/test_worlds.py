@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,17 +10,18 @@ import numpy as np
 import pytest
 
 from harness import driver
+from harness.cube import open_cube
 from harness.loading import Loaded, check, load
 from harness.nouns import Mistake
 from harness.place import place
-from harness.record import digest, load as record_of
+from harness.record import attributes, digest, load as record_of, parsed
 from harness.report.asked import asked
 from harness.report.facts import gathered
 from harness.report.sure import broken
 from harness.results.verdicts import verdicts
 from harness.studies import study_of
 from scenarios import SOURCES, World
-from tests.harness.studies import serially
+from tests.harness.studies import replications, serially
 
 FINGERPRINTS = {
     "quickstart": "fbac470e44d698e6",
@@ -42,7 +44,7 @@ FINGERPRINTS = {
 PROCEDURES = ["GPR-f", "RRCM-loo"]
 
 
-def scenario(folder: Path | None = None, grid: dict[str, Any] | None = None, **source: Any) -> Loaded:
+def scenario(folder: Path | None = None, grid: dict[str, Any] | None = None, paths: int = 60, **source: Any) -> Loaded:
     plain = {
         "name": "worlds",
         "seed": 5,
@@ -56,7 +58,7 @@ def scenario(folder: Path | None = None, grid: dict[str, Any] | None = None, **s
             "procedure": PROCEDURES,
             **(grid or {}),
         },
-        "replications": {"paths": 60},
+        "replications": {"paths": paths},
     }
     return check(plain, "worlds.toml", folder or Path.cwd())
 
@@ -147,3 +149,33 @@ def test_sources_with_noise_of_their_own_refuse(function: str) -> None:
     )
     with pytest.raises(Mistake, match=message):
         check(plain, "worlds.toml", Path.cwd())
+
+
+def test_a_theta_that_is_held_out_has_the_level_of_what_is_left(tmp_path: Path) -> None:
+    """Of 20 points 15 are left: N = 16 and not 21. Stores without it are as they were."""
+    url = run(scenario(grid={"theta": [100, "holdout", "ml"], "n": [20, 21]}, paths=4), tmp_path / "h.zarr")
+    cube = open_cube(url).squeeze().sel(procedure="RRCM-loo")
+    level = {theta: [float(each) for each in cube["level"].sel(theta=theta)] for theta in cube["theta"].values.tolist()}
+    assert level == {"100": [1 - 2 / 21, 1 - 2 / 22], "holdout": [1 - 1 / 16] * 2, "ml": [1 - 2 / 21, 1 - 2 / 22]}
+    found = verdicts(url).squeeze().sel(procedure="RRCM-loo", n=20)
+    assert found["target"].sel(theta="holdout").item() == 1 - 1 / 16
+    free = {theta: bool(found["exchangeable"].sel(theta=theta)) for theta in level}
+    assert free == {"100": True, "holdout": True, "ml": False}
+    (said,) = broken(gathered(url))
+    assert said.startswith("θ = ml is searched for")
+    record = record_of(place(url))
+    assert record is not None
+    assert record.spared["holdout"]["RRCM-loo"] == {20: {0.1: 1 - 1 / 16}, 21: {0.1: 1 - 1 / 16}}
+    assert parsed(attributes(record)) == record
+    assert "spared" not in attributes(replace(record, spared={}))
+    theta_hat = replications(Path(url), 20, "theta_hat")
+    assert (theta_hat[..., 1, 0] != theta_hat[..., 2, 0]).any()
+
+
+def test_levels_of_what_is_left_grow_with_the_store(tmp_path: Path) -> None:
+    where = tmp_path / "h.zarr"
+    run(scenario(grid={"procedure": ["CRR"]}, paths=2), where)
+    run(scenario(grid={"procedure": ["CRR"], "theta": ["holdout"], "n": [20, 40]}, paths=2), where)
+    found = open_cube(str(where))["level"].squeeze()
+    assert found.sel(theta="100").values.tolist() == pytest.approx([1 - 2 / 21, 1 - 4 / 41])
+    assert found.sel(theta="holdout").values.tolist() == pytest.approx([1.0, 1 - 2 / 31])
