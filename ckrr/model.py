@@ -16,6 +16,7 @@ from ckrr.levels import ALPHA, Alpha
 from ckrr.likelihood import Search, published_search, search
 from ckrr.procedures import PROCEDURES
 from ckrr.scores import Scores, score_problems
+from ckrr.smoothing import Smoothed, taus
 from ckrr.space import Factorised, Scales, Seed, Space, space_of
 from ckrr.tails import Indices
 
@@ -108,15 +109,15 @@ class Factor:
         alpha: Alpha = ALPHA,
         boundary: str = ">=",
         f_test: npt.ArrayLike | None = None,
+        smoothed: Smoothed | None = None,
     ) -> Scores:
         """All procedures and levels at the test inputs, for targets that are the columns of Y and Y_test.
 
         Each target has the bits it would have alone. With `f_test`, the latent function at the test inputs, the scores
-        have `hits_f` too.
+        have `hits_f` too. With `smoothed`, as in `Fit.regions`, the same τ for all targets.
         """
-        return score_together([self], [Y], [Y_test], procedures, alpha, boundary, None if f_test is None else [f_test])[
-            0
-        ]
+        latent, by = None if f_test is None else [f_test], None if smoothed is None else [smoothed]
+        return score_together([self], [Y], [Y_test], procedures, alpha, boundary, latent, by)[0]
 
     def _problem(self, Y: npt.ArrayLike, Y_test: npt.ArrayLike) -> tuple[Problem, Array]:
         train = columns("Y", Y, len(self._X), of="X")[self._rows]
@@ -125,6 +126,11 @@ class Factor:
             raise ValueError(f"Y_test must have {train.shape[1]} columns as Y has, got shape {np.shape(Y_test)}")
         targets = [self._ridge.target(np.ascontiguousarray(y)) for y in train.T]
         return Problem(self._ridge, targets, self._X_test), test.T
+
+    def _tau(self, smoothed: Smoothed) -> Array:
+        tau = taus(smoothed, len(self._X_test), of="X_test")
+        assert tau is not None
+        return tau
 
     def _latent(self, f_test: npt.ArrayLike, targets: int) -> Array:
         f = values("f_test", f_test, len(self._X_test), of="X_test")
@@ -210,6 +216,7 @@ def score_together(
     alpha: Alpha = ALPHA,
     boundary: str = ">=",
     f_test: Sequence[npt.ArrayLike] | None = None,
+    smoothed: Sequence[Smoothed] | None = None,
 ) -> list[Scores]:
     """`factor.score(…)` for many factors: the same bits, up to twice as fast where n is small.
 
@@ -223,13 +230,16 @@ def score_together(
     >>> len(scores), scores[0].hits.shape
     (10, (1, 6, 201, 4))
     """
-    given = {"Y": Y, "Y_test": Y_test, **({} if f_test is None else {"f_test": f_test})}
+    given: dict[str, Sequence[object] | None] = {"Y": Y, "Y_test": Y_test, "f_test": f_test, "smoothed": smoothed}
     for name, each in given.items():
-        if len(each) != len(factors):
+        if each is not None and len(each) != len(factors):
             raise ValueError(f"{name} must have one entry for each of the {len(factors)} factors, got {len(each)}")
     asked = [factor._problem(*targets) for factor, *targets in zip(factors, Y, Y_test, strict=True)]
     problems, tests = [problem for problem, _ in asked], [test for _, test in asked]
     latent = None
     if f_test is not None:
         latent = [one._latent(f, len(test)) for one, f, test in zip(factors, f_test, tests, strict=True)]
-    return score_problems(problems, tests, procedures, alpha, boundary, latent)
+    tau = None
+    if smoothed is not None:
+        tau = [one._tau(by) for one, by in zip(factors, smoothed, strict=True)]
+    return score_problems(problems, tests, procedures, alpha, boundary, latent, tau)

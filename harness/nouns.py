@@ -350,6 +350,15 @@ class Kernelled(Protocol):
 
 
 @runtime_checkable
+class Smoothable(Protocol):
+    """A family whose p-values can be smoothed by chance."""
+
+    def smooth(self) -> Family:
+        """The same family with smoothed p-values; its levels are those, too."""
+        ...
+
+
+@runtime_checkable
 class Sparing(Protocol):
     """A family with searches for θ that leave some of the train points alone."""
 

@@ -20,7 +20,7 @@ from typing import Any, get_type_hints
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from harness.complaints import Complaint, from_pydantic, keys_of, nearest, shown
-from harness.nouns import REDRAWS, Family, Kernelled, Source, Theta, Worldly
+from harness.nouns import REDRAWS, Family, Kernelled, Smoothable, Source, Theta, Worldly
 
 FAMILIES = {"krr": "harness.krr:FAMILY"}
 FILE = "file"
@@ -83,6 +83,15 @@ def on_kernel(known: Family, name: str, told: Mapping[str, Any], dimension: int)
         return known.on_kernel(dimension, **told)
     except ValueError as error:
         raise Wrong(Complaint("", str(error))) from None
+
+
+def smoothed(known: Family, name: str, asked: bool) -> Family:
+    """The family with smoothed p-values, if they are asked for."""
+    if not asked:
+        return known
+    if not isinstance(known, Smoothable):
+        raise Wrong(Complaint("smoothed", f"must be left out: the family {name!r} has no smoothed p-values"))
+    return known.smooth()
 
 
 def _check_members(made: object, members: tuple[str, ...], key: str, name: str) -> None:

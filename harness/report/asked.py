@@ -112,6 +112,7 @@ def _methods(facts: Facts) -> Markup:
         f"{_kernel(facts)}Kernel parameter θ = {_values(facts, 'theta')}; ridge λ = {_values(facts, 'lam')}; "
         f"error rate allowed α = {_values(facts, 'alpha')}. All combinations"
     )
+    settings = "Smoothed p-values. " * bool(facts.record.fingerprint.get("smoothed")) + settings
     left_out = [_rule(rule) for rule in extent.exclude]
     end = f", without those with {'; '.join(left_out)}." if left_out else "."
     return joined([items(procedures), tag("p", settings + end)])

@@ -66,7 +66,9 @@ def exchangeability(facts: Facts) -> list[str]:
     if not bool(judged["promised"].any()):
         return ["No procedure here has an exact level: all are compared with 1 − α."]
     said = [
-        "Conformal procedures are compared with their exact finite-sample level for exchangeable points, such as "
+        "P-values are smoothed by chance: conformal procedures have the exact level 1 − α for exchangeable points."
+        if facts.record.fingerprint.get("smoothed")
+        else "Conformal procedures are compared with their exact finite-sample level for exchangeable points, such as "
         "1 − (⌈(n + 1)α⌉ − 1)/(n + 1), which is at least 1 − α; the others with 1 − α."
     ]
     spared = [theta for theta in judged["theta"].values.tolist() if theta in facts.record.spared]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import ckrr
 from harness import driver
 from harness.cube import open_cube
 from harness.loading import Loaded, check, load
@@ -21,7 +22,7 @@ from harness.report.sure import broken
 from harness.results.verdicts import verdicts
 from harness.studies import study_of
 from scenarios import SOURCES, World
-from tests.harness.studies import replications, serially
+from tests.harness.studies import replications, serially, toy
 
 FINGERPRINTS = {
     "quickstart": "fbac470e44d698e6",
@@ -45,7 +46,11 @@ PROCEDURES = ["GPR-f", "RRCM-loo"]
 
 
 def scenario(folder: Path | None = None, grid: dict[str, Any] | None = None, paths: int = 60, **source: Any) -> Loaded:
-    plain = {
+    return check(plain_scenario(grid, paths, **source), "worlds.toml", folder or Path.cwd())
+
+
+def plain_scenario(grid: dict[str, Any] | None = None, paths: int = 60, **source: Any) -> dict[str, Any]:
+    return {
         "name": "worlds",
         "seed": 5,
         "source": {"function": "f6", "test_points": 40, **source},
@@ -60,7 +65,6 @@ def scenario(folder: Path | None = None, grid: dict[str, Any] | None = None, pat
         },
         "replications": {"paths": paths},
     }
-    return check(plain, "worlds.toml", folder or Path.cwd())
 
 
 def run(loaded: Loaded, url: Path) -> str:
@@ -179,3 +183,42 @@ def test_levels_of_what_is_left_grow_with_the_store(tmp_path: Path) -> None:
     found = open_cube(str(where))["level"].squeeze()
     assert found.sel(theta="100").values.tolist() == pytest.approx([1 - 2 / 21, 1 - 4 / 41])
     assert found.sel(theta="holdout").values.tolist() == pytest.approx([1.0, 1 - 2 / 31])
+
+
+def test_a_smoothed_study_is_another_one_and_its_levels_are_exact(tmp_path: Path) -> None:
+    plain = plain_scenario({"n": [12], "alpha": [0.1, 0.25]}, paths=3)
+    rough, smooth = (check({**plain, "smoothed": on}, "worlds.toml", Path.cwd()) for on in (False, True))
+    assert rough.fingerprint == check(plain, "worlds.toml", Path.cwd()).fingerprint
+    assert smooth.fingerprint == {**rough.fingerprint, "smoothed": True}
+    assert smooth.seeds == rough.seeds, "the same data, so that what smoothing does can be seen"
+    urls = {on: run(one, tmp_path / f"{on}.zarr") for on, one in ((False, rough), (True, smooth))}
+    levels = {on: open_cube(url)["level"].squeeze().sel(procedure="RRCM-loo") for on, url in urls.items()}
+    assert levels[True].values.tolist() == [0.9, 0.75]
+    assert levels[False].values.tolist() == pytest.approx([1 - 1 / 13, 1 - 3 / 13])
+    assert np.isnan(open_cube(urls[True])["level"].squeeze().sel(procedure="GPR-f")).all()
+    with pytest.raises(Mistake, match="smoothed was None and is True"):
+        driver.prepare(smooth, urls[False], workers=1, speed=1e9)
+
+
+def test_smoothing_takes_its_chance_from_the_replication(tmp_path: Path) -> None:
+    """One number a test point, from the draw's own stream; a twin by hand."""
+    plain = {**plain_scenario({"n": [12]}, paths=2), "smoothed": True, "replications": {"paths": 2, "draws": 2}}
+    loaded = check(plain, "worlds.toml", Path.cwd())
+    url = run(loaded, tmp_path / "s.zarr")
+    lengths = replications(Path(url), 12, "length_mean")
+    for path, draw in [(0, 0), (1, 0), (1, 1)]:
+        streams = loaded.seeds.draw(path, draw)
+        sample = loaded.built.source.path(loaded.seeds.path(path)).draw(streams, 12, {})
+        assert sample.noise is not None
+        fit = ckrr.fit(sample.X, sample.y + np.sqrt(0.1) * sample.noise, 100.0, 0.1)
+        regions = fit.regions(sample.X_test, "RRCM-loo", 0.1, smoothed=streams("smoothing").random(40))
+        assert lengths[path, draw, 1].item() == np.float32(regions.length.mean())
+
+
+def test_a_family_without_smoothing_says_so() -> None:
+    with pytest.raises(
+        Mistake, match=r"smoothed must be left out: the family 'tests.harness.toy:FAMILY' has no smoothed"
+    ):
+        check({**toy(), "smoothed": True}, "toy.toml", Path.cwd())
+    with pytest.raises(Mistake, match="smoothed must be true or false, got 1"):
+        check({**plain_scenario(), "smoothed": 1}, "worlds.toml", Path.cwd())
