@@ -13,7 +13,8 @@ import ckrr
 from harness import driver
 from harness.cube import open_cube
 from harness.loading import Loaded, check, load
-from harness.nouns import Mistake
+from harness.nouns import Mistake, Status
+from harness.packaged import scenario_files
 from harness.place import place
 from harness.record import attributes, digest, load as record_of, parsed
 from harness.report.asked import asked
@@ -222,3 +223,12 @@ def test_a_family_without_smoothing_says_so() -> None:
         check({**toy(), "smoothed": True}, "toy.toml", Path.cwd())
     with pytest.raises(Mistake, match="smoothed must be true or false, got 1"):
         check({**plain_scenario(), "smoothed": 1}, "worlds.toml", Path.cwd())
+
+
+@pytest.mark.parametrize("name", [name for name in scenario_files() if name.startswith("worlds/")])
+def test_the_packaged_ones_run(name: str, tmp_path: Path) -> None:
+    loaded = load(name)
+    assert loaded.scenario.name == name.replace("/", "-")
+    record = serially(driver.prepare(driver.smoked(loaded), str(tmp_path / "s.zarr"), workers=1, speed=1e9))
+    (n,) = record.extent.grid.n
+    assert (replications(tmp_path / "s.zarr", n, "status") == Status.OK).all()
