@@ -27,7 +27,7 @@ NOISES = {
     "gaussian": "normal",
     "student": "of Student's law",
     "skewed": "skewed (gamma)",
-    "heteroscedastic": "normal, its spread growing along the first coordinate,",
+    "heteroscedastic": "normal, its spread changing along the first coordinate,",
 }
 """The laws of noise."""
 

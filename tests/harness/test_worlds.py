@@ -106,7 +106,7 @@ def test_no_level_is_promised_under_a_shift(shift: float, exact: bool, tmp_path:
     facts = gathered(url)
     assert bool(broken(facts)) != exact
     assert ("from a law that is shifted" in str(asked(facts))) != exact
-    assert "Noise: normal, its spread growing" in str(asked(facts))
+    assert "Noise: normal, its spread changing" in str(asked(facts))
 
 
 def test_a_source_of_ones_own_takes_them(tmp_path: Path) -> None:
