@@ -30,28 +30,33 @@ class Case:
     def __init__(self, rows: Rows, scratch: Scratch) -> None:
         self.rows, self._scratch = rows, scratch
 
-    def regions(self, procedures: Sequence[str], levels: Levels) -> dict[str, Regions]:
-        """The procedures' regions at each level."""
+    def regions(self, procedures: Sequence[str], levels: Levels, tau: Array | None = None) -> dict[str, Regions]:
+        """The procedures' regions at each level; the conformal ones smoothed by τ_i at row i, if that is given."""
         found = {name: self._bayesian(name, levels) for name in procedures if name in BAYESIAN}
-        found |= self._conformal([name for name in procedures if name in CONFORMAL], levels)
+        found |= self._conformal([name for name in procedures if name in CONFORMAL], levels, tau)
         return found
 
-    def p_values(self, procedure: str, y: Array) -> Array:
-        """The procedure's p-value at y_i for row i."""
+    def p_values(self, procedure: str, y: Array, tau: Array | None = None) -> Array:
+        """The procedure's p-value at y_i for row i, likewise."""
         if procedure in BAYESIAN:
             return normal_p_values(self.rows.mean, self._deviation(procedure), y)
         score, scale = CONFORMAL[procedure]
-        return np.concatenate([score.p_values(crossings, y[here]) for here, _, crossings in self._crossings([scale])])
+        found = [
+            score.p_values(crossings, y[here], None if tau is None else tau[here])
+            for here, _, crossings in self._crossings([scale])
+        ]
+        return np.concatenate(found)
 
     def _bayesian(self, procedure: str, levels: Levels) -> Regions:
         return normal_intervals(self.rows.mean, self._deviation(procedure), levels.z)
 
-    def _conformal(self, procedures: list[str], levels: Levels) -> dict[str, Regions]:
+    def _conformal(self, procedures: list[str], levels: Levels, tau: Array | None) -> dict[str, Regions]:
         b, n = len(self.rows.m), self.rows.W.shape[1]
         tallies: dict[Scale, list[Tally]] = {}
         for name in sorted(procedures):  # CRR before RRCM, which uses up the crossings
             score, scale = CONFORMAL[name]
-            tally = Tally(name, score, levels.needed(score, n), b, self._scratch)
+            more = None if tau is None else levels.one_more(score, n, tau)
+            tally = Tally(name, score, levels.needed(score, n), b, self._scratch, more, n)
             tallies.setdefault(scale, []).append(tally)
         for here, scale, crossings in self._crossings(tallies):
             for tally in tallies[scale]:

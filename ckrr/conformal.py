@@ -100,25 +100,26 @@ def intersected(lower: Tail, upper: Tail) -> Regions:
     return Regions(np.where(apart, np.nan, lower.end), np.where(apart, np.nan, upper.end), kept.joined(found))
 
 
-def rrcm_p_values(crossings: Crossings, y: Array) -> Array:
-    """p = #{i ≤ N : |r_i| ≥ |r_N|} / N for the candidate y of each test point, shape (b,)."""
+def rrcm_p_values(crossings: Crossings, y: Array, tau: Array | None = None) -> Array:
+    """p = #{i ≤ N : |r_i| ≥ |r_N|} / N for the candidate y of each test point, shape (b,); it counts τ, or 1."""
     hi = crossings.frame.placed(crossings.right)
     lo = -crossings.frame.mirrored().placed(crossings.left)
     counted = (lo <= y[:, None]) & (y[:, None] <= hi)
     odd = crossings.odd
     at = y[odd.row]
     counted[odd.row, odd.col] = ~((odd.start < at) & (at < odd.end))  # true for 0/0 too
-    p: Array = (1 + np.count_nonzero(counted, axis=1)) / (1 + crossings.n)
+    p: Array = ((1 if tau is None else tau) + np.count_nonzero(counted, axis=1)) / (1 + crossings.n)
     return p
 
 
-def crr_p_values(crossings: Crossings, y: Array) -> Array:
-    """p = min(1, 2 min(#{i ≤ N : r_i ≥ r_N}, #{i ≤ N : r_i ≤ r_N}) / N), shape (b,)."""
+def crr_p_values(crossings: Crossings, y: Array, tau: Array | None = None) -> Array:
+    """p = min(1, 2 min(#{i ≤ N : r_i ≥ r_N}, #{i ≤ N : r_i ≤ r_N}) / N), shape (b,); it counts τ and 1 − τ, or 1."""
     ends = crossings.frame.placed(crossings.same(0, crossings.n)[0])
     upper, lower = ends >= y[:, None], ends <= y[:, None]
     row, col, _, turned = _turned_or_free(crossings)
     upper[row, col], lower[row, col] = lower[row, col] | ~turned, upper[row, col] | ~turned
-    fewer = 1 + np.minimum(np.count_nonzero(upper, axis=1), np.count_nonzero(lower, axis=1))
+    above, below = (1, 1) if tau is None else (tau, 1 - tau)
+    fewer = np.minimum(above + np.count_nonzero(upper, axis=1), below + np.count_nonzero(lower, axis=1))
     p: Array = np.minimum(1.0, 2 * fewer / (1 + crossings.n))
     return p
 

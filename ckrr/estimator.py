@@ -110,10 +110,10 @@ class ConformalKernelRidge(_Base):
     procedure : {"RRCM-loo", "RRCM", "RRCM-std", "CRR-loo", "CRR", "CRR-std", "GPR-f", "GPR-p"}
         What regions and p-values are made by, as in `Fit.regions`. `fit` and `predict` don't depend on it: it may be
         changed by `set_params` after `fit`.
-    theta : float, "ml" or "ml-cobyla"
+    theta : float, "ml", "holdout" or "ml-cobyla"
         θ > 0 of the kernel, exp(−θ‖x − x′‖²) by default, or the search for the most likely one, as in `ckrr.fit`. The
-        promise of conformal regions is exact for a number that was not chosen on the train points, and for features
-        that were not scaled by them.
+        promise of conformal regions is exact for a number that was not chosen on the train points, for "holdout", and
+        for features that were not scaled by the train points.
     lam : float
         The ridge λ > 0. Nothing is centred or scaled.
     boundary : {">=", ">"}

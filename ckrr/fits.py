@@ -16,7 +16,8 @@ from ckrr.likelihood import Search
 from ckrr.procedures import ALL_PROCEDURES, PROCEDURES, Levels
 from ckrr.regions import Regions, stacked
 from ckrr.ridge import Target
-from ckrr.scores import Scores, needs_weights, score_problems
+from ckrr.scores import Scores, at_spans, needs_weights, score_problems
+from ckrr.smoothing import Smoothed, taus
 from ckrr.space import Factorised, Space
 from ckrr.stack import Span
 
@@ -29,7 +30,7 @@ class Fit:
     Attributes
     ----------
     X, y : array
-        The train sample.
+        The train sample; with `theta="holdout"` what is left of it.
     search : Search or None
         How θ was found, where it was searched for: bounds, whether it is on one, likelihood.
     """
@@ -74,7 +75,12 @@ class Fit:
         return self._target.unscaled(np.concatenate([block.means[0] for block in blocks]))
 
     def regions(
-        self, X_new: npt.ArrayLike, procedure: str = "RRCM-loo", alpha: Alpha = 0.1, boundary: str = ">="
+        self,
+        X_new: npt.ArrayLike,
+        procedure: str = "RRCM-loo",
+        alpha: Alpha = 0.1,
+        boundary: str = ">=",
+        smoothed: Smoothed | None = None,
     ) -> Regions:
         """Exact prediction regions, for m test points and k levels.
 
@@ -89,6 +95,9 @@ class Fit:
         boundary : {">=", ">"}
             Keep a candidate whose p-value is ≥ α, as in the paper, or > α, as other packages do. Without effect on
             GPR-f and GPR-p.
+        smoothed : Generator or (m,) array, optional
+            For conformal regions whose coverage is 1 − α exactly: where τ comes from, uniform on [0, 1] for each test
+            point and independent of all data, or those τ (`ckrr.smoothing`). Without effect on GPR-f and GPR-p.
 
         Examples
         --------
@@ -100,20 +109,32 @@ class Fit:
         """
         x, levels = self._points(X_new), Levels(alphas(alpha), boundary_of(boundary))
         name = choice("procedure", procedure, ALL_PROCEDURES)
-        found = [case.regions([name], levels)[name] for case, _ in self._cases(x, name)]
+        tau = taus(smoothed, len(x))
+        found = [
+            case.regions([name], levels, None if tau is None else at_spans(tau, spans))[name]
+            for case, spans in self._cases(x, name)
+        ]
         return stacked(found).mapped(self._target.unscaled)
 
-    def p_values(self, X_new: npt.ArrayLike, y_new: npt.ArrayLike, procedure: str = "RRCM-loo") -> Array:
+    def p_values(
+        self,
+        X_new: npt.ArrayLike,
+        y_new: npt.ArrayLike,
+        procedure: str = "RRCM-loo",
+        smoothed: Smoothed | None = None,
+    ) -> Array:
         """The p-value of the value y_new[i] at the test point X_new[i], shape (m,).
 
         y is in the region at level α just when its p-value is ≥ α: coverage at every α from one pass.
-        For GPR-f and GPR-p it is the two-sided normal tail.
+        For GPR-f and GPR-p it is the two-sided normal tail. With `smoothed`, as in `regions`, that of conformal
+        procedures is uniform on [0, 1] for exchangeable points.
         """
         x = self._points(X_new)
         y = self._target.scaled(values("y_new", y_new, len(x), of="X_new"))
         name = choice("procedure", procedure, ALL_PROCEDURES)
+        tau = taus(smoothed, len(x))
         found = [
-            case.p_values(name, np.concatenate([y[span.places] for span in spans]))
+            case.p_values(name, at_spans(y, spans), None if tau is None else at_spans(tau, spans))
             for case, spans in self._cases(x, name)
         ]
         return np.concatenate(found)
@@ -125,11 +146,13 @@ class Fit:
         procedures: str | Sequence[str] = PROCEDURES,
         alpha: Alpha = ALPHA,
         boundary: str = ">=",
+        smoothed: Smoothed | None = None,
     ) -> Scores:
         """Hits, hulls and lengths of several procedures at known test values, in one pass."""
         x = self._points(X_new)
-        y = values("y_new", y_new, len(x), of="X_new")
-        (scores,) = score_problems([Problem(self._ridge, [self._target], x)], [y[None]], procedures, alpha, boundary)
+        y, tau = values("y_new", y_new, len(x), of="X_new"), taus(smoothed, len(x))
+        problem, by = Problem(self._ridge, [self._target], x), None if tau is None else [tau]
+        (scores,) = score_problems([problem], [y[None]], procedures, alpha, boundary, tau=by)
         return Scores(*(each[0] for each in vars(scores).values() if each is not None))
 
     def __repr__(self) -> str:

@@ -10,14 +10,17 @@ import numpy.typing as npt
 from ckrr.batches import Problem
 from ckrr.checks import Array, choice, columns, points, positive, shown, values
 from ckrr.fits import Fit
+from ckrr.holdout import HOLDOUT, held_out, kept
 from ckrr.kernel import Kernel
 from ckrr.levels import ALPHA, Alpha
 from ckrr.likelihood import Search, published_search, search
 from ckrr.procedures import PROCEDURES
 from ckrr.scores import Scores, score_problems
+from ckrr.smoothing import Smoothed, taus
 from ckrr.space import Factorised, Scales, Seed, Space, space_of
+from ckrr.tails import Indices
 
-SEARCHES = {"ml": search, "ml-cobyla": published_search}
+SEARCHES = {"ml": search, "ml-cobyla": published_search, HOLDOUT: search}
 """The ways to find θ, by name."""
 
 
@@ -65,17 +68,28 @@ class Inputs:
         return Factor(self._space, self.X, ridge, self.X_test)
 
     def factor_ml(self, y: npt.ArrayLike, lam: float, theta: str = "ml") -> Factor:
-        """Factorise K + λI for the θ that is most likely given y: "ml", or "ml-cobyla" as the paper's was found."""
+        """Factorise K + λI for the θ that is most likely given y: "ml", or "ml-cobyla" as the paper's was found.
+
+        With "holdout" it is the most likely one for a part of the rows, and the factor is of the others. Targets are
+        still given for all rows.
+        """
         y = values("y", y, len(self.X), of="X")
         found = _search(self._space, self.X, y, choice("theta", theta, SEARCHES), lam)
-        return self.factor(found.theta, lam)
+        if theta != HOLDOUT:
+            return self.factor(found.theta, lam)
+        rows = kept(len(self.X))
+        ridge = self._space.ridge(self._space.placed(self.X[rows]), found.theta, positive("lam", lam))
+        return Factor(self._space, self.X, ridge, self.X_test, rows)
 
 
 class Factor:
-    """One factorisation, to be asked about as many targets as there are."""
+    """One factorisation, to be asked about as many targets as there are.
 
-    def __init__(self, space: Space, X: Array, ridge: Factorised, X_test: Array) -> None:
-        self._space, self._X = space, X
+    Where θ was chosen on a part of the rows of X, it is of the other `rows`.
+    """
+
+    def __init__(self, space: Space, X: Array, ridge: Factorised, X_test: Array, rows: Indices | None = None) -> None:
+        self._space, self._X, self._rows = space, X, slice(None) if rows is None else rows
         self._ridge, self._X_test = ridge, space.placed(X_test)
         self.theta, self.lam = ridge.theta, ridge.lam
 
@@ -84,7 +98,8 @@ class Factor:
 
     def fit(self, y: npt.ArrayLike) -> Fit:
         """The fit to one target."""
-        return Fit(self._space, self._X, self._ridge, values("y", y, self._ridge.n, of="X"))
+        y = values("y", y, len(self._X), of="X")
+        return Fit(self._space, self._X[self._rows], self._ridge, y[self._rows])
 
     def score(
         self,
@@ -94,23 +109,28 @@ class Factor:
         alpha: Alpha = ALPHA,
         boundary: str = ">=",
         f_test: npt.ArrayLike | None = None,
+        smoothed: Smoothed | None = None,
     ) -> Scores:
         """All procedures and levels at the test inputs, for targets that are the columns of Y and Y_test.
 
         Each target has the bits it would have alone. With `f_test`, the latent function at the test inputs, the scores
-        have `hits_f` too.
+        have `hits_f` too. With `smoothed`, as in `Fit.regions`, the same τ for all targets.
         """
-        return score_together([self], [Y], [Y_test], procedures, alpha, boundary, None if f_test is None else [f_test])[
-            0
-        ]
+        latent, by = None if f_test is None else [f_test], None if smoothed is None else [smoothed]
+        return score_together([self], [Y], [Y_test], procedures, alpha, boundary, latent, by)[0]
 
     def _problem(self, Y: npt.ArrayLike, Y_test: npt.ArrayLike) -> tuple[Problem, Array]:
-        train = columns("Y", Y, self._ridge.n, of="X")
+        train = columns("Y", Y, len(self._X), of="X")[self._rows]
         test = columns("Y_test", Y_test, len(self._X_test), of="X_test")
         if train.shape[1] != test.shape[1]:
             raise ValueError(f"Y_test must have {train.shape[1]} columns as Y has, got shape {np.shape(Y_test)}")
         targets = [self._ridge.target(np.ascontiguousarray(y)) for y in train.T]
         return Problem(self._ridge, targets, self._X_test), test.T
+
+    def _tau(self, smoothed: Smoothed) -> Array:
+        tau = taus(smoothed, len(self._X_test), of="X_test")
+        assert tau is not None
+        return tau
 
     def _latent(self, f_test: npt.ArrayLike, targets: int) -> Array:
         f = values("f_test", f_test, len(self._X_test), of="X_test")
@@ -134,11 +154,12 @@ def fit(
     ----------
     X : (n, d) array, or (n,) for points on the line
     y : (n,) array
-    theta : float, "ml" or "ml-cobyla"
+    theta : float, "ml", "holdout" or "ml-cobyla"
         θ > 0, or the search for the most likely one: "ml" is global, over 1e-3 ≤ θ r² ≤ 1e6 with r the largest range of
         a coordinate, and takes the time of 2 to 10 factorisations for 1500 points in one to three dimensions, more
         for λ far below 1e-6 (65 were seen at 1e-12) and for other kernels (about 60); "ml-cobyla" is the local search
-        of the paper.
+        of the paper. "holdout" is "ml" on every fourth row, which the fit then does without: conformal regions keep
+        their exact level, that of the `len(fit.y)` rows which are left.
     lam : float
         λ > 0. Nothing is centred or scaled.
     kernel : {"gaussian", "laplacian", "matern32", "matern52"}, one of them with "-rff" behind it, or a Kernel
@@ -174,11 +195,16 @@ def fit(
     if isinstance(theta, str) and theta not in SEARCHES:
         raise ValueError(f"theta must be a number > 0 or one of {', '.join(SEARCHES)}, got {shown(theta)}")
     found = _search(space, x, y_, theta, lam) if isinstance(theta, str) else None
+    if theta == HOLDOUT:
+        x, y_ = x[kept(len(x))], y_[kept(len(y_))]
     chosen = positive("theta", theta if found is None else found.theta)
     return Fit(space, x, space.ridge(space.placed(x), chosen, positive("lam", lam)), y_, found)
 
 
 def _search(space: Space, X: Array, y: Array, theta: str, lam: float) -> Search:
+    if theta == HOLDOUT:
+        rows = held_out(len(X))
+        X, y = X[rows], y[rows]
     return SEARCHES[theta](space.profile(space.placed(X), y, positive("lam", lam)))
 
 
@@ -190,6 +216,7 @@ def score_together(
     alpha: Alpha = ALPHA,
     boundary: str = ">=",
     f_test: Sequence[npt.ArrayLike] | None = None,
+    smoothed: Sequence[Smoothed] | None = None,
 ) -> list[Scores]:
     """`factor.score(…)` for many factors: the same bits, up to twice as fast where n is small.
 
@@ -203,13 +230,16 @@ def score_together(
     >>> len(scores), scores[0].hits.shape
     (10, (1, 6, 201, 4))
     """
-    given = {"Y": Y, "Y_test": Y_test, **({} if f_test is None else {"f_test": f_test})}
+    given: dict[str, Sequence[object] | None] = {"Y": Y, "Y_test": Y_test, "f_test": f_test, "smoothed": smoothed}
     for name, each in given.items():
-        if len(each) != len(factors):
+        if each is not None and len(each) != len(factors):
             raise ValueError(f"{name} must have one entry for each of the {len(factors)} factors, got {len(each)}")
     asked = [factor._problem(*targets) for factor, *targets in zip(factors, Y, Y_test, strict=True)]
     problems, tests = [problem for problem, _ in asked], [test for _, test in asked]
     latent = None
     if f_test is not None:
         latent = [one._latent(f, len(test)) for one, f, test in zip(factors, f_test, tests, strict=True)]
-    return score_problems(problems, tests, procedures, alpha, boundary, latent)
+    tau = None
+    if smoothed is not None:
+        tau = [one._tau(by) for one, by in zip(factors, smoothed, strict=True)]
+    return score_problems(problems, tests, procedures, alpha, boundary, latent, tau)

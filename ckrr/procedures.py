@@ -16,6 +16,7 @@ from ckrr.conformal import Side
 from ckrr.crossings import Crossings
 from ckrr.levels import Boundary, Level, exact, needed, thresholds
 from ckrr.residuals import Scale, in_sample, leave_one_out, studentised
+from ckrr.smoothing import Bools, one_more
 from ckrr.tails import Indices
 
 
@@ -24,7 +25,7 @@ class Score:
     """A way to compare the test point's residual with the others."""
 
     votes: Callable[[Crossings, int], tuple[Side, Side]]
-    p_values: Callable[[Crossings, Array], Array]
+    p_values: Callable[[Crossings, Array, Array | None], Array]
     sides: int
     """Each side has α/sides of the error."""
 
@@ -60,6 +61,12 @@ class Levels:
             self._needed[key] = _thresholds(n + 1, self.alpha, self.boundary, score.sides)
         return self._needed[key]
 
+    def one_more(self, score: Score, n: int, tau: Array) -> tuple[Bools, Bools]:
+        """Where, above and below, smoothing by τ asks for one more at each level."""
+        alpha = [each / score.sides for each in self.alpha]
+        above = one_more(tau, n + 1, alpha, self.boundary)
+        return above, above if score.sides == 1 else one_more(1 - tau, n + 1, alpha, self.boundary)
+
     @cached_property
     def z(self) -> Array:
         """z_{1−α/2}, at each level."""
@@ -71,12 +78,12 @@ def _thresholds(N: int, alpha: tuple[Fraction, ...], boundary: Boundary, sides: 
     return thresholds(N, [each / sides for each in alpha], boundary)
 
 
-def exact_level(procedure: str, n: int, alpha: Level) -> float | None:
+def exact_level(procedure: str, n: int, alpha: Level, smoothed: bool = False) -> float | None:
     """The probability with which a procedure covers y*, for exchangeable points without ties; None if none is promised.
 
     With N = n + 1, RRCM's p-value is uniform on {1/N, …, 1}, so it covers with 1 − (⌈Nα⌉ − 1)/N. CRR has α/2 on each
-    side, where the one-sided p-values are uniform, too: 1 − 2(⌈Nα/2⌉ − 1)/N. Bayesian intervals promise nothing of the
-    kind: their level holds if the model does.
+    side, where the one-sided p-values are uniform, too: 1 − 2(⌈Nα/2⌉ − 1)/N. Smoothed, all cover with 1 − α. Bayesian
+    intervals promise nothing of the kind: their level holds if the model does.
 
     Examples
     --------
@@ -85,5 +92,7 @@ def exact_level(procedure: str, n: int, alpha: Level) -> float | None:
     """
     if procedure not in CONFORMAL:
         return None
+    if smoothed:
+        return float(1 - exact(alpha))
     sides, N = CONFORMAL[procedure][0].sides, n + 1
     return float(1 - Fraction(sides * (max(needed(N, exact(alpha) / sides), 1) - 1), N))

@@ -48,10 +48,12 @@ def score_problems(
     alpha: Alpha,
     boundary: str,
     F_new: Sequence[Array] | None = None,
+    tau: Sequence[Array] | None = None,
 ) -> list[Scores]:
     """Scores of all targets of all problems; the rows of Y_new are their values at the test points.
 
-    F_new has other values at the same points, shaped alike, that are asked for beside them.
+    F_new has other values at the same points, shaped alike, that are asked for beside them. `tau` has what the test
+    points of each problem are smoothed by, the same for all its targets.
     """
     names, levels = choices("procedures", procedures, ALL_PROCEDURES), Levels(alphas(alpha), boundary_of(boundary))
     exponents = np.concatenate(
@@ -62,8 +64,13 @@ def score_problems(
         for values in (Y_new, F_new)
     )
     scores = _blank(len(names), len(exponents), len(levels.alpha), latent=f is not None)
+    by = (
+        None
+        if tau is None
+        else np.concatenate([np.tile(t, len(p.targets)) for t, p in zip(tau, problems, strict=True)])
+    )
     for case, spans in cases(problems, needs_weights(names)):
-        regions = case.regions(names, levels)
+        regions = case.regions(names, levels, None if by is None else at_spans(by, spans))
         for p, name in enumerate(names):
             _write(scores, p, regions[name], spans)
             for hits, values in ((scores.hits, y), (scores.hits_f, f)):
@@ -82,9 +89,14 @@ def _blank(procedures: int, rows: int, levels: int, latent: bool) -> Scores:
     return Scores(np.empty(shape, bool), lower, upper, length, np.empty(shape, np.int64), hits_f)
 
 
+def at_spans(values: Array, spans: list[Span]) -> Array:
+    """The values of a case's rows, from those of all."""
+    return np.concatenate([values[span.places] for span in spans])
+
+
 def _write_hits(hits: npt.NDArray[np.bool_], regions: Regions, y: Array, spans: list[Span]) -> None:
     """Whether the regions of one procedure in one case contain the values."""
-    found = regions.covers(np.concatenate([y[span.places] for span in spans]))
+    found = regions.covers(at_spans(y, spans))
     for span in spans:
         hits[span.places] = found[span.rows]
 

@@ -85,6 +85,18 @@ class Tail:
     """Shape (b, levels)."""
     beyond: Pieces
 
+    def chosen(self, second: npt.NDArray[np.bool_]) -> Tail:
+        """Of twice as many levels half: at each test point the one of the first half, or of the second where marked."""
+        levels = second.shape[1]
+        half, level = np.divmod(self.beyond.level, levels)
+        beyond = Pieces(self.beyond.row, level, self.beyond.lo, self.beyond.hi)
+        keep = second[beyond.row, level] == half.astype(bool)
+        return Tail(np.where(second, self.end[:, levels:], self.end[:, :levels]), beyond.where(keep))
+
+    def without(self, level: npt.NDArray[np.bool_]) -> Tail:
+        """With nothing at some of the levels."""
+        return Tail(np.where(level, -np.inf, self.end), self.beyond.where(~level[self.beyond.level]))
+
     def mirrored(self) -> Tail:
         """The sets in −y: [end, ∞) and the pieces before it."""
         return Tail(-self.end, self.beyond.mirrored())

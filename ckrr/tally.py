@@ -9,18 +9,30 @@ from ckrr.crossings import Crossings
 from ckrr.procedures import Score
 from ckrr.regions import Regions, whole_line
 from ckrr.scratch import Scratch
-from ckrr.tails import NO_VOTES, Frame, Indices, Votes, select, tops, upper_tail
+from ckrr.smoothing import Bools
+from ckrr.tails import NO_VOTES, Frame, Indices, Tail, Votes, select, tops, upper_tail
 
 
 class Tally:
     """What a procedure keeps of the crossings of b test points: the few largest of each row, and the odd votes.
 
-    `k` is how many residuals must count, at each level.
+    `k` is how many of n residuals must count, at each level; `more` says where, above and below, that is one more.
     """
 
-    def __init__(self, name: str, score: Score, k: Indices, b: int, scratch: Scratch) -> None:
-        self.name, self._score, self._k, self._b = name, score, k, b
-        self._count = int(k.max())
+    def __init__(
+        self,
+        name: str,
+        score: Score,
+        k: Indices,
+        b: int,
+        scratch: Scratch,
+        more: tuple[Bools, Bools] | None = None,
+        n: int = 0,
+    ) -> None:
+        self.name, self._score, self._b, self._more = name, score, b, more
+        self._levels = len(k)
+        self._k = k if more is None else np.concatenate([k, k + 1])
+        self._count = int(k.max() if more is None else min(k.max() + 1, n))
         self._tops = [tops(b, self._count, scratch, f"{name} {side}") for side in ("upper", "lower")]
         self._votes: tuple[list[Votes], list[Votes]] = ([], [])
         self._frames: list[Frame] = []
@@ -39,11 +51,17 @@ class Tally:
     def regions(self) -> Regions:
         """The regions at each level, once all chunks were taken."""
         if self._count < 1:
-            return whole_line(self._b, len(self._k))
+            return whole_line(self._b, self._levels)
         frame = _joined_frames(self._frames)
-        upper = upper_tail(self._tops[0], frame, _joined_votes(self._votes[0]), self._k)
-        lower = upper_tail(self._tops[1], frame.mirrored(), _joined_votes(self._votes[1]), self._k)
+        upper, lower = self._tail(0, frame), self._tail(1, frame.mirrored())
         return intersected(lower.mirrored(), upper)
+
+    def _tail(self, side: int, frame: Frame) -> Tail:
+        top, votes = self._tops[side], _joined_votes(self._votes[side])
+        if self._more is None:
+            return upper_tail(top, frame, votes, self._k)
+        found = upper_tail(top, frame, votes, np.minimum(self._k, self._count))
+        return found.without(self._k > self._count).chosen(self._more[side])
 
 
 def _joined_frames(frames: list[Frame]) -> Frame:

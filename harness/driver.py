@@ -22,13 +22,13 @@ from harness.cube import refresh
 from harness.cutting import cut
 from harness.frame import settled, torn
 from harness.loading import Loaded
-from harness.nouns import Care, Family, Grid, Mistake, Refused, Unreachable
+from harness.nouns import Care, Family, Grid, Mistake, Refused, Sparing, Unreachable
 from harness.place import Place, place
 from harness.planning import Plan, check_fits, make_plan, prepared_first
 from harness.presence import Presence, heard, me, other, present, told
 from harness.probe import check_source
 from harness.progress import Progress, Tally
-from harness.record import CLAIM, FILES, ROOT, Levels, Record, add_to_history, joined, load, save, version
+from harness.record import CLAIM, FILES, ROOT, Levels, Record, add_to_history, all_joined, joined, load, save, version
 from harness.remote import patiently
 from harness.spec import Replications
 from harness.stopping import pressed
@@ -142,19 +142,34 @@ def _record(loaded: Loaded, found: Record | None, shape: Shape, machine: Machine
     if found is None:
         groups = cut(loaded.extent, shape, loaded.family, machine)
         shared = (scenario, loaded.fingerprint, (loaded.extent,), groups, loaded.scenario.keep, shape.test_points)
-        return Record(*shared, loaded.built.source.test, promised(loaded.family, loaded.extent.grid))
+        levels, spared = promised(loaded.family, loaded.extent.grid), promised_apart(loaded.family, loaded.extent.grid)
+        return Record(*shared, loaded.built.source.test, levels, spared=spared)
     grown = found.grown(loaded.extent)
     levels = joined(found.levels, promised(loaded.family, grown.extent.grid))
+    spared = all_joined(found.spared, promised_apart(loaded.family, grown.extent.grid))
     fresh = {n: group for n, group in cut(grown.extent, shape, loaded.family, machine).items() if n not in found.groups}
     groups = {**found.groups, **fresh}
-    return replace(grown, scenario=scenario, fingerprint=loaded.fingerprint, groups=groups, levels=levels)
+    return replace(
+        grown, scenario=scenario, fingerprint=loaded.fingerprint, groups=groups, levels=levels, spared=spared
+    )
 
 
-def promised(family: Family, grid: Grid) -> Levels:
-    """The exact levels of the procedures that have one."""
+def promised_apart(family: Family, grid: Grid) -> Mapping[str, Levels]:
+    """Those with searches for θ that leave some of the train points alone: by how many these are."""
+    searches = [theta for theta in grid.theta if isinstance(theta, str)]
+    return {
+        theta: promised(family, grid, theta)
+        for theta in searches
+        if isinstance(family, Sparing) and family.left(theta, grid.n[0]) is not None
+    }
+
+
+def promised(family: Family, grid: Grid, theta: str | None = None) -> Levels:
+    """The exact levels of the procedures that have one; those with a search for θ, if one is named."""
     found: dict[str, dict[int, dict[float, float]]] = {}
     for name, n, alpha in product(grid.procedure, grid.n, grid.alpha):
-        level = family.level(name, n, alpha)
+        left = family.left(theta, n) if theta is not None and isinstance(family, Sparing) else n
+        level = None if left is None else family.level(name, left, alpha)
         if level is not None:
             found.setdefault(name, {}).setdefault(n, {})[alpha] = level
     return found

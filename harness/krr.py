@@ -8,6 +8,7 @@ from typing import Self
 
 import ckrr
 from ckrr.featured import memory_of_features
+from ckrr.holdout import HOLDOUT, kept
 from ckrr.model import SEARCHES
 from ckrr.procedures import ALL_PROCEDURES
 from ckrr.ridge import TEST_BLOCK
@@ -30,6 +31,8 @@ class KernelRidge:
     features: int | None = None
     streams: Streams | None = None
     """Of the path: frequencies come from there."""
+    smoothed: bool = False
+    """Whether p-values are smoothed, by numbers from the replication's stream "smoothing"."""
 
     procedures: Sequence[str] = tuple(ALL_PROCEDURES)
     searches: Sequence[str] = tuple(SEARCHES)
@@ -54,6 +57,10 @@ class KernelRidge:
         space_of(dimension, kernel, scales, features)  # says what can't be
         return replace(self, kernel=kernel, scales=None if scales is None else tuple(scales), features=features)
 
+    def smooth(self) -> Self:
+        """The same with smoothed p-values."""
+        return replace(self, smoothed=True)
+
     def on_path(self, streams: Streams) -> Self:
         """With the frequencies of a path."""
         return replace(self, streams=streams) if is_random(self.kernel) else self
@@ -70,11 +77,16 @@ class KernelRidge:
         mine = [factor for factor in factors if isinstance(factor, ckrr.Factor)]
         Y, Y_test = [target.Y for target in targets], [target.Y_test for target in targets]
         latent = [target.f_test for target in targets if target.f_test is not None]
-        return ckrr.score_together(mine, Y, Y_test, procedures, alpha, f_test=latent or None)
+        by = [each("smoothing") for each in streams] if self.smoothed else None
+        return ckrr.score_together(mine, Y, Y_test, procedures, alpha, f_test=latent or None, smoothed=by)
 
     def level(self, procedure: str, n: int, alpha: float) -> float | None:
         """The exact one of conformal procedures."""
-        return ckrr.exact_level(procedure, n, alpha)
+        return ckrr.exact_level(procedure, n, alpha, self.smoothed)
+
+    def left(self, search: str, n: int) -> int | None:
+        """With "holdout" the rows that θ wasn't chosen on."""
+        return len(kept(n)) if search == HOLDOUT else None
 
     def flops(self, n: int, points: int, targets: int, searched: bool) -> float:
         """Factorisation and inverse 2n³/3, products 2n²·points; then passes over n × points numbers, and calls.

@@ -19,7 +19,7 @@ from harness.nouns import Extent, Family, Limited, Mistake
 from harness.packaged import scenario_files
 from harness.seeds import Seeds
 from harness.spec import GridPart, Replications, Scenario
-from harness.wiring import Built, Wrong, build, family, kernel_told, on_kernel
+from harness.wiring import Built, Wrong, build, family, kernel_told, on_kernel, smoothed
 
 BLAS_THREADS = 1
 """Of a worker, unless a cluster file says otherwise."""
@@ -117,7 +117,7 @@ def check(plain: Mapping[str, Any], where: str, folder: Path) -> Loaded:
     if scenario is not None and built is not None:
         complaints += _sizes(scenario, built)
         complaints += _unknown(scenario, built.source.only) if isinstance(built.source, Limited) else []
-        known = _on_kernel(scenario, known, built, complaints)
+        known = _as_told(scenario, known, built, complaints)
     if complaints or scenario is None or built is None or known is None:
         tables = _tables(built)
         ordered = sorted(complaints, key=lambda one: "is missing" in one.text)
@@ -144,10 +144,12 @@ def _family(plain: Mapping[str, Any], complaints: list[Complaint]) -> Family | N
         return None
 
 
-def _on_kernel(scenario: Scenario, known: Family | None, built: Built, complaints: list[Complaint]) -> Family | None:
+def _as_told(scenario: Scenario, known: Family | None, built: Built, complaints: list[Complaint]) -> Family | None:
+    """The family on the scenario's kernel, smoothed if that is asked for."""
     try:
         told = kernel_told(scenario.model_dump())
-        return None if known is None else on_kernel(known, scenario.family, told, built.source.dimension)
+        known = None if known is None else on_kernel(known, scenario.family, told, built.source.dimension)
+        return None if known is None else smoothed(known, scenario.family, scenario.smoothed)
     except Wrong as wrong:
         complaints += wrong.complaints
         return None
@@ -204,10 +206,11 @@ def _why(built: Built) -> str:
 
 
 def _fingerprint(scenario: Scenario, built: Built, known: Family) -> dict[str, Any]:
-    """All that numbers depend on besides their place in the grid; the kernel where it isn't the Gaussian one."""
+    """All that numbers depend on besides their place in the grid; kernel and smoothing where told of."""
     told = kernel_told(scenario.model_dump())
     return {
         **({"kernel": told} if told else {}),
+        **({"smoothed": True} if scenario.smoothed else {}),
         "seed": scenario.seed,
         "source": dict(built.told),
         "files": {name: content_hash(name, data) for name, data in sorted(built.files.items())},

@@ -17,7 +17,7 @@ from harness.cube import refresh
 from harness.extents import included, union
 from harness.nouns import INNER, Block, Failure, Mistake, Status, Unit, Values
 from harness.place import Place, place
-from harness.record import FILES, Record, joined, load
+from harness.record import FILES, Record, all_joined, joined, load
 from harness.template import shape_of
 from harness.variables import Variable, replication_variables
 
@@ -71,7 +71,9 @@ def _record(parts: Sequence[_Part]) -> Record:
     history = [entry for part in parts for entry in part.record.history]
     ordered = {n: groups[n] for n in extent.grid.n}
     levels = reduce(joined, (part.record.levels for part in parts))
-    return replace(parts[0].record, extents=(extent,), groups=ordered, levels=levels, history=(*history, merged))
+    spared = reduce(all_joined, (part.record.spared for part in parts))
+    first = replace(parts[0].record, extents=(extent,), history=(*history, merged))
+    return replace(first, groups=ordered, levels=levels, spared=spared)
 
 
 def _files(part: _Part) -> dict[str, bytes]:

@@ -170,7 +170,7 @@ class Sample(Protocol):
     @property
     def y(self) -> Array: ...  # noqa: D102 - shape (n,), without the noise that γ scales
     @property
-    def noise(self) -> Array | None: ...  # noqa: D102 - standard normal; None adds nothing
+    def noise(self) -> Array | None: ...  # noqa: D102 - of variance 1; None adds nothing
     @property
     def X_test(self) -> Array: ...  # noqa: D102
     @property
@@ -194,7 +194,7 @@ class Source(Protocol):
     def dimension(self) -> int: ...  # noqa: D102
     @property
     def test(self) -> str:
-        """How test points are laid out: "iid" from the law of the train inputs, or "grid"."""
+        """How test points are laid out: "iid" from the law of the train inputs, "shifted" from another, or "grid"."""
         ...
 
     @property
@@ -227,6 +227,15 @@ class Limited(Protocol):
     @property
     def only(self) -> Mapping[str, Sequence[object]]:
         """For some of gamma, theta, lam, n, path and draw the values there are."""
+        ...
+
+
+@runtime_checkable
+class Worldly(Protocol):
+    """A source that takes the keys of `scenarios.World`: noise that isn't normal, test inputs of another law."""
+
+    def in_world(self, world: Any) -> Source:
+        """The same source in another world; a ValueError says what can't be, in a line that begins with the key."""
         ...
 
 
@@ -337,6 +346,24 @@ class Kernelled(Protocol):
         self, dimension: int, kernel: str = ..., scales: Sequence[float] | None = ..., features: int | None = ...
     ) -> Family:
         """The same family on another kernel; a ValueError says what can't be, in a line that begins with the key."""
+        ...
+
+
+@runtime_checkable
+class Smoothable(Protocol):
+    """A family whose p-values can be smoothed by chance."""
+
+    def smooth(self) -> Family:
+        """The same family with smoothed p-values; its levels are those, too."""
+        ...
+
+
+@runtime_checkable
+class Sparing(Protocol):
+    """A family with searches for θ that leave some of the train points alone."""
+
+    def left(self, search: str, n: int) -> int | None:
+        """Of n train points how many a search leaves alone, for which levels hold exactly; None if it looks at all."""
         ...
 
 

@@ -21,7 +21,7 @@ def scenario_files() -> dict[str, Path]:
     --------
     >>> names = list(scenario_files())
     >>> names[0], names[-1]
-    ('quickstart', 'paper/pressure2')
+    ('quickstart', 'worlds/student')
     """
     folder = packaged()
     top = sorted(folder.glob("*.toml"), key=lambda path: (path.stem != "quickstart", path))

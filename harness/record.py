@@ -13,6 +13,7 @@ from math import prod
 from typing import Any
 
 from harness.extents import from_json, sizes, to_json, union
+from harness.labels import is_number
 from harness.nouns import INNER, Extent, Mistake, Unit
 from harness.place import Place
 
@@ -59,11 +60,21 @@ class Record:
     keep: tuple[str, ...]
     test_points: int
     test: str = "iid"
-    """How test points are laid out: exact levels are for "iid" alone."""
+    """How test points are laid out ("iid", "grid", "shifted"): exact levels are for "iid" alone."""
     levels: Levels = field(default_factory=dict)
     """For each procedure, n and α the coverage that is promised, if one is."""
     history: Sequence[Mapping[str, Any]] = field(default=())
     """Each run's start, end, host, command, versions."""
+    spared: Mapping[str, Levels] = field(default_factory=dict)
+    """For each search for θ that leaves some train points alone: the levels with those."""
+
+    def levels_for(self, theta: str) -> Levels:
+        """What is promised with a θ, by its label."""
+        return self.spared.get(theta, self.levels)
+
+    def is_free(self, theta: str) -> bool:
+        """Whether a θ doesn't depend on the train points that it is used on."""
+        return is_number(theta) or theta in self.spared
 
     @property
     def extent(self) -> Extent:
@@ -134,6 +145,11 @@ def version(record: Record) -> str:
     return digest({name: parts[name] for name in ("fingerprint", "extents", "groups")})
 
 
+def all_joined(one: Mapping[str, Levels], other: Mapping[str, Levels]) -> Mapping[str, Levels]:
+    """The levels of both for every search."""
+    return {theta: joined(one.get(theta, {}), other.get(theta, {})) for theta in {**one, **other}}
+
+
 _PARTS = ("scenario", "fingerprint", "extents", "groups", "keep", "levels", "history")
 
 
@@ -151,6 +167,7 @@ def attributes(record: Record) -> dict[str, Any]:
         "keep": list(record.keep),
         "levels": record.levels,
         "history": list(record.history),
+        **({"spared": dict(record.spared)} if record.spared else {}),
     }
     return {
         "ckrr_schema": SCHEMA,
@@ -169,13 +186,18 @@ def parsed(plain: Mapping[str, Any]) -> Record:
         int(n): Group((one["block"][0], one["block"][1]), one["chunks"], one["sharded"])
         for n, one in parts["groups"].items()
     }
-    levels = {
-        name: {int(n): {float(alpha): level for alpha, level in row.items()} for n, row in rows.items()}
-        for name, rows in parts["levels"].items()
-    }
+    spared = {theta: _levels(rows) for theta, rows in json.loads(plain.get("spared", "{}")).items()}
     extents = tuple(from_json(one) for one in parts["extents"])
     shared = (parts["scenario"], parts["fingerprint"], extents, groups, tuple(parts["keep"]))
-    return Record(*shared, plain["test_points"], plain["test"], levels, tuple(parts["history"]))
+    levels, history = _levels(parts["levels"]), tuple(parts["history"])
+    return Record(*shared, plain["test_points"], plain["test"], levels, history, spared)
+
+
+def _levels(plain: Mapping[str, Any]) -> Levels:
+    return {
+        name: {int(n): {float(alpha): level for alpha, level in row.items()} for n, row in rows.items()}
+        for name, rows in plain.items()
+    }
 
 
 def load(place: Place) -> Record | None:

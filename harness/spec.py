@@ -143,6 +143,8 @@ class Scenario(_Part):
     """What one unit is in each coordinate, to the kernel."""
     features: Annotated[Whole, Field(ge=1, le=100_000)] | None = None
     """How many random features, for a kernel with -rff."""
+    smoothed: Annotated[bool, Field(strict=True)] = False
+    """Whether p-values are smoothed, so that conformal regions cover with 1 − α exactly, at every n."""
     keep: Annotated[tuple[Literal["pointwise"], ...], AfterValidator(_distinct)] = ()
     source: dict[str, Any]
     grid: GridPart

@@ -11,7 +11,7 @@ from harness.place import place
 from harness.preparing import provided
 from harness.record import FILES, Record, load
 from harness.seeds import Seeds
-from harness.wiring import family, kernel_told, on_kernel, unpacked
+from harness.wiring import family, kernel_told, on_kernel, smoothed, unpacked
 
 
 @lru_cache(maxsize=8)
@@ -29,10 +29,11 @@ def study_of(url: str, record: Record) -> Study:
     files = {name: _file(url, name, hashed) for name, hashed in fingerprint["files"].items()}
     source = unpacked(scenario["source"], files)
     name = scenario["family"]
+    known = on_kernel(family(name), name, kernel_told(scenario), source.dimension)
     return Study(
         record.extent,
         provided(source, place(url)),
-        on_kernel(family(name), name, kernel_told(scenario), source.dimension),
+        smoothed(known, name, fingerprint.get("smoothed", False)),
         Seeds.of(fingerprint["seed"], fingerprint["source"]),
         record.keep,
         int(fingerprint["blas_threads"]),

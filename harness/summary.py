@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from harness.extents import sizes
+from harness.labels import theta_label
 from harness.nested import clustered, mean, quantile
 from harness.nouns import INNER, Array, Status, Values
 from harness.record import Record
@@ -29,7 +30,7 @@ def cube_at(record: Record, n: int, read: Read) -> dict[str, Values]:
     found: dict[str, Values] = {}
     for summary in CUBE:
         found[summary.name] = np.zeros((*shape, 3) if summary.quantile else shape, dtype=summary.dtype)
-    found["level"][:] = levels_at(record, n)[:, None, None, None, :]
+    found["level"][:] = levels_at(record, n)[:, None, :, None, :]
     for p, t in slabs(record):
         procedures, thetas = slice(p.start, p.stop), slice(t.start, t.stop)
         part = _reduced(read, procedures, thetas)
@@ -39,10 +40,11 @@ def cube_at(record: Record, n: int, read: Read) -> dict[str, Values]:
 
 
 def levels_at(record: Record, n: int) -> Array:
-    """What is promised at one n: over procedure and α, NaN where nothing is."""
+    """What is promised at one n: over procedure, θ and α, NaN where nothing is."""
     grid = record.extent.grid
-    rows = [record.levels.get(name, {}).get(n, {}) for name in grid.procedure]
-    return np.array([[row.get(alpha, np.nan) for alpha in grid.alpha] for row in rows])
+    levels = [record.levels_for(theta_label(theta)) for theta in grid.theta]
+    rows = [[each.get(name, {}).get(n, {}) for each in levels] for name in grid.procedure]
+    return np.array([[[row.get(alpha, np.nan) for alpha in grid.alpha] for row in some] for some in rows])
 
 
 def slabs(record: Record) -> Iterator[tuple[range, range]]:

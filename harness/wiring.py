@@ -20,7 +20,7 @@ from typing import Any, get_type_hints
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from harness.complaints import Complaint, from_pydantic, keys_of, nearest, shown
-from harness.nouns import REDRAWS, Family, Kernelled, Source, Theta
+from harness.nouns import REDRAWS, Family, Kernelled, Smoothable, Source, Theta, Worldly
 
 FAMILIES = {"krr": "harness.krr:FAMILY"}
 FILE = "file"
@@ -85,6 +85,15 @@ def on_kernel(known: Family, name: str, told: Mapping[str, Any], dimension: int)
         raise Wrong(Complaint("", str(error))) from None
 
 
+def smoothed(known: Family, name: str, asked: bool) -> Family:
+    """The family with smoothed p-values, if they are asked for."""
+    if not asked:
+        return known
+    if not isinstance(known, Smoothable):
+        raise Wrong(Complaint("smoothed", f"must be left out: the family {name!r} has no smoothed p-values"))
+    return known.smooth()
+
+
 def _check_members(made: object, members: tuple[str, ...], key: str, name: str) -> None:
     missing = [each for each in members if not hasattr(made, each)]
     if missing:
@@ -103,7 +112,7 @@ def build(table: Mapping[str, Any], folder: Path) -> Built:
     _read_file(given, folder, files)
     source = _made(maker, given, name)
     told = {"function": _plain_name(name), **_told(maker, table)}
-    return Built(source, told, files, tuple(_parameters(maker)))
+    return Built(source, told, files, tuple(_keys(maker)))
 
 
 def _plain_name(name: str) -> str:
@@ -191,11 +200,14 @@ def _made(maker: Callable[..., Source], given: Mapping[str, Any], name: str) -> 
     model = _model(maker)
     try:
         checked = model.model_validate({key: _comparable(value) for key, value in given.items()})
-        source = maker(**{key: getattr(checked, key) for key in given})
+        mine = {key: getattr(checked, key) for key in given if key in _parameters(maker)}
+        source = _in_world(maker(**mine), {key: getattr(checked, key) for key in given if key not in mine}, name)
     except ValidationError as error:
         raise Wrong(*_prefixed(from_pydantic(error, keys_of(model)))) from None
     except ValueError as error:
         raise Wrong(Complaint("", f"source.{error}")) from None
+    except Wrong:
+        raise
     except Exception as error:
         message = " ".join(f"{type(error).__name__}: {error}".split())
         raise Wrong(Complaint("source.function", f"{name!r} can't be made: {message}")) from error
@@ -207,8 +219,35 @@ def _made(maker: Callable[..., Source], given: Mapping[str, Any], name: str) -> 
     return source
 
 
+def _in_world(source: Source, told: Mapping[str, Any], name: str) -> Source:
+    """With the noise and the test inputs that a table asks for; a source that has its own refuses."""
+    if not told:
+        return source
+    if not isinstance(source, Worldly):
+        text = f"must be left out: the source {name!r} has noise and test points of its own"
+        raise Wrong(Complaint(f"source.{next(iter(told))}", text))
+    return source.in_world(_world()(**told))
+
+
+def _world() -> Callable[..., Any]:
+    """Whose keys any source's table may have."""
+    made: Callable[..., Any] = importlib.import_module("scenarios").World
+    return made
+
+
 def _model(maker: Callable[..., Source]) -> type[BaseModel]:
-    """What a maker's annotations say, as a table that can be checked."""
+    """What the annotations of a maker, and of the world, say: as a table that can be checked."""
+    fields = {
+        **_fields(maker),
+        **_fields(_world()),
+        **_fields(maker),
+    }  # in this order, and the maker's where both have it
+    return create_model(
+        "source", __config__=ConfigDict(extra="forbid", arbitrary_types_allowed=True, strict=True), **fields
+    )
+
+
+def _fields(maker: Callable[..., Any]) -> dict[str, Any]:
     try:
         hints = get_type_hints(vars(maker)["__init__"] if isinstance(maker, type) else maker)
     except Exception:  # annotations that can't be resolved check nothing
@@ -217,12 +256,15 @@ def _model(maker: Callable[..., Source]) -> type[BaseModel]:
     for name, parameter in _parameters(maker).items():
         default = ... if parameter.default is inspect.Parameter.empty else parameter.default
         fields[name] = (hints.get(name, Any), default)
-    return create_model(
-        "source", __config__=ConfigDict(extra="forbid", arbitrary_types_allowed=True, strict=True), **fields
-    )
+    return fields
 
 
-def _parameters(maker: Callable[..., Source]) -> Mapping[str, inspect.Parameter]:
+def _keys(maker: Callable[..., Source]) -> Mapping[str, inspect.Parameter]:
+    """What a table may say: its maker's parameters, and those of the world that the maker doesn't have itself."""
+    return {**_parameters(maker), **_parameters(_world()), **_parameters(maker)}
+
+
+def _parameters(maker: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
     """Those that a table may name; a maker whose parameters can't be known takes none."""
     try:
         found = inspect.signature(maker).parameters
@@ -238,7 +280,7 @@ def _prefixed(complaints: list[Complaint]) -> list[Complaint]:
 
 def _told(maker: Callable[..., Source], table: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters that aren't what they are without being told; a file by its name."""
-    parameters = _parameters(maker)
+    parameters = _keys(maker)
     told = {}
     for key, value in table.items():
         if key != "function" and (key not in parameters or parameters[key].default != _comparable(value)):

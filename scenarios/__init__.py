@@ -21,6 +21,7 @@ from scenarios.published import f2, f5, f6, gp, heaviside, pressure2
 from scenarios.sample import Array, Layout, Path, Sample, Source, Streams
 from scenarios.synthetic import Synthetic
 from scenarios.tables import Table, table
+from scenarios.world import World
 
 __all__ = [
     "SOURCES",
@@ -33,6 +34,7 @@ __all__ = [
     "Streams",
     "Synthetic",
     "Table",
+    "World",
 ]
 
 SOURCES: dict[str, Callable[..., Source]] = {
@@ -45,7 +47,7 @@ SOURCES: dict[str, Callable[..., Source]] = {
     "table": table,
     "published": published_study,
 }
-"""The sources that a scenario file may name; their keywords are the other keys of its [source] table."""
+"""The sources that a scenario file may name; its other keys are their keywords, and those of `World`."""
 
 VERSION = 1
 """Raised by any change that moves a bit of what a source draws."""

@@ -9,11 +9,14 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from math import isfinite
 from numbers import Integral, Real
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from scenarios.sample import LAYOUTS, Array, Layout
+
+Name = TypeVar("Name", bound=str)
 
 _LONGEST_SHOWN = 60
 
@@ -50,6 +53,14 @@ def positive(name: str, value: object) -> float:
     raise ValueError(f"{name} must be a finite number > 0, got {shown(value)}")
 
 
+def real(name: str, value: object, but_zero: bool = False) -> float:
+    """A finite number, perhaps any but 0."""
+    number = _real(value)
+    if number is not None and not (but_zero and number == 0):
+        return number
+    raise ValueError(f"{name} must be a finite number{' other than 0' if but_zero else ''}, got {shown(value)}")
+
+
 def true_or_false(name: str, value: object) -> bool:
     """A bool, and nothing that merely counts as one."""
     if isinstance(value, bool):
@@ -79,10 +90,15 @@ def interval(name: str, value: object) -> tuple[float, float]:
 
 def layout(name: str, value: object) -> Layout:
     """One of "grid" and "iid"."""
-    for each in LAYOUTS:
+    return one_of(name, value, LAYOUTS)
+
+
+def one_of(name: str, value: object, known: tuple[Name, ...]) -> Name:
+    """One of some names."""
+    for each in known:
         if isinstance(value, str) and value == each:
             return each
-    raise ValueError(f"{name} must be one of {', '.join(LAYOUTS)}, got {shown(value)}{hint(value, LAYOUTS)}")
+    raise ValueError(f"{name} must be one of {', '.join(known)}, got {shown(value)}{hint(value, known)}")
 
 
 def inputs_and_targets(X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[Array, Array]:

@@ -2,15 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from scenarios.sample import Array
 
 
-def uniform(rng: np.random.Generator, n: int, dimension: int, domain: tuple[float, float]) -> Array:
-    """n independent points, shape (n, dimension); those for a smaller n are the first ones of those for a larger n."""
+def uniform(
+    rng: np.random.Generator,
+    n: int,
+    dimension: int,
+    domain: tuple[float, float],
+    first: Callable[[Array], Array] | None = None,
+) -> Array:
+    """n independent points, shape (n, dimension); those for a smaller n are the first ones of those for a larger n.
+
+    `first` changes their places along the first axis, which are uniform in [0, 1) without it.
+    """
     low, high = domain
-    return low + (high - low) * rng.random((n, dimension))
+    places = rng.random((n, dimension))
+    if first is not None:
+        places[:, 0] = first(places[:, 0])
+    return low + (high - low) * places
+
+
+def place(X: Array, domain: tuple[float, float]) -> Array:
+    """Where points are along the first axis: 0 at its low end, 1 at its high end."""
+    low, high = domain
+    return (X[:, 0] - low) / (high - low)
 
 
 def grid(points: int, dimension: int, domain: tuple[float, float]) -> Array:

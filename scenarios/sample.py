@@ -19,6 +19,9 @@ Layout = Literal["grid", "iid"]
 
 LAYOUTS: tuple[Layout, ...] = ("grid", "iid")
 
+Laid = Layout | Literal["shifted"]
+"""And where they came out: "shifted" ones are drawn from another law than the train inputs."""
+
 
 @dataclass(frozen=True, eq=False)
 class Sample:
@@ -33,13 +36,13 @@ class Sample:
     y: Array
     """Train values before noise, shape (n,): the latent f, or the target column of a table."""
     noise: Array | None
-    """Standard normal, shape (n,); None where nothing is to be added."""
+    """Of variance 1 (standard normal, unless the world is another), shape (n,); None where nothing is to be added."""
     X_test: Array
     """Test inputs, shape (m, d)."""
     y_test: Array
     """Test values before noise, shape (m,)."""
     noise_test: Array | None
-    """Standard normal, shape (m,), or None."""
+    """Likewise, shape (m,), or None."""
 
     def __post_init__(self) -> None:
         _check_part("X", self.X, {"y": self.y, "noise": self.noise})
@@ -63,7 +66,7 @@ class Source(Protocol):
         """The number of input columns."""
 
     @property
-    def test(self) -> Layout:
+    def test(self) -> Laid:
         """How test points lie; only "iid" ones are exchangeable with the train points."""
 
     @property

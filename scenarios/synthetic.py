@@ -1,15 +1,16 @@
-"""Sources with a latent function: inputs uniform in a box, values f(x), standard-normal noise beside them."""
+"""Sources with a latent function: inputs uniform in a box, values f(x), noise of variance 1 beside them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
 from scenarios import checks, domain as boxes
-from scenarios.sample import Array, Layout, Path, Sample, Streams, read_only
+from scenarios.sample import Array, Laid, Path, Sample, Streams, read_only
+from scenarios.world import PLAIN, World
 
 Function = Callable[[Array], Array]
 """f(X) → y: one point a row of X, one value for each; each row by itself, whatever other rows there are."""
@@ -57,12 +58,16 @@ class Synthetic:
     """The number of coordinates of a point."""
     domain: tuple[float, float] = (0.0, 1.0)
     """The range of each coordinate; inputs are uniform in it."""
-    test: Layout = "iid"
-    """Test points on a regular grid, or drawn as the train points are (only then do exact levels hold)."""
+    test: Laid = "iid"
+    """Test points on a regular grid, or drawn as the train points are (only then do exact levels hold).
+
+    "iid" becomes "shifted" where the world has a shift."""
     test_points: int = 201
     """How many test points there are."""
     pool: int | None = None
     """How many train points a path fixes, for draws to pick from; None: each draw has its own."""
+    world: World = PLAIN
+    """The law of the noise, and of the test inputs."""
 
     knows_f: ClassVar[bool] = True
     redraws: ClassVar[tuple[str, ...]] = ()
@@ -71,7 +76,7 @@ class Synthetic:
         _check_function(self.function, self.random_function)
         checks.integer("dimension", self.dimension, least=1)
         object.__setattr__(self, "domain", checks.interval("domain", self.domain))
-        checks.layout("test", self.test)
+        object.__setattr__(self, "test", _laid(self.test, self.world))
         checks.integer("test_points", self.test_points, least=1)
         if self.pool is not None:
             checks.integer("pool", self.pool, least=1)
@@ -83,23 +88,36 @@ class Synthetic:
         """The size of the pool; None for any n."""
         return self.pool
 
+    def in_world(self, world: World) -> Synthetic:
+        """The same function with other noise, and other test inputs."""
+        return replace(self, world=world, test="grid" if self.test == "grid" else "iid")
+
     def path(self, streams: Streams) -> Path:
         """Draw f and, where there is a pool, all the points and their noise."""
         f = self._f(streams)
         if self.pool is None:
             on_grid = _Latent.on(f, self._grid()) if self.test == "grid" else None
             return _Fresh(self, f, on_grid)
-        test = self._grid() if self.test == "grid" else self.inputs(streams("test inputs"), self.test_points)
+        train = _Latent.on(f, self.inputs(streams("inputs"), self.pool))
+        test = _Latent.on(f, self._grid() if self.test == "grid" else self.test_inputs(streams("test inputs")))
         return _Pooled(
-            train=_Latent.on(f, self.inputs(streams("inputs"), self.pool)),
-            noise=streams("noise").standard_normal(self.pool),
-            test=_Latent.on(f, test),
-            noise_test=streams("test noise").standard_normal(self.test_points),
+            train=train,
+            noise=self.noise(streams("noise"), train.X),
+            test=test,
+            noise_test=self.noise(streams("test noise"), test.X),
         )
 
     def inputs(self, rng: np.random.Generator, n: int) -> Array:
         """n points, uniform in the box."""
         return boxes.uniform(rng, n, self.dimension, self.domain)
+
+    def test_inputs(self, rng: np.random.Generator) -> Array:
+        """The test points, where they don't lie on a grid."""
+        return boxes.uniform(rng, self.test_points, self.dimension, self.domain, self.world.tilted)
+
+    def noise(self, rng: np.random.Generator, X: Array) -> Array:
+        """The noise at some points."""
+        return self.world.noise_at(boxes.place(X, self.domain), rng)
 
     def _grid(self) -> Array:
         return boxes.grid(self.test_points, self.dimension, self.domain)
@@ -143,16 +161,15 @@ class _Fresh:
     def draw(self, streams: Streams, n: int, at: Mapping[str, object]) -> Sample:
         """Each part has a stream of its own, so that test points don't depend on n and n points begin n + 1 points."""
         checks.integer("n", n, least=1)
-        m = self.source.test_points
         train = _Latent.on(self.f, self.source.inputs(streams("inputs"), n))
-        test = self.on_grid or _Latent.on(self.f, self.source.inputs(streams("test inputs"), m))
+        test = self.on_grid or _Latent.on(self.f, self.source.test_inputs(streams("test inputs")))
         return Sample(
             X=train.X,
             y=train.y,
-            noise=streams("noise").standard_normal(n),
+            noise=self.source.noise(streams("noise"), train.X),
             X_test=read_only(test.X),
             y_test=read_only(test.y),
-            noise_test=streams("test noise").standard_normal(m),
+            noise_test=self.source.noise(streams("test noise"), test.X),
         )
 
 
@@ -179,6 +196,13 @@ class _Pooled:
             y_test=read_only(self.test.y),
             noise_test=read_only(self.noise_test),
         )
+
+
+def _laid(test: Laid, world: World) -> Laid:
+    """How test points lie in the end."""
+    if checks.layout("test", test) == "grid" and world.shift:
+        raise ValueError(f'shift must be left out where test = "grid": a grid has no law, got {world.shift:g}')
+    return "shifted" if world.shift else test
 
 
 def _check_function(function: object, random_function: object) -> None:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from scenarios import checks
 from scenarios.read_table import read_table
-from scenarios.sample import Array, Layout, Sample, Streams
+from scenarios.sample import Array, Laid, Sample, Streams
+from scenarios.world import PLAIN, World
+
+Indices = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,6 +24,9 @@ class Table:
 
     Any n + 1 rows of a shuffled table are exchangeable, so exact levels hold on average over draws. The draws share
     rows, so they aren't independent, and what they show is about this table. All paths are the same.
+
+    With a shift, the test points are picked from those `test_points` rows, with replacement and by the tilt's weights:
+    the train rows keep the table's law, and none of them is a test point. Noise of any law comes on top of the targets.
 
     Examples
     --------
@@ -36,8 +44,9 @@ class Table:
     """Targets."""
     test_points: int = 200
     """How many rows of each draw are test points."""
+    world: World = PLAIN
+    """The law of the noise that is added, and of the test rows."""
 
-    test: ClassVar[Layout] = "iid"
     knows_f: ClassVar[bool] = False
     redraws: ClassVar[tuple[str, ...]] = ()
 
@@ -48,6 +57,11 @@ class Table:
         _check_test_points(self.test_points, len(y), "the table")
 
     @property
+    def test(self) -> Laid:
+        """From the law of the train rows, unless there is a shift."""
+        return "shifted" if self.world.shift else "iid"
+
+    @property
     def dimension(self) -> int:
         """The number of input columns."""
         return int(self.X.shape[1])
@@ -56,6 +70,24 @@ class Table:
     def largest_n(self) -> int:
         """The number of rows that aren't test points."""
         return len(self.y) - self.test_points
+
+    def in_world(self, world: World) -> Table:
+        """The same rows with other noise on top, and other test rows."""
+        return replace(self, world=world)
+
+    @cached_property
+    def _places(self) -> Array:
+        """The share of rows below each, by the first column; half of those that tie."""
+        x = self.X[:, 0]
+        ordered = np.sort(x)
+        return (np.searchsorted(ordered, x) + np.searchsorted(ordered, x, side="right")) / (2 * len(x))
+
+    def _noise(self, rng: np.random.Generator, rows: Indices) -> Array:
+        """Of variance 1 on average over all rows: where many of them tie, places aren't uniform."""
+        noise = self.world.noise_at(self._places[rows], rng)
+        if self.world.noise == "heteroscedastic":
+            noise /= np.sqrt(np.mean(self.world.deviation(self._places) ** 2))
+        return noise
 
     def path(self, streams: Streams) -> Table:
         """A table is the only world there is."""
@@ -69,13 +101,15 @@ class Table:
         m = self.test_points
         order = streams("rows").permutation(len(self.y))
         test, train = order[:m], order[m : m + n]
+        if self.world.shift:
+            test = streams("shift").choice(test, m, p=self.world.weights(self._places[test]))
         return Sample(
             X=self.X[train],
             y=self.y[train],
-            noise=streams("noise").standard_normal(n),
+            noise=self._noise(streams("noise"), train),
             X_test=self.X[test],
             y_test=self.y[test],
-            noise_test=streams("test noise").standard_normal(m),
+            noise_test=self._noise(streams("test noise"), test),
         )
 
 

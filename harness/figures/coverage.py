@@ -16,7 +16,6 @@ from harness.figures.axes import N_LABEL, STRETCHED, coverage_on, side_by_side, 
 from harness.figures.look import INK, Stroke, strokes
 from harness.figures.page import axis_labels, finish, page
 from harness.figures.sheets import Sheet, sheet
-from harness.labels import is_number
 from harness.nouns import Array
 from harness.results.estimates import estimate
 from harness.results.runs import Where
@@ -40,7 +39,7 @@ def draw(url: str, where: Where | None = None) -> Figure:
     reach = 1.06 * max(side_by_side(shown.procedures, shown.sizes).values())
     for ax, panel in zip(made.axes, shown.panels, strict=True):
         _panel(ax, found.sel(panel.at), shown, looks, panel.at["alpha"])
-        _levels(ax, shown, panel.at["alpha"], reach, groups)
+        _levels(ax, shown, panel.at, reach, groups)
         sizes_on(ax, shown.sizes, reach)
     low = lowest(found, shown)
     stretched = [coverage_on(ax, low) for ax in made.axes]
@@ -72,9 +71,9 @@ def curve(ax: Axes, n: Array, value: Array, low: Array, high: Array, look: Strok
         ax.vlines(n, low, high, color=look.colour, linewidth=1.4)
 
 
-def _levels(ax: Axes, shown: Sheet, alpha: float, reach: float, groups: Groups) -> None:
+def _levels(ax: Axes, shown: Sheet, at: Mapping[str, Any], reach: float, groups: Groups) -> None:
     """Exact levels as dashes at each n: between two n they lie on no line. Procedures of equal levels share them."""
-    levels = shown.runs.record.levels
+    levels, alpha = shown.runs.record.levels_for(at["theta"]), at["alpha"]
     rows: dict[tuple[float, ...], list[str]] = {}
     for name in shown.procedures:
         row = tuple(levels.get(name, {}).get(n, {}).get(alpha, np.nan) for n in shown.sizes)
@@ -105,8 +104,9 @@ def _cautions(shown: Sheet, groups: Groups) -> list[str]:
     """Exact levels are for exchangeable points."""
     reasons = []
     if shown.runs.record.test != "iid":
-        reasons.append("test points lie on a grid")
-    searched = [each for each in shown.where["theta"] if not is_number(each)]
+        where = "lie on a grid" if shown.runs.record.test == "grid" else "come from a shifted law"
+        reasons.append(f"test points {where}")
+    searched = [each for each in shown.where["theta"] if not shown.runs.record.is_free(each)]
     if searched:
         reasons.append(f"θ = {', '.join(searched)} is searched for on the train sample")
     if not groups or not reasons:

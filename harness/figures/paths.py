@@ -93,7 +93,7 @@ def _panel(ax: Axes, one: tuple[Array, Array, Array], look: Stroke) -> None:
 def _lines(ax: Axes, shown: Sheet, at: Mapping[str, Any]) -> None:
     """The level that holds on average: the exact one where there is one."""
     marks.nominal_line(ax, at["alpha"])
-    level = shown.runs.record.levels.get(at["procedure"], {}).get(at["n"], {}).get(at["alpha"])
+    level = shown.runs.record.levels_for(at["theta"]).get(at["procedure"], {}).get(at["n"], {}).get(at["alpha"])
     if level is not None:
         ax.axhline(level, color=INK, linewidth=1.2, linestyle="solid", zorder=1.4)
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from harness.labels import axis_values, label
 from harness.report.facts import MEASURES, Facts
 from harness.report.markup import Markup, items, joined, pairs, tag
-from harness.report.words import AXES, PROCEDURES, SOURCES
+from harness.report.words import AXES, LAYOUTS, NOISES, PROCEDURES, SOURCES
 from harness.results import catalog
 from harness.show import counted
 
@@ -54,19 +54,15 @@ def _data(facts: Facts) -> Markup:
     name = str(source.pop("function", ""))
     extent = record.extent
     gammas, sizes = _values(facts, "gamma"), _values(facts, "n")
-    noise = f"Noise: normal with variance γ = {gammas}." if extent.grid.gamma != (0.0,) else "No noise is added."
-    layout = (
-        "from the law of the train points"
-        if record.test == "iid"
-        else "on a regular grid, not from the train points' law"
-    )
+    law = NOISES.get(str(source.get("noise", "gaussian")), "normal")
+    noise = f"Noise: {law} with variance γ = {gammas}." if extent.grid.gamma != (0.0,) else "No noise is added."
     paths, draws = counted(extent.paths, "path"), counted(extent.draws, "train sample")
     return items(
         [
             joined([tag("b", name), f": {_source_words(name)}", _parameters(source)]),
             noise,
             f"Train sizes: n = {sizes}.",
-            f"Test points: {record.test_points} in each replication, {layout}.",
+            f"Test points: {record.test_points} in each replication, {LAYOUTS[record.test]}.",
             f"Replications of each cell: {paths} (independent draws of the world) × {draws} from each.",
         ]
     )
@@ -116,6 +112,7 @@ def _methods(facts: Facts) -> Markup:
         f"{_kernel(facts)}Kernel parameter θ = {_values(facts, 'theta')}; ridge λ = {_values(facts, 'lam')}; "
         f"error rate allowed α = {_values(facts, 'alpha')}. All combinations"
     )
+    settings = "Smoothed p-values. " * bool(facts.record.fingerprint.get("smoothed")) + settings
     left_out = [_rule(rule) for rule in extent.exclude]
     end = f", without those with {'; '.join(left_out)}." if left_out else "."
     return joined([items(procedures), tag("p", settings + end)])

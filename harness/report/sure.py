@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import isnan
 
-from harness.labels import is_number, label
+from harness.labels import label
 from harness.report.facts import TARGET, Facts
 from harness.report.judged import CLASSES, SYMBOLS
 from harness.report.markup import Markup, items, joined, plain_table, tag
@@ -66,9 +66,17 @@ def exchangeability(facts: Facts) -> list[str]:
     if not bool(judged["promised"].any()):
         return ["No procedure here has an exact level: all are compared with 1 − α."]
     said = [
-        "Conformal procedures are compared with their exact finite-sample level for exchangeable points, such as "
+        "P-values are smoothed by chance: conformal procedures have the exact level 1 − α for exchangeable points."
+        if facts.record.fingerprint.get("smoothed")
+        else "Conformal procedures are compared with their exact finite-sample level for exchangeable points, such as "
         "1 − (⌈(n + 1)α⌉ − 1)/(n + 1), which is at least 1 − α; the others with 1 − α."
     ]
+    spared = [theta for theta in judged["theta"].values.tolist() if theta in facts.record.spared]
+    if spared:
+        said.append(
+            f"θ = {', '.join(spared)} is chosen on a part of the train sample that nothing else sees: the level is the "
+            "exact one of the points which are left."
+        )
     return [*said, *broken(facts)]
 
 
@@ -79,11 +87,12 @@ def broken(facts: Facts) -> list[str]:
         return []
     said = []
     if facts.record.test != "iid":
+        where = "lie on a regular grid" if facts.record.test == "grid" else "come from a shifted law"
         said.append(
-            "Test points lie on a regular grid, so they aren't exchangeable with the train points (†): no conformal "
+            f"Test points {where}, so they aren't exchangeable with the train points (†): no conformal "
             "level is promised here. What is measured, in every conformal cell, is what that costs."
         )
-    searched = [theta for theta in judged["theta"].values.tolist() if not is_number(theta)]
+    searched = [theta for theta in judged["theta"].values.tolist() if not facts.record.is_free(theta)]
     if searched:
         said.append(
             f"θ = {', '.join(searched)} is searched for on the train sample, which breaks exchangeability (†): in "

@@ -23,6 +23,21 @@ PROCEDURES = {
     "CRR-std": "conformal region, half of the error on each side, from studentised residuals",
 }
 
+NOISES = {
+    "gaussian": "normal",
+    "student": "of Student's law",
+    "skewed": "skewed (gamma)",
+    "heteroscedastic": "normal, its spread changing along the first coordinate,",
+}
+"""The laws of noise."""
+
+LAYOUTS = {
+    "iid": "from the law of the train points",
+    "grid": "on a regular grid, not from the train points' law",
+    "shifted": "from a law that is shifted against the train points'",
+}
+"""How test points lie."""
+
 OF_THE_FUNCTION = ("GPR-p",)
 """Procedures whose intervals are for f(x*), not for y*."""
 

@@ -11,8 +11,8 @@ otherwise. The intervals hold together: each of G cells has the level 1 − (1 �
 probability at least 0.95 no verdict in the whole grid is wrong. G is the whole grid's, whatever slice is looked at.
 
 L is the exact finite-sample level where one is promised (conformal procedures), 1 − α otherwise. An exact level is for
-exchangeable points: with test points on a grid, or θ searched for on the train sample, a verdict measures what breaking
-exchangeability costs. Unless told, τ is 0.02, or α/5 if that is less.
+exchangeable points: with test points on a grid or from a shifted law, or θ searched for on the train sample, a verdict
+measures what breaking exchangeability costs. Unless told, τ is 0.02, or α/5 if that is less.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 import xarray as xr
 
 from harness.extents import cells
-from harness.labels import is_number
+from harness.labels import axis_values
 from harness.record import Record
 from harness.results.catalog import MEASURES
 from harness.results.estimates import estimate
@@ -61,8 +61,8 @@ def verdicts(
     target, promised = _targets(found, record)
     found["target"], found["promised"] = target, promised
     found["tolerance"] = tolerances(found["alpha"], tolerance)
-    numeric = xr.DataArray([is_number(text) for text in found["theta"].values], dims="theta")
-    found["exchangeable"] = promised & numeric & (record.test == "iid")
+    free = xr.DataArray([record.is_free(text) for text in found["theta"].values], dims="theta")
+    found["exchangeable"] = promised & free & (record.test == "iid")
     found["verdict"] = judged(found["low"], found["high"], target, found["tolerance"]).where(
         found["replications"] > 0, EMPTY
     )
@@ -75,13 +75,14 @@ def verdicts(
 
 
 def _targets(found: xr.Dataset, record: Record) -> tuple[xr.DataArray, xr.DataArray]:
-    """The level of each procedure, n and α, and whether it is an exact one."""
+    """The level of each procedure, n, θ and α, and whether it is an exact one."""
     grid = record.extent.grid
     levels = xr.DataArray(
         np.array([levels_at(record, n) for n in grid.n]),
-        dims=("n", "procedure", "alpha"),
-        coords={"n": list(grid.n), "procedure": np.array(grid.procedure, dtype=object), "alpha": list(grid.alpha)},
-    ).sel(n=found["n"], procedure=found["procedure"], alpha=found["alpha"])
+        dims=("n", "procedure", "theta", "alpha"),
+        coords={axis: np.array(axis_values(grid, axis), dtype=object) for axis in ("procedure", "theta")}
+        | {"n": list(grid.n), "alpha": list(grid.alpha)},
+    ).sel({axis: found[axis] for axis in ("n", "procedure", "theta", "alpha")})
     promised = levels.notnull()
     return levels.where(promised, 1 - found["alpha"]), promised
 

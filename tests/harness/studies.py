@@ -58,12 +58,15 @@ def prepared(where: Path, retry: bool = False, **changes: Any) -> driver.Prepare
 
 def run_serially(where: Path, order: Iterable[int] | None = None, retry: bool = False, **changes: Any) -> Record:
     """The definition: a plain loop over the units."""
-    study = prepared(where, retry, **changes)
-    record = driver._started(study)
-    units = study.plan.units
+    return serially(prepared(where, retry, **changes), order)
+
+
+def serially(study: driver.Prepared, order: Iterable[int] | None = None) -> Record:
+    """Any study, in this process."""
+    record, url, units = driver._started(study), study.there.url, study.plan.units
     for i in order or range(len(units)):
-        work(str(where), version(record), record.generation, study.retry, units[i])
-    driver.refresh(str(where), record, record.extent.grid.n)
+        work(url, version(record), record.generation, study.retry, units[i])
+    driver.refresh(url, record, record.extent.grid.n)
     return record
 
 

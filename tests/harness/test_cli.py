@@ -301,7 +301,7 @@ def test_list_names_what_comes_along(folder: Path) -> None:
     code, out, _ = ckrr("list", cwd=folder)
     assert code == 0
     assert out.startswith("quickstart ")
-    assert out.splitlines()[-1].startswith("paper/pressure2 ")
+    assert out.splitlines()[-1].startswith("worlds/student ")
 
 
 @pytest.mark.parametrize(
