@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from time import perf_counter
 from typing import Self
 
 import numpy as np
@@ -19,7 +20,7 @@ from ckrr.baselines import FOLDS, cv_plus, halves, jackknife_plus, split, split_
 from ckrr.ridge import TEST_BLOCK
 from ckrr.space import is_random
 from harness.krr import FAMILY as KRR, KernelRidge
-from harness.nouns import Array, Factor, Inputs, Scores, Streams, Target
+from harness.nouns import Array, Bools, Factor, Inputs, Scores, Streams, Target
 
 Ends = tuple[Array, Array]
 """Of intervals, each over (test point, α): ±inf where there is no end, NaN where the interval is empty."""
@@ -58,6 +59,19 @@ class Asked:
 
 
 Way = Callable[[Asked], Ends]
+
+
+@dataclass(frozen=True, eq=False)
+class TimedScores:
+    """Scores, and what each procedure took."""
+
+    hits: Bools
+    hits_f: Bools | None
+    lower: Array
+    upper: Array
+    length: Array
+    count: npt.NDArray[np.int64]
+    seconds: Mapping[str, float]
 
 
 def _student(asked: Asked) -> Ends:
@@ -115,6 +129,12 @@ class Baselines:
     """The procedures of `krr.py`, and some that give intervals, on the same samples."""
 
     ways: Mapping[str, Way] = field(default_factory=lambda: WAYS)
+    halved: tuple[str, ...] = ("split",)
+    """Those of them that have the level of split conformal prediction."""
+    work: Callable[[int, int], float] = lambda n, points: 0.0
+    """Operations for a target besides those of ours, for a sample of n and so many test points."""
+    plain: bool = False
+    """Whether there is no choice of kernels."""
     krr: KernelRidge = KRR
     searches: Sequence[str] = KRR.searches
     reference: str | None = KRR.reference
@@ -137,6 +157,8 @@ class Baselines:
         features: int | None = None,
     ) -> Self:
         """The same with another kernel, but not on random features."""
+        if self.plain:
+            raise ValueError("kernel must be left out, and scales: the family has the Gaussian one alone")
         if is_random(kernel):
             raise ValueError(f"kernel must not be on random features, which CV+ isn't made for, got {kernel!r}")
         return replace(self, krr=self.krr.on_kernel(dimension, kernel, scales, features))
@@ -149,39 +171,43 @@ class Baselines:
         alpha: Sequence[float],
         streams: Sequence[Streams],
     ) -> Sequence[Scores]:
-        """Those of `krr.py` stacked, the others one by one."""
+        """One procedure after the other, each as if it were alone, so that their times can be compared."""
         samples = [factor for factor in factors if isinstance(factor, Sample)]
-        known = [name for name in procedures if name not in self.ways]
-        shared: Sequence[Scores | None] = [None] * len(samples)
-        if known:
-            shared = self.krr.score([sample.factor for sample in samples], targets, known, alpha, streams)
-        found = []
-        for sample, target, some, scores in zip(samples, targets, streams, shared, strict=True):
-            order = some("order").permutation(len(sample.X))
-            parts = {name: self._part(name, sample, target, order, alpha) for name in procedures if name in self.ways}
-            if scores is not None:
-                parts |= {name: _taken(scores, p) for p, name in enumerate(known)}
-            found.append(_joined([parts[name] for name in procedures]))
-        return found
+        orders = [some("order").permutation(len(sample.X)) for sample, some in zip(samples, streams, strict=True)]
+        parts, seconds = [], {}
+        for name in procedures:
+            start = perf_counter()
+            if name in self.ways:
+                parts.append([self._part(name, *one, alpha) for one in zip(samples, targets, orders, strict=True)])
+            else:
+                shared = [sample.factor for sample in samples]
+                parts.append(list(self.krr.score(shared, targets, [name], alpha, streams)))
+            seconds[name] = (perf_counter() - start) / len(samples)
+        return [_joined(each, seconds) for each in zip(*parts, strict=True)]
 
     def _part(
         self, name: str, sample: Sample, target: Target, order: npt.NDArray[np.intp], alpha: Sequence[float]
-    ) -> ckrr.Scores:
+    ) -> Scores:
         asked = [Asked(sample, np.ascontiguousarray(y), order, alpha) for y in target.Y.T]
         lower, upper = (np.stack(ends)[:, None] for ends in zip(*map(self.ways[name], asked), strict=True))
         return scored(lower, upper, target)
 
     def level(self, procedure: str, n: int, alpha: float) -> float | None:
         """The exact ones of conformal procedures, split ones among them; jackknife+ and CV+ promise 1 − 2α at most."""
-        return split_level(n, alpha) if procedure.endswith("split") else self.krr.level(procedure, n, alpha)
+        return split_level(n, alpha) if procedure in self.halved else self.krr.level(procedure, n, alpha)
 
     def flops(self, n: int, points: int, targets: int, searched: bool) -> float:
         """Besides those of `krr.py`: half a factor, folds by QR, products for each procedure anew, sorts."""
         folds = 4.0 * n**3 / FOLDS
         half = (n / 2) ** 3 * 2 / 3 + 0.5 * n * n * (points + n / 2)
-        passes = points * (400.0 * n + 6e3) + 5.0 * n * n * points + 1.2e7
+        passes = points * (400.0 * n + 6e3) + 5.0 * n * n * points + 6e7
         again = self.krr.flops(n // 2, 1, 0, searched) if searched else 0.0
-        return self.krr.flops(n, points, targets, searched) + half + again + targets * (folds + passes)
+        return (
+            self.krr.flops(n, points, targets, searched)
+            + half
+            + again
+            + targets * (folds + passes + self.work(n, points))
+        )
 
     def memory(self, n: int, points: int) -> float:
         """A fold in orthogonal columns, and what is sorted of a block of test points."""
@@ -197,20 +223,22 @@ def scored(lower: Array, upper: Array, target: Target) -> ckrr.Scores:
     return ckrr.Scores(_inside(lower, y, upper), lower, upper, length, (~empty).astype(np.int64), hits_f)
 
 
-def _inside(lower: Array, y: Array, upper: Array) -> npt.NDArray[np.bool_]:
+def _inside(lower: Array, y: Array, upper: Array) -> Bools:
     return (lower <= y) & (y <= upper)
 
 
-def _taken(scores: Scores, p: int) -> ckrr.Scores:
-    """Of one procedure."""
-    parts = (scores.hits, scores.lower, scores.upper, scores.length, scores.count, scores.hits_f)
-    return ckrr.Scores(*(None if each is None else each[:, [p]] for each in parts))  # type: ignore[arg-type]
-
-
-def _joined(parts: Sequence[ckrr.Scores]) -> ckrr.Scores:
+def _joined(parts: Sequence[Scores], seconds: Mapping[str, float]) -> TimedScores:
     """Of several procedures."""
-    columns = zip(*(vars(part).values() for part in parts), strict=True)
-    return ckrr.Scores(*(None if each[0] is None else np.concatenate(each, axis=1) for each in columns))  # type: ignore[arg-type]
+    latent = [one.hits_f for one in parts if one.hits_f is not None]
+    return TimedScores(
+        np.concatenate([one.hits for one in parts], axis=1),
+        np.concatenate(latent, axis=1) if latent else None,
+        np.concatenate([one.lower for one in parts], axis=1),
+        np.concatenate([one.upper for one in parts], axis=1),
+        np.concatenate([one.length for one in parts], axis=1),
+        np.concatenate([one.count for one in parts], axis=1),
+        seconds,
+    )
 
 
 FAMILY = Baselines()

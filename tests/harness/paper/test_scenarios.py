@@ -50,7 +50,7 @@ def test_all_are_listed() -> None:
     done = CliRunner().invoke(main, ["list", "--json"])
     names = [one["name"] for one in json.loads(done.output)]
     assert names == list(scenario_files())
-    assert set(names) == {*STUDIES, *(f"paper/{name}" for name in STUDIES), "quickstart"}
+    assert set(names) == {*STUDIES, *(f"paper/{name}" for name in STUDIES), "quickstart", "baselines", "peers"}
 
 
 def test_a_store_is_found_by_the_name_of_its_scenario(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
