@@ -23,6 +23,7 @@ from harness.nouns import (
     Source,
     Status,
     Target,
+    Timed,
     Unit,
     Unreachable,
     Values,
@@ -30,6 +31,9 @@ from harness.nouns import (
 from harness.seeds import Seeds
 from harness.variables import QUANTILES, Variable, replication_variables
 from harness.watch import step
+
+OF_PROCEDURE = "score "
+"""Before a procedure's name: what is timed of it alone."""
 
 
 @dataclass(frozen=True)
@@ -133,6 +137,9 @@ class Desk:
         for row, g in enumerate(job.gammas):
             self._values["theta_hat"][here][g, job.theta, job.lam] = job.factor.theta
             self._mark(job, g, bad[row])
+        if isinstance(scores, Timed):
+            for name, seconds in scores.seconds.items():
+                self._add(f"{OF_PROCEDURE}{name}", seconds)
 
     def put(self, block: Block) -> None:
         """Takes a replication that was computed elsewhere, as a block of its own."""

@@ -273,6 +273,16 @@ class Scores(Protocol):
     def count(self) -> npt.NDArray[np.int64]: ...  # noqa: D102 - of components
 
 
+@runtime_checkable
+class Timed(Protocol):
+    """Scores of procedures that were computed one after the other: receipts have the time of each."""
+
+    @property
+    def seconds(self) -> Mapping[str, float]:
+        """By the name of the procedure."""
+        ...
+
+
 class Factor(Protocol):
     """A fit that is ready to be asked about targets."""
 

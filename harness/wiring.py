@@ -1,4 +1,4 @@
-"""Wiring: names become objects. Only here and in `krr.py` does the harness see the other packages.
+"""Wiring: names become objects. Only here, in `krr.py` and in `baselines.py` does the harness see the other packages.
 
 A source is a name from `scenarios`, "package.module:name", or "file.py:name" with a file beside the scenario. The text
 of such a file, and a table that a source reads, are copied into the store, so that workers need nothing else.
@@ -22,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 from harness.complaints import Complaint, from_pydantic, keys_of, nearest, shown
 from harness.nouns import REDRAWS, Family, Kernelled, Smoothable, Source, Theta, Worldly
 
-FAMILIES = {"krr": "harness.krr:FAMILY"}
+FAMILIES = {"krr": "harness.krr:FAMILY", "baselines": "harness.baselines:FAMILY", "peers": "harness.peers:FAMILY"}
 FILE = "file"
 """The parameter by which a source takes a file to read."""
 _SOURCE = ("dimension", "test", "test_points", "knows_f", "redraws", "largest_n", "path")

@@ -76,6 +76,10 @@ KNOWN = {
     "CRR-loo": Stroke("#5cba8f", "P", _DASHED),
     "RRCM-std": Stroke("#7b4ea3", "<", _DOTTED),
     "CRR-std": Stroke("#b982d1", ">", _DOTTED),
+    "GPR-t": Stroke("#3d3d3d", "X", _DOTTED),
+    "split": Stroke("#c0392b", "h", "solid"),
+    "jackknife+": Stroke("#8c564b", "d", "solid"),
+    "CV+": Stroke("#e377c2", "p", _DASHED),
 }
 """In-sample residuals are solid, leave-one-out ones dashed, studentised ones dotted; hues as in `ckrr.plot_bands`."""
 

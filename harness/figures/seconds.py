@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
+from harness.desk import OF_PROCEDURE
 from harness.figures.axes import N_LABEL, log_numbers, sizes_on
-from harness.figures.look import INK
+from harness.figures.look import INK, strokes
 from harness.figures.page import axis_labels, finish, page
 from harness.figures.sheets import Panel, opened
 from harness.nouns import Array, Mistake
@@ -42,6 +43,7 @@ def draw(url: str, where: Where | None = None) -> Figure:
     ax.set_yscale("log")
     handles = [_total(ax, times)]
     handles += [_part(ax, times, name) for name in _PARTS if any(name in each for each in times.values())]
+    handles += [_line(ax, times, f"{OF_PROCEDURE}{name}", *look) for name, *look in _procedures(chosen.record, times)]
     sizes_on(ax, done, inches=3.5)
     drawn = np.concatenate([np.asarray(line.get_ydata(), dtype=float) for line in ax.lines] + _ends(times))
     drawn = drawn[np.isfinite(drawn) & (drawn > 0)]
@@ -106,8 +108,21 @@ def _total(ax: Any, times: Mapping[int, Mapping[str, Array]]) -> Any:
 
 
 def _part(ax: Any, times: Mapping[int, Mapping[str, Array]], name: str) -> Any:
-    n, middle = medians(times, name)
     text, colour, (marker, style) = _PARTS[name]
+    return _line(ax, times, name, text, colour, marker, style)
+
+
+def _procedures(record: Record, times: Mapping[int, Mapping[str, Array]]) -> list[tuple[str, str, str, str, Any]]:
+    """Those that were timed alone: their name, twice, and how they are drawn."""
+    looks = strokes(record.extent.grid.procedure)
+    timed = [name for name in looks if any(f"{OF_PROCEDURE}{name}" in one for one in times.values())]
+    return [(name, name, looks[name].colour, looks[name].marker, looks[name].line) for name in timed]
+
+
+def _line(
+    ax: Any, times: Mapping[int, Mapping[str, Array]], name: str, text: str, colour: str, marker: str, style: Any
+) -> Any:
+    n, middle = medians(times, name)
     look = {"color": colour, "marker": marker, "linestyle": style, "linewidth": 1.1, "markersize": 3.8}
     (line,) = ax.plot(n, np.where(middle > 0, middle, np.nan), label=f"{text}{_slope(n, middle)}", **look)
     return line

@@ -16,14 +16,14 @@ from harness.labels import axis_values
 from harness.measures import measures
 from harness.nouns import INNER, Factor, Target, Unit, Values
 from harness.variables import QUANTILES, replication_variables
-from tests.benchmarks.common import study
+from tests.benchmarks.common import quickstart
 
 VARIABLES = [variable for variable in replication_variables(()) if variable.name != "status"]
 
 
 @lru_cache
 def the_study(paths: int, n: tuple[int, ...]) -> Study:
-    loaded = study(paths, n)
+    loaded = quickstart(paths, n)
     return Study(loaded.extent, loaded.built.source, loaded.family, loaded.seeds)
 
 

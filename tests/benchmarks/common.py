@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from time import perf_counter
 from typing import Any
 from unittest.mock import patch
 
+import numpy as np
 import psutil  # type: ignore[import-untyped]
 
 from harness import driver, execute
-from harness.loading import Loaded, check
+from harness.loading import Loaded, check, load
 from harness.progress import Silent
 
 SIX = ("GPR-f", "GPR-p", "RRCM", "RRCM-loo", "CRR", "CRR-loo")
@@ -37,6 +39,24 @@ def study(paths: int, n: Sequence[int], draws: int = 1, test_points: int = 201, 
         "replications": {"paths": paths, "draws": draws},
     }
     return check(plain, "benchmark", Path.cwd())
+
+
+def quickstart(paths: int, n: Sequence[int]) -> Loaded:
+    """The packaged study, with so many paths, at these n."""
+    return load("quickstart", [f"replications.paths={paths}", f"grid.n={list(n)}"])
+
+
+def in_turns(turns: int, *calls: Callable[[], object]) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+    """Seconds of each call, in turns one after the other, shape (turns, calls): machines are noisy."""
+    marks = [[perf_counter(), *((call(), perf_counter())[1] for call in calls)] for _ in range(turns)]
+    return np.diff(np.array(marks))
+
+
+def ratios(turns: int, ours: Callable[[], object], *theirs: Callable[[], object]) -> list[float]:
+    """What each of theirs takes by what ours takes in the same turn: the median over turns, after one for nothing."""
+    in_turns(1, ours, *theirs)
+    times = in_turns(turns, ours, *theirs)
+    return [float(each) for each in np.median(times[:, 1:] / times[:, :1], axis=0)]
 
 
 @contextmanager

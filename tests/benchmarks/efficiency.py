@@ -19,7 +19,7 @@ from cluster import local
 from harness import driver, execute, receipts
 from harness.cube import refresh
 from harness.loading import check
-from harness.nouns import Unit
+from harness.nouns import Care, Unit
 from harness.planning import by_size
 from harness.record import load
 from tests.benchmarks.common import on_disk, recorded, scratch, study
@@ -74,7 +74,7 @@ def seconds_by_n(prepared: driver.Prepared) -> None:
         )
 
 
-def nothing_at(url: str, fingerprint: str, generation: int, unit: Unit, attempt: int = 0) -> execute.Result:
+def nothing_at(url: str, fingerprint: str, generation: int, unit: Unit, care: Care) -> execute.Result:
     """In the place of `harness.worker.work`."""
     return {"unit": unit}
 
@@ -83,10 +83,11 @@ def cost_of_units(folder: Path, count: int, workers: int) -> None:
     loaded = check({**TOY, "replications": {"paths": count}}, "toy", Path.cwd())
     prepared = driver.prepare(loaded, str(folder / "toy.zarr"), workers, speed=SLOW)
     units = prepared.plan.units
+    jobs = [(unit, Care()) for unit in units]
     with local(workers, prepared.machine.memory) as client:
-        list(execute.on_dask(client, nothing_at, ("warm", "up", 0), units[:200]))
+        list(execute.on_dask(client, nothing_at, ("warm", "up", 0), jobs[:200]))
         wall, cpu = perf_counter(), process_time()
-        list(execute.on_dask(client, nothing_at, ("url", "none", 0), units))
+        list(execute.on_dask(client, nothing_at, ("url", "none", 0), jobs))
         wall, cpu = perf_counter() - wall, process_time() - cpu
         print(f"{len(units)} units that do nothing: {wall / len(units) * 1e3:.2f} ms of wall each,")
         print(f"    {cpu / len(units) * 1e3:.2f} ms of the driver's CPU (client and scheduler)")

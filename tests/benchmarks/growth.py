@@ -15,6 +15,7 @@ import argparse
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from resource import RUSAGE_SELF, getrusage
 from time import perf_counter
 
@@ -62,10 +63,10 @@ def measured_apart(n: int, turns: int) -> tuple[float, int]:
     return seconds, memory
 
 
-def exponent(of: np.ndarray) -> float:
+def exponent(of: Sequence[float], sizes: Sequence[int] = SIZES) -> float:
     """The slope of log(of) in log n over the larger half of the range."""
-    half = len(SIZES) // 2
-    return float(np.polyfit(np.log(SIZES[half:]), np.log(of[half:]), 1)[0])
+    half = len(sizes) // 2
+    return float(np.polyfit(np.log(sizes[half:]), np.log(of[half:]), 1)[0])
 
 
 def main(turns: int) -> None:

@@ -1,6 +1,6 @@
 """Against loops that people write: `pip install joblib xyzpy`, then `python -m tests.benchmarks.loops`.
 
-One study, in the same bits, on two processes with one BLAS thread each:
+The quickstart, in the same bits, on two processes with one BLAS thread each:
 
 - ours: `driver.run`, with the start of its workers and the cube at the end;
 - joblib: one task a replication, all results in memory, an xarray Dataset to Zarr at the end;
@@ -36,7 +36,7 @@ from harness.nouns import Values
 from harness.progress import Silent
 from harness.template import group_name
 from tests.benchmarks.by_hand import VARIABLES, coordinates, for_xyzpy, replication, unit_values
-from tests.benchmarks.common import scratch, study
+from tests.benchmarks.common import quickstart, scratch
 
 WORKERS = 2
 
@@ -50,7 +50,7 @@ GIVES = {
 
 
 def ours(folder: Path, paths: int, sizes: tuple[int, ...]) -> None:
-    driver.run(driver.prepare(study(paths, sizes), str(folder / "ours"), WORKERS), Silent())
+    driver.run(driver.prepare(quickstart(paths, sizes), str(folder / "ours"), WORKERS), Silent())
 
 
 def with_joblib(folder: Path, paths: int, sizes: tuple[int, ...]) -> None:
@@ -69,7 +69,7 @@ def with_joblib(folder: Path, paths: int, sizes: tuple[int, ...]) -> None:
 def with_joblib_units(folder: Path, paths: int, sizes: tuple[int, ...]) -> None:
     from joblib import Parallel, delayed, parallel_config
 
-    units = driver.prepare(study(paths, sizes), str(folder / "none"), WORKERS).plan.units
+    units = driver.prepare(quickstart(paths, sizes), str(folder / "none"), WORKERS).plan.units
     with parallel_config("loky", inner_max_num_threads=1):
         found = Parallel(n_jobs=WORKERS)(delayed(unit_values)(paths, sizes, unit) for unit in units)
     by_place = dict(zip(((unit.n, unit.paths.start) for unit in units), found, strict=True))
@@ -107,7 +107,7 @@ def with_xyzpy(folder: Path, paths: int, sizes: tuple[int, ...]) -> None:
 
 def with_crop(folder: Path, paths: int, sizes: tuple[int, ...]) -> None:
     combos = {"n": list(sizes), "path": list(range(paths))}
-    batches = len(driver.prepare(study(paths, sizes), str(folder / "none"), WORKERS).plan.units)
+    batches = len(driver.prepare(quickstart(paths, sizes), str(folder / "none"), WORKERS).plan.units)
     its = harvester(folder, "xyzpy, crop", paths, sizes)
     settings = {"on_existing": "raise", "on_error": "raise", "verbosity": 0}
     its.cultivate(combos, parent_dir=str(folder), num_batches=batches, num_workers=WORKERS, **settings)
@@ -163,15 +163,23 @@ def measured(way: str, folder: Path, paths: int, sizes: tuple[int, ...]) -> list
     return found
 
 
-def main(paths: int, sizes: tuple[int, ...], turns: int) -> None:
-    print(f"{paths * len(sizes)} replications, n = {sizes}, {WORKERS} processes, best of {turns}")
-    found: dict[str, list[list[float]]] = {way: [] for way in WAYS}
+def compared(
+    paths: int, sizes: tuple[int, ...], turns: int, ways: Sequence[str] = tuple(WAYS)
+) -> tuple[dict[str, list[list[float]]], dict[str, str]]:
+    """What was measured of each way in every turn; and whether its results are ours, in every bit."""
+    found: dict[str, list[list[float]]] = {way: [] for way in ways}
     checks = {"ours": ""}
     for _ in range(turns):
         with scratch() as folder:
-            for way in WAYS:
+            for way in ways:
                 found[way].append(measured(way, folder, paths, sizes))
-            checks |= {way: same(folder, way, sizes) for way in WAYS if way != "ours"}
+            checks |= {way: same(folder, way, sizes) for way in ways if way != "ours"}
+    return found, checks
+
+
+def main(paths: int, sizes: tuple[int, ...], turns: int) -> None:
+    print(f"{paths * len(sizes)} replications, n = {sizes}, {WORKERS} processes, best of {turns}")
+    found, checks = compared(paths, sizes, turns)
     print("                   s   ratio   worst s    cpu s   peak MB   worker MB")
     base = min(found["ours"])[0]
     for way, each in found.items():
@@ -185,9 +193,9 @@ def main(paths: int, sizes: tuple[int, ...], turns: int) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--paths", type=int, default=25)
+    parser.add_argument("--paths", type=int, default=200)
     parser.add_argument("--turns", type=int, default=3)
-    parser.add_argument("--n", type=int, nargs="+", default=[400, 200, 100, 50])
+    parser.add_argument("--n", type=int, nargs="+", default=[25, 50, 100, 200])
     parser.add_argument("--one", choices=WAYS, help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()

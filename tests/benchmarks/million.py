@@ -36,13 +36,16 @@ class Watch:
         self._tally, self._next, self._start = Tally(plan), 0.0, perf_counter()
         print("  done        s   driver MB   largest worker MB")
 
-    def advance(self, unit: Unit, failed: int) -> None:
-        self._tally.add(unit, failed)
+    def advance(self, unit: Unit, failed: int, seconds: float) -> None:
+        self._tally.add(unit, failed, seconds)
         share = self._tally.count / self._tally.replications
         if share >= self._next:
             driving, working = resident()
             print(f"{share:6.1%}  {perf_counter() - self._start:7.1f}  {driving:10.0f}  {working:18.0f}", flush=True)
             self._next = share + 1 / MOMENTS
+
+    def note(self, text: str) -> None:
+        print(text)
 
     def finish(self) -> None:
         driving, _ = resident()
@@ -89,11 +92,16 @@ def reading(where: Path) -> None:
     told("replications: coverage of 10 paths", start, counting)
 
 
+def prepared_at(where: Path, replications: int, workers: int) -> driver.Prepared:
+    """The study, ready to be run into a store."""
+    loaded = study(-(-replications // (len(SIZES) * DRAWS)), SIZES, DRAWS, test_points=20, **SMALL)
+    return driver.prepare(loaded, str(where), workers)
+
+
 def main(replications: int, workers: int) -> None:
     with scratch() as folder:
         where = folder / "million.zarr"
-        loaded = study(-(-replications // (len(SIZES) * DRAWS)), SIZES, DRAWS, test_points=20, **SMALL)
-        prepared = driver.prepare(loaded, str(where), workers)
+        prepared = prepared_at(where, replications, workers)
         plan = prepared.plan
         count = sum(len(unit) for unit in plan.units)
         print(

@@ -1,4 +1,4 @@
-"""Against packages that do the same or nearly: `pip install 'ckrr[bench]'`, then `python tests/benchmarks/peers.py`.
+"""Against packages that do the same or nearly: `pip install 'ckrr[bench]'`, then `python -m tests.benchmarks.peers`.
 
 On one thread, one 2-d sample, one kernel exp(−θ‖x − x′‖²), one ridge λ, all in float64 and at four levels:
 
@@ -13,7 +13,7 @@ On one thread, one 2-d sample, one kernel exp(−θ‖x − x′‖²), one ridg
 - scikit-learn's GaussianProcessRegressor without optimiser, fit and predict with `return_std` at the 2601 points, is
   compared with ours for all six procedures, and its deviations, times σ̂, with those of GPR-p.
 
-Every time is the best of several turns taken one after the other, after a first call that is not timed.
+Every time is the best of several turns taken one after the other, scikit-learn's ratio the median over turns.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
-from time import perf_counter
 
 import numpy as np
 from scipy.special import ndtri
@@ -31,7 +31,9 @@ from threadpoolctl import threadpool_limits
 
 import ckrr
 from ckrr.checks import Array
+from tests.benchmarks.common import in_turns, ratios
 
+Peer = Callable[[Array, Array, Array, float, float, str], Array]
 N, SIDE, FEW, THETA, TURNS = 1600, 51, 4, 100.0, 3
 GAMMA = {"RRCM": 1.0, "RRCM-loo": 1e9, "RRCM-std": 2.0, "CRR": 1.0, "CRR-loo": 1e9, "CRR-std": 2.0}
 """GPyConform's γ, where 1e8 and more is ∞: residuals are divided by diag(Q)^(1 − 1/γ)."""
@@ -92,12 +94,6 @@ def deviations(X: Array, y: Array, x: Array, theta: float, lam: float) -> Array:
     return np.asarray(model.predict(x, return_std=True)[1])
 
 
-def best(turns: int, *calls: Callable[[], object]) -> list[float]:
-    """The best time of each call, in turns."""
-    marks = np.array([[perf_counter(), *((call(), perf_counter())[1] for call in calls)] for _ in range(turns)])
-    return np.diff(marks).min(axis=0).tolist()
-
-
 def off_by(theirs: Array, ours: Array) -> float:
     """The largest difference of ends, in median lengths; infinite ends are equal to themselves."""
     differences = np.subtract(theirs, ours, where=theirs != ours, out=np.zeros_like(ours))
@@ -112,33 +108,88 @@ def installed(package: str) -> str | None:
         return None
 
 
+@dataclass(frozen=True)
+class Sample:
+    """A sample with what is asked of it: the arguments of `ckrr.fit`, and many test points."""
+
+    X: Array
+    y: Array
+    X_new: Array
+    y_new: Array
+    theta: float
+    lam: float
+
+    def few(self, m: int, procedure: str) -> tuple[Array, Array, Array, float, float, str]:
+        """What a peer is given, with few test points."""
+        return self.X, self.y, self.X_new[:m], self.theta, self.lam, procedure
+
+    def ours(self) -> ckrr.Scores:
+        """All six procedures at all points, with the fit."""
+        return ckrr.fit(self.X, self.y, self.theta, self.lam).score(self.X_new, self.y_new)
+
+    def deviations(self) -> Array:
+        """Those of scikit-learn, with the fit."""
+        return deviations(self.X, self.y, self.X_new, self.theta, self.lam)
+
+
+def sample(n: int, theta: float, lam: float) -> Sample:
+    return Sample(*data(n), theta, lam)
+
+
+def scikit_learn(it: Sample, turns: int) -> tuple[float, float]:
+    """Its time by that of all six of ours, and by how much its deviations are off."""
+    of_ours = it.ours().length[ckrr.PROCEDURES.index("GPR-p"), :, 0] / -2 / ndtri(ckrr.ALPHA[0] / 2)
+    sigma = ckrr.fit(it.X, it.y, it.theta, it.lam).sigma2 ** 0.5
+    off = float(np.abs(it.deviations() * sigma / of_ours - 1).max())
+    return ratios(turns, it.ours, it.deviations)[0], off
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What a peer takes: seconds of its fit and of a point; by ours for a point and procedure, and for few points."""
+
+    fit: float
+    point: float
+    ratio: float
+    at_few: float
+    off: float
+
+
+def against(peer: Peer, it: Sample, procedure: str, turns: int) -> Figures:
+    """One procedure of a peer."""
+    one, few = it.few(1, procedure), it.few(FEW, procedure)
+    off = off_by(peer(*few), hulls(*few))
+    calls = [it.ours, partial(peer, *one), partial(peer, *few), partial(hulls, *few)]
+    whole, a, b, c = np.min(in_turns(turns, *calls), axis=0)
+    point = (b - a) / (FEW - 1)
+    each = whole / len(it.X_new) / len(ckrr.PROCEDURES)
+    return Figures(a - point, point, point / each, b / c, off)
+
+
+PEERS: dict[str, tuple[Peer, list[str]]] = {
+    "gpyconform": (gpyconform, list(GAMMA)),
+    "online-cp": (online_cp, ["CRR", "CRR-std"]),
+}
+
+
 def main(n: int, theta: float, turns: int) -> None:
-    X, y, X_new, y_new = data(n)
     packages = ("ckrr", "numpy", "scipy", "scikit-learn", "gpyconform", "gpytorch", "torch", "online-cp")
     print(f"Python {sys.version.split()[0]}", *(f"{each} {installed(each)}" for each in packages), sep=", ")
-    print(f"n = {n}, theta = {theta:g}, {len(X_new)} test points, one thread, best of {turns}")
-    asked = [("gpyconform", gpyconform, list(GAMMA)), ("online-cp", online_cp, ["CRR", "CRR-std"])]
-    rows = [(name, peer, each) for name, peer, procedures in asked for each in procedures if installed(name)]
-    for missing in (each for each in ("scikit-learn", "gpyconform", "online-cp") if not installed(each)):
+    print(f"n = {n}, theta = {theta:g}, {SIDE**2} test points, one thread, {turns} turns")
+    for missing in (each for each in ("scikit-learn", *PEERS) if not installed(each)):
         print(f"{missing}: not installed (pip install 'ckrr[bench]')")
     for lam in (1e-1, 1e-6):
-        fit, ours = ckrr.fit(X, y, theta, lam), lambda lam=lam: ckrr.fit(X, y, theta, lam).score(X_new, y_new)
-        theirs = [partial(deviations, X, y, X_new, theta, lam)] if installed("scikit-learn") else []
-        of_ours = ours().length[ckrr.PROCEDURES.index("GPR-p"), :, 0] / -2 / ndtri(ckrr.ALPHA[0] / 2)
-        off = [np.abs(each() * fit.sigma2**0.5 / of_ours - 1).max() for each in theirs]
-        whole, *sklearn = best(turns, ours, *theirs)
-        each = whole / len(X_new) / len(ckrr.PROCEDURES)
-        print(f"\nlam = {lam:g}: ours {whole:.3f} s, {each * 1e6:.1f} µs per point and procedure")
-        for seconds, difference in zip(sklearn, off, strict=True):
-            print(f"scikit-learn {seconds:.3f} s: ratio {seconds / whole:.2f}, deviations off by {difference:.0e}")
+        it = sample(n, theta, lam)
+        print(f"\nlam = {lam:g}")
+        if installed("scikit-learn"):
+            ratio, off = scikit_learn(it, turns)
+            print(f"scikit-learn: {ratio:.2f} of ours for six procedures, deviations off by {off:.0e}")
         print("peer        procedure   fit s   s per point   ratio    at 4   off by")
-        for name, peer, procedure in rows:
-            one, few = ((X, y, X_new[:m], theta, lam, procedure) for m in (1, FEW))
-            off_few = off_by(peer(*few), hulls(*few))
-            a, b, c = best(turns, partial(peer, *one), partial(peer, *few), partial(hulls, *few))
-            point = (b - a) / (FEW - 1)
-            figures = f"{a - point:6.2f}  {point:12.3f}  {point / each:6.0f}  {b / c:6.1f}   {off_few:6.0e}"
-            print(f"{name:10s}  {procedure:9s}  {figures}", flush=True)
+        for name, (peer, procedures) in PEERS.items():
+            for procedure in procedures if installed(name) else ():
+                it_takes = against(peer, it, procedure, turns)
+                figures = f"{it_takes.fit:6.2f}  {it_takes.point:12.3f}  {it_takes.ratio:6.0f}  {it_takes.at_few:6.1f}"
+                print(f"{name:10s}  {procedure:9s}  {figures}   {it_takes.off:6.0e}", flush=True)
 
 
 if __name__ == "__main__":

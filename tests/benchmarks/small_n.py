@@ -44,6 +44,15 @@ def together(replications: list[Replication], lam: float) -> float:
     return perf_counter() - start
 
 
+def seconds_each(n: int, points: int, lam: float, turns: int) -> tuple[float, float]:
+    """Seconds of a replication, one at a time and together."""
+    rng = np.random.default_rng(0)
+    replications = [replication(rng, n, points) for _ in range(TOGETHER)]
+    times = np.array([(alone(replications, lam), together(replications, lam)) for _ in range(turns)])
+    one, many = times.min(axis=0) / TOGETHER
+    return float(one), float(many)
+
+
 def main(turns: int) -> None:
     print(f"theta = {THETA:g}, {TOGETHER} replications, one thread, best of {turns}")
     print("                        one at a time          together")
@@ -51,10 +60,7 @@ def main(turns: int) -> None:
     for n in (25, 50, 100):
         for points in (201, 1001):
             for lam in (1e-6, 1e-1):
-                rng = np.random.default_rng(0)
-                replications = [replication(rng, n, points) for _ in range(TOGETHER)]
-                times = np.array([(alone(replications, lam), together(replications, lam)) for _ in range(turns)])
-                one, many = times.min(axis=0) / TOGETHER
+                one, many = seconds_each(n, points, lam, turns)
                 print(
                     f"{n:4d}  {points:6d}  {lam:5g}  {1 / one:7.0f}  {one * 1e9 / n / points:8.1f}"
                     f"    {1 / many:7.0f}  {many * 1e9 / n / points:8.1f}     {one / many:5.2f}",

@@ -51,7 +51,7 @@ def test_all_are_listed() -> None:
     names = [one["name"] for one in json.loads(done.output)]
     assert names == list(scenario_files())
     others = {name for name in names if not name.startswith("worlds/")}
-    assert others == {*STUDIES, *(f"paper/{name}" for name in STUDIES), "quickstart"}
+    assert others == {*STUDIES, *(f"paper/{name}" for name in STUDIES), "quickstart", "baselines", "peers"}
 
 
 def test_a_store_is_found_by_the_name_of_its_scenario(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
