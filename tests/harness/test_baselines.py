@@ -133,12 +133,14 @@ def baselines(**changes: Any) -> dict[str, Any]:
     [
         ({"kernel": "gaussian-rff"}, "kernel must not be on random features, which CV\\+ isn't made for"),
         ({"grid__procedure": ["jacknife+"]}, r"grid.procedure\[0\] must be one of .*CV\+ \(did you mean 'jackknife\+'"),
+        ({"grid__theta": ["holdout"]}, r"grid.theta\[0\] must be a number > 0 or one of ml, ml-cobyla"),
+        ({"smoothed": True}, "smoothed must be left out: the family 'baselines' has no smoothed p-values"),
     ],
 )
 def test_what_can_t_be_is_told(changes: dict[str, Any], message: str) -> None:
     plain = baselines()
     for key, value in changes.items():
-        plain |= {key: value} if "__" not in key else {"grid": {**plain["grid"], "procedure": value}}
+        plain |= {key: value} if "__" not in key else {"grid": {**plain["grid"], key.removeprefix("grid__"): value}}
     with pytest.raises(Mistake, match=message):
         check(plain, "baselines.toml", Path.cwd())
     assert check(baselines(kernel="matern52"), "baselines.toml", Path.cwd()).family != FAMILY
