@@ -146,8 +146,9 @@ def same(folder: Path, way: str, sizes: Sequence[int]) -> str:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         theirs = xr.open_zarr(where, chunks=None)
+    ours = {n: xr.open_zarr(folder / "ours", group=group_name(n), chunks=None) for n in sizes}
     for n, variable in product(sizes, VARIABLES):
-        mine = xr.open_zarr(folder / "ours", group=group_name(n), chunks=None)[variable.name][:, 0]
+        mine = ours[n][variable.name][:, 0]
         other = theirs[variable.name].sel(n=n).transpose(*mine.dims)
         if not np.array_equal(mine.to_numpy(), other.to_numpy(), equal_nan=True):
             return f"{variable.name} differs at n = {n}"
