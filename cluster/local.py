@@ -12,6 +12,7 @@ import dask
 from distributed import Client, LocalCluster, Nanny
 from distributed.security import Security
 
+from cluster.keeping import replaced
 from cluster.spec import LOOPBACK
 from cluster.starting import BLAME, deaf_loop, main_hidden, put_off
 
@@ -26,6 +27,7 @@ def local(workers: int, memory: float, security: Security | None = None) -> Iter
         main_hidden(),
         deaf_loop() as loop,
         _started(workers, memory, security, loop) as cluster,
+        replaced(cluster),
         Client(cluster) as client,
     ):
         try:

@@ -58,7 +58,11 @@ def prepared(where: Path, retry: bool = False, **changes: Any) -> driver.Prepare
 
 def run_serially(where: Path, order: Iterable[int] | None = None, retry: bool = False, **changes: Any) -> Record:
     """The definition: a plain loop over the units."""
-    study = prepared(where, retry, **changes)
+    return run_units(where, prepared(where, retry, **changes), order)
+
+
+def run_units(where: Path, study: driver.Prepared, order: Iterable[int] | None = None) -> Record:
+    """All that is left of a study, in the order given."""
     record = driver._started(study)
     units = study.plan.units
     for i in order or range(len(units)):
