@@ -31,6 +31,7 @@ from harness.remote import patiently
 from harness.spec import Replications
 from harness.stopping import pressed
 from harness.unchanged import check_unchanged
+from harness.verify import verify
 from harness.worker import prepare as prepare_array, work
 
 _HANGS = 30.0
@@ -227,12 +228,12 @@ def _run(prepared: Prepared, progress: Progress, client: Any, window: int | None
             presence.tell(tally.facts())
             keeper.done(result["unit"].n)
     except BaseException:
-        with suppress(Unreachable):  # what ended the run is to be told
+        with suppress(Exception):  # what ended the run is to be told
             keeper.refresh()
         raise
     finally:
         progress.finish()
-    patiently(keeper.refresh)
+    patiently(keeper.finish)
     patiently(lambda: _ended(there, start))
     workers = prepared.machine.workers
     return Outcome(there.url, len(spans), failed, monotonic() - start, efficiency(spans, workers))
@@ -344,7 +345,7 @@ class _Keeper:
         if self.next == 0.0:
             self.next = monotonic() + _REFRESH
         if monotonic() >= self.next:
-            with suppress(Unreachable):  # it stays stale, and later is early enough
+            with suppress(Exception):  # a store that doesn't answer, a torn chunk: at the end is early enough
                 self.refresh()
             self.next = max(self.next, monotonic() + _REFRESH)
 
@@ -354,6 +355,18 @@ class _Keeper:
         refresh(self.url, self.record, sorted(self.stale))
         self.stale = set()
         self.next = monotonic() + max(_REFRESH, 20 * (monotonic() - start))
+
+    def finish(self) -> None:
+        """The cube as it stays. If a unit can't be read, it loses its receipt, so that the next run computes it."""
+        try:
+            self.refresh()
+        except Unreachable:
+            raise
+        except Exception:
+            found = [one for one in verify(self.url)[1] if not one.frame]
+            if not found:
+                raise
+            raise execute.Broken(f"{len(found)} units are no good ({found[0].unit}: {found[0].what})") from None
 
 
 def _stale(record: Record) -> set[int]:

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
-from harness.nouns import Block, Unit
+from harness.nouns import Block, Mistake, Unit
 from harness.place import Place
 
 FOLDER = "receipts"
@@ -100,7 +100,16 @@ def read(place: Place, receipt: Receipt) -> Mapping[str, Any]:
 
 def read_all(place: Place, receipts: Sequence[Receipt]) -> list[Mapping[str, Any]]:
     """What stands in many of them."""
-    return [json.loads(raw or b"{}") for raw in place.gets([one.key for one in receipts])]
+    keys = [one.key for one in receipts]
+    return [_parsed(place.url, key, raw or b"{}") for key, raw in zip(keys, place.gets(keys), strict=True)]
+
+
+def _parsed(url: str, key: str, raw: bytes) -> Mapping[str, Any]:
+    try:
+        return dict(json.loads(raw))
+    except ValueError:
+        mend = f"`ckrr status {url} --verify`, then `ckrr run`, computes its unit again"
+        raise Mistake(f"{url}/{key} can't be read: {mend}") from None
 
 
 def _content(block: Block, fingerprint: str) -> dict[str, Any]:

@@ -66,18 +66,25 @@ def _running(
     json, listen = study.folder / "scheduler.json", ("--dashboard-address", "127.0.0.1:0", "--no-dashboard")
     worker = ("worker", "--scheduler-file", str(json), "--nthreads", "1", "--memory-limit", "800 MB", *listen)
     worker = (*worker, "--local-directory", str(study.folder), "--death-timeout", "20")
+    scheduler = ("scheduler", "--host", host, "--port", "0", "--scheduler-file", str(json), *listen)
+    started: list[subprocess.Popen[bytes]] = []
 
     def restore() -> None:
         if not found(study.folder, SCHEDULER):
             json.unlink(missing_ok=True)
-            _dask(study, variables, "scheduler", "--host", host, "--port", "0", "--scheduler-file", str(json), *listen)
+            started.append(_dask(study, variables, *scheduler))
             until(json.exists)
         for _ in range((1 if inside else 2) - len(found(study.folder, NANNY))):
             where = () if inside else ("--host", host)
-            _dask(study, variables, *worker, *where, inside=inside)
+            started.append(_dask(study, variables, *worker, *where, inside=inside))
 
     restore()
-    yield Site(_written(study, f'kind = "address"\nscheduler_file = "{json}"\n'), restore)
+    try:
+        yield Site(_written(study, f'kind = "address"\nscheduler_file = "{json}"\n'), restore)
+    finally:
+        for one in started:
+            one.kill()
+            one.wait()
 
 
 @contextmanager
@@ -116,12 +123,14 @@ def _written(study: Study, text: str) -> Path:
     return study.folder / "cluster.toml"
 
 
-def _dask(study: Study, variables: Mapping[str, str], *words: str, inside: tuple[str, ...] = ()) -> None:
-    """A process of Dask's own command line; the trial's end is its end."""
+def _dask(
+    study: Study, variables: Mapping[str, str], *words: str, inside: tuple[str, ...] = ()
+) -> subprocess.Popen[bytes]:
+    """A process of Dask's own command line."""
     command = [*inside, sys.executable, "-P", "-m", f"distributed.cli.dask_{words[0]}", *words[1:]]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), MARK: str(study.folder), **variables}
     with (study.folder / f"{words[0]}.log").open("ab") as log:
-        subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
+        return subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
 
 
 @dataclass(frozen=True)

@@ -228,12 +228,12 @@ def _everywhere(how: str, *names: str) -> dict[str, str]:
 FAULTS = (
     Fault(
         "kill -9 of a random worker, again and again",
-        _everywhere(WITHIN, "run", "submit", "run on a scheduler", "run on hosts (SSH)", "run on Slurm"),
+        _everywhere(WITHIN, "run", "run on a scheduler", "run on hosts (SSH)", "run on Slurm"),
         _workers,
     ),
     Fault(
         "kill -9 of a nanny",
-        _everywhere(WITHIN, "run on a scheduler", "submit to a scheduler", "run on Slurm"),
+        _everywhere(WITHIN, "run on a scheduler", "run on Slurm"),
         _one(processes.NANNY),
     ),
     Fault(
@@ -248,7 +248,6 @@ FAULTS = (
             "submit": NEXT,
             "submit to a scheduler": WITHIN,
             "submit to Slurm": WITHIN,
-            "run on a scheduler": NEXT,
             "run on hosts (SSH)": NEXT,
             "run on Slurm": NEXT,
         },
@@ -256,17 +255,17 @@ FAULTS = (
     ),
     Fault(
         "kill -9 of everything",
-        _everywhere(NEXT, "submit", "run", "run on a scheduler", "submit to a scheduler"),
+        _everywhere(NEXT, "submit", "run on a scheduler"),
         _everything,
     ),
     Fault(
         "a worker out of memory",
-        _everywhere(WITHIN, "run", "run on a scheduler", "run on Slurm"),
+        _everywhere(WITHIN, "run", "run on Slurm"),
         _trap("eat"),
     ),
     Fault(
         "a worker that hangs and holds the GIL",
-        _everywhere(WITHIN, "run", "run on a scheduler", "run on Slurm"),
+        _everywhere(WITHIN, "run", "run on a scheduler"),
         _trap("hang"),
         settings=("--set", "replications.seconds=2"),
     ),
@@ -282,7 +281,7 @@ FAULTS = (
     ),
     Fault(
         "a store that becomes read-only",
-        _everywhere(NEXT, "run", "submit"),
+        _everywhere(NEXT, "run"),
         _on_disk(lambda here: disks.remount(here, "ro")),
         heal=lambda trial: disks.remount(trial.study.store.parent, "rw"),
         disk=True,
@@ -290,25 +289,25 @@ FAULTS = (
     ),
     Fault(
         "a chunk truncated",
-        _everywhere(NEXT, "run", "submit"),
+        _everywhere(NEXT, "run"),
         _to_a_file("replications/*/width/c.*", truncate),
         verify=True,
     ),
-    Fault("a bit flipped", _everywhere(NEXT, "run", "submit"), _to_a_file("replications/*/*/c.*", flip), verify=True),
+    Fault("a bit flipped", _everywhere(NEXT, "run"), _to_a_file("replications/*/*/c.*", flip), verify=True),
     Fault(
         "a receipt truncated",
-        _everywhere(NEXT, "run", "submit"),
+        _everywhere(NEXT, "run"),
         _to_a_file("receipts/*/*.json", truncate),
         verify=True,
     ),
     Fault(
         "a clock that jumps an hour ahead, and back",
-        _everywhere(WITHIN, "run", "submit", "run on a scheduler"),
+        _everywhere(WITHIN, "run", "run on a scheduler"),
         _clock,
         variables=clocks.variables,
         missing=clocks.missing,
     ),
-    Fault("two drivers at once", _everywhere(WITHIN, "run", "submit", "run on a scheduler"), _second),
+    Fault("two drivers at once", _everywhere(WITHIN, "run", "submit"), _second),
     Fault("scancel of all jobs", _everywhere(WITHIN, "submit to Slurm", "run on Slurm"), _scancel),
     Fault(
         "a node is drained and its jobs ended", _everywhere(WITHIN, "run on Slurm", "submit to Slurm"), _node("drain")

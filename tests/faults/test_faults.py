@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.faults import study
+from tests.faults import study, table
 from tests.faults.executors import EXECUTORS, Shelf
 from tests.faults.injector import FAULTS, Fault
 from tests.faults.trial import missing, tried
@@ -42,6 +42,12 @@ def test_it_heals(fault: Fault, executor: str, whole: Path, shelf: Shelf, tmp_pa
     result = tried(fault, executor, tmp_path, whole, shelf)
     print(result)  # pytest -s
     assert result.healed == fault.on[executor]
+
+
+def test_the_table_has_what_there_is() -> None:
+    """`python -m tests.faults.table` writes it."""
+    kept = [(one.fault, one.executor, one.healed) for one in table.read()]
+    assert kept == [(fault.name, executor, fault.on[executor]) for fault, executor in table.cases()]
 
 
 def test_every_executor_is_struck() -> None:

@@ -60,7 +60,7 @@ def tried(fault: Fault, executor: str, folder: Path, whole: Path, shelf: Shelf) 
 def _struck(fault: Fault, trial: Trial) -> int | None:
     """Runs it into the fault; its exit code."""
     trial.run.start()
-    until(lambda: trial.study.done() >= fault.after or trial.run.over, why=lambda: trial.run.said)
+    until(lambda: trial.study.done() >= fault.after or trial.run.over, 120)
     left = trial.study.paths - trial.study.done()
     assert left > 0, f"the run ended before the fault came: {trial.run.wait()} {trial.run.said}"
     fault.strike(trial)

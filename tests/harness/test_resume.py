@@ -25,7 +25,7 @@ from harness.desk import Study
 from harness.merging import merge
 from harness.nouns import Block, Bools, Mistake, Status, Unit
 from harness.place import place
-from harness.presence import me, told
+from harness.presence import born, me, told
 from harness.progress import Silent
 from harness.record import DRIVER
 from harness.replay import Asked, replay
@@ -264,14 +264,14 @@ def test_a_store_does_not_grow_under_another_driver(tmp_path: Path) -> None:
     there = place(str(where))
     sleeper = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
     try:
-        there.put(DRIVER, told(replace(me(), pid=sleeper.pid)))
+        there.put(DRIVER, told(replace(me(), pid=sleeper.pid, born=born(sleeper.pid))))
         notes: list[str] = []
         progress = Noted(notes)
         assert driver.run(prepared(where), progress).units == 0
         assert notes == [
             f"process {sleeper.pid} on {me().host} is at work on this store, too: both compute what is left, to no harm"
         ]
-        there.put(DRIVER, told(replace(me(), pid=sleeper.pid)))
+        there.put(DRIVER, told(replace(me(), pid=sleeper.pid, born=born(sleeper.pid))))
         with pytest.raises(Mistake, match=rf"can't grow while process {sleeper.pid} on .* is at work on it: wait"):
             driver.run(prepared(where, replications__paths=20), progress)
     finally:
