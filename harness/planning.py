@@ -24,6 +24,8 @@ _LIVES = 20.0
 PER_WORKER = 20
 """So many units at least for each worker, that none idles at the end."""
 _BLOCK_BYTES = 64e6
+_RECEIPT, _CHUNK = 500, 17
+"""Bytes of a receipt, and of what stands around a chunk's data."""
 _WORKER_BYTES = 350e6
 """A worker that has loaded everything and computes nothing."""
 _PER_TARGET, _PER_POINT = 2.5e-4, 1.2e-6
@@ -234,7 +236,7 @@ def make_plan(
         seconds=work.seconds,
         duration=max(work.seconds / machine.workers, max((one.seconds for one in each), default=0.0)),
         bytes_per_replication=dict.fromkeys(asked.grid.n, per),
-        bytes=per * sum(len(unit) for unit in left),
+        bytes=per * sum(len(unit) for unit in left) + len(left) * (_RECEIPT + variables * _CHUNK),
         files=len(left) * (variables + 1) + _fixed_files(len(asked.grid.n), variables),
         memory=_memory(record, asked, shape, family),
         work=work,

@@ -25,7 +25,7 @@ from tests.faults.study import Study
 from tests.harness.studies import ROOT
 from tests.harness.test_cli import ckrr, start
 
-_LONGEST = 120.0
+_LONGEST = 300.0
 
 
 @dataclass
@@ -62,7 +62,7 @@ def _local(study: Study, shelf: Shelf, variables: Mapping[str, str]) -> Iterator
 def _running(
     study: Study, shelf: Shelf, variables: Mapping[str, str], host: str = "127.0.0.1", inside: tuple[str, ...] = ()
 ) -> Iterator[Site]:
-    """A scheduler and two workers, each with its nanny; or one worker in a network of its own."""
+    """A scheduler and two workers, each with its nanny; one of them may be in a network of its own."""
     json, listen = study.folder / "scheduler.json", ("--dashboard-address", "127.0.0.1:0", "--no-dashboard")
     worker = ("worker", "--scheduler-file", str(json), "--nthreads", "1", "--memory-limit", "800 MB", *listen)
     worker = (*worker, "--local-directory", str(study.folder), "--death-timeout", "20")
@@ -74,9 +74,10 @@ def _running(
             json.unlink(missing_ok=True)
             started.append(_dask(study, variables, *scheduler))
             until(json.exists)
-        for _ in range((1 if inside else 2) - len(found(study.folder, NANNY))):
-            where = () if inside else ("--host", host)
-            started.append(_dask(study, variables, *worker, *where, inside=inside))
+        for i in range(2 - len(found(study.folder, NANNY))):
+            away = bool(inside) and i == 0
+            where = () if away else ("--host", host)
+            started.append(_dask(study, variables, *worker, *where, inside=inside if away else ()))
 
     restore()
     try:
@@ -89,7 +90,7 @@ def _running(
 
 @contextmanager
 def _apart(study: Study, shelf: Shelf, variables: Mapping[str, str]) -> Iterator[Site]:
-    quick = {"DASK_DISTRIBUTED__COMM__TIMEOUTS__TCP": "3s", "DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "3s"}
+    quick = {"DASK_DISTRIBUTED__COMM__TIMEOUTS__TCP": "11s", "DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "5s"}
     with namespaces.apart() as inside, _running(study, shelf, {**variables, **quick}, namespaces.HERE, inside) as site:
         yield site
 
@@ -166,6 +167,7 @@ class Run:
     settings: tuple[str, ...] = ()
     said: str = ""
     _process: subprocess.Popen[str] | None = field(default=None, repr=False)
+    _heard: bool = False
 
     def start(self) -> None:
         words = (
@@ -183,6 +185,18 @@ class Run:
         code, out, err = ckrr(*words, *self.settings, cwd=self.study.folder, **marked)
         assert code == 0, out + err
 
+    def again(self) -> Run:
+        """The same command, given again."""
+        next = Run(self.study, self.site, self.verb, self.variables, self.settings)
+        next.start()
+        return next
+
+    def kill(self) -> None:
+        """A run alone, as kill -9 does."""
+        assert self._process is not None
+        self._process.kill()
+        self.wait()
+
     @property
     def over(self) -> bool:
         """Whether it has ended, one way or the other."""
@@ -193,8 +207,8 @@ class Run:
     def wait(self) -> int | None:
         """Its exit code; None for a submitted driver that died."""
         if self._process is not None:
-            out, err = self._process.communicate(timeout=_LONGEST)
-            self.said += out + err
+            if not self._heard:
+                self.said, self._heard = "".join(self._process.communicate(timeout=_LONGEST)), True
             return self._process.returncode
         end = monotonic() + _LONGEST
         while not self.over:

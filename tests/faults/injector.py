@@ -16,10 +16,11 @@ import psutil
 from harness.place import place
 from harness.presence import heard
 from harness.record import DRIVER as DRIVER_KEY
+from harness.submit import submission
 from tests.cluster.listening import until
 from tests.faults import clocks, disks, namespaces, processes
 from tests.faults.executors import Run, Site
-from tests.faults.study import Study
+from tests.faults.study import PAUSE, Study
 
 WITHIN, NEXT = "within the run", "by the next run"
 
@@ -64,6 +65,8 @@ class Fault:
     """Units that are done when it strikes."""
     heal: Callable[[Trial], None] = lambda trial: None
     """What whoever runs the machine does about it, before the next run."""
+    told: str = ""
+    """What the run has to say of it (a regular expression)."""
     verify: bool = False
     """Whether `ckrr status --verify` has to find it."""
     settings: tuple[str, ...] = ()
@@ -73,6 +76,12 @@ class Fault:
     """Whether the store is on a small disk of its own."""
     missing: Callable[[], str | None] = lambda: None
     """Why it can't be tried here."""
+    pause: float = PAUSE
+    """Seconds that a unit takes."""
+    lines: str = ""
+    """More of the cluster file."""
+    slow: bool = False
+    """Whether it takes too long to be tried always."""
 
 
 def _workers(trial: Trial) -> None:
@@ -85,7 +94,7 @@ def _workers(trial: Trial) -> None:
         until(lambda before=before: trial.study.done() > before or trial.run.over)  # type: ignore[misc]
 
 
-def _one(role: str) -> Callable[[Trial], None]:
+def one(role: str) -> Callable[[Trial], None]:
     """One process of a role."""
 
     def strike(trial: Trial) -> None:
@@ -95,7 +104,7 @@ def _one(role: str) -> Callable[[Trial], None]:
     return strike
 
 
-def _driver(trial: Trial) -> None:
+def driver(trial: Trial) -> None:
     """The process that the store tells of: of a task it is a worker."""
     found = heard(place(str(trial.study.store)).get(DRIVER_KEY))
     assert found is not None
@@ -103,7 +112,7 @@ def _driver(trial: Trial) -> None:
     trial.toll += 1
 
 
-def _everything(trial: Trial) -> None:
+def everything(trial: Trial) -> None:
     """As if the machine went off."""
     for _ in range(3):  # one may be about to start another
         with suppress(AssertionError):
@@ -111,7 +120,7 @@ def _everything(trial: Trial) -> None:
     trial.toll += 1
 
 
-def _trap(name: str) -> Callable[[Trial], None]:
+def trap(name: str) -> Callable[[Trial], None]:
     """Whichever path is computed next steps into it."""
 
     def strike(trial: Trial) -> None:
@@ -142,7 +151,7 @@ def _on_disk(act: Callable[[Path], None]) -> Callable[[Trial], None]:
     return strike
 
 
-def _to_a_file(pattern: str, harm: Callable[[Path], None]) -> Callable[[Trial], None]:
+def to_a_file(pattern: str, harm: Callable[[Path], None]) -> Callable[[Trial], None]:
     """One of those that are there."""
 
     def strike(trial: Trial) -> None:
@@ -163,7 +172,7 @@ def truncate(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-7])
 
 
-def _clock(trial: Trial) -> None:
+def clock(trial: Trial) -> None:
     """An hour ahead, then two back, then right again."""
     for seconds in (3600, -3600, 0):
         clocks.jump(trial.study.folder, seconds)
@@ -203,7 +212,8 @@ def _node(state: str) -> Callable[[Trial], None]:
         if state == "drain":
             call("scancel", *_jobs(trial))  # whoever drains a node does so when he has waited long enough
         sleep(4)
-        call("scontrol", "update", "nodename=localhost", "state=resume")
+        with suppress(AssertionError):  # a node that was down is back as soon as it answers
+            call("scontrol", "update", "nodename=localhost", "state=resume")
         trial.toll += 1
 
     return strike
@@ -221,6 +231,20 @@ def _walltime(trial: Trial) -> None:
     trial.toll += 1
 
 
+def _expire(trial: Trial) -> None:
+    """Slurm itself ends the driver, a minute after it started, or later: it looks now and then."""
+
+    def followed() -> bool:
+        found = submission.read(place(str(trial.study.store)))
+        return found is not None and len(found.starts) > 1
+
+    until(followed, 240)
+    assert any("TIME LIMIT" in path.read_text() for path in trial.study.folder.rglob("driver-*.out")), (
+        "it ended by itself"
+    )
+    trial.toll += 1
+
+
 def _everywhere(how: str, *names: str) -> dict[str, str]:
     return dict.fromkeys(names, how)
 
@@ -234,12 +258,13 @@ FAULTS = (
     Fault(
         "kill -9 of a nanny",
         _everywhere(WITHIN, "run on a scheduler", "run on Slurm"),
-        _one(processes.NANNY),
+        one(processes.NANNY),
     ),
     Fault(
         "kill -9 of the scheduler",
         _everywhere(NEXT, "run on a scheduler", "submit to a scheduler"),
-        _one(processes.SCHEDULER),
+        one(processes.SCHEDULER),
+        told=r"the scheduler at tcp://\S+ (is gone|can't be reached \(\w+\)); what is done is kept: run again to go on",
     ),
     Fault(
         "kill -9 of the driver",
@@ -251,31 +276,32 @@ FAULTS = (
             "run on hosts (SSH)": NEXT,
             "run on Slurm": NEXT,
         },
-        _driver,
+        driver,
     ),
     Fault(
         "kill -9 of everything",
         _everywhere(NEXT, "submit", "run on a scheduler"),
-        _everything,
+        everything,
     ),
     Fault(
         "a worker out of memory",
         _everywhere(WITHIN, "run", "run on Slurm"),
-        _trap("eat"),
+        trap("eat"),
     ),
     Fault(
         "a worker that hangs and holds the GIL",
         _everywhere(WITHIN, "run", "run on a scheduler"),
-        _trap("hang"),
-        settings=("--set", "replications.seconds=2"),
+        trap("hang"),
+        settings=("--set", "replications.seconds=4"),
     ),
     Fault("the network is cut for 2 s", {"run across a network": WITHIN}, _cut(2.0)),
-    Fault("the network is cut for longer than its time-outs", {"run across a network": WITHIN}, _cut(12.0)),
+    Fault("the network is cut for longer than its time-outs", {"run across a network": WITHIN}, _cut(16.0), slow=True),
     Fault(
         "a full disk",
         _everywhere(NEXT, "run", "submit"),
         _on_disk(disks.fill),
         heal=lambda trial: disks.make_room(trial.study.store.parent),
+        told="No space left on device",
         disk=True,
         missing=disks.missing,
     ),
@@ -284,26 +310,27 @@ FAULTS = (
         _everywhere(NEXT, "run"),
         _on_disk(lambda here: disks.remount(here, "ro")),
         heal=lambda trial: disks.remount(trial.study.store.parent, "rw"),
+        told="Read-only file system",
         disk=True,
         missing=disks.missing,
     ),
     Fault(
         "a chunk truncated",
         _everywhere(NEXT, "run"),
-        _to_a_file("replications/*/width/c.*", truncate),
+        to_a_file("replications/*/width/c.*", truncate),
         verify=True,
     ),
-    Fault("a bit flipped", _everywhere(NEXT, "run"), _to_a_file("replications/*/*/c.*", flip), verify=True),
+    Fault("a bit flipped", _everywhere(NEXT, "run"), to_a_file("replications/*/*/c.*", flip), verify=True),
     Fault(
         "a receipt truncated",
         _everywhere(NEXT, "run"),
-        _to_a_file("receipts/*/*.json", truncate),
+        to_a_file("receipts/*/*.json", truncate),
         verify=True,
     ),
     Fault(
         "a clock that jumps an hour ahead, and back",
         _everywhere(WITHIN, "run", "run on a scheduler"),
-        _clock,
+        clock,
         variables=clocks.variables,
         missing=clocks.missing,
     ),
@@ -314,4 +341,12 @@ FAULTS = (
     ),
     Fault("a node goes down", _everywhere(WITHIN, "run on Slurm", "submit to Slurm"), _node("down")),
     Fault("the jobs' time is over", _everywhere(WITHIN, "submit to Slurm", "run on Slurm"), _walltime),
+    Fault(
+        "the driver's walltime of a minute",
+        {"submit to Slurm": WITHIN},
+        _expire,
+        pause=10.0,
+        lines='driver_walltime = "1"\n',
+        slow=True,
+    ),
 )

@@ -38,7 +38,7 @@ def apart() -> Iterator[tuple[str, ...]]:
         _ip("address", "add", f"{HERE}/24", "dev", _CABLE[0])
         _ip("-n", NAME, "address", "add", f"{THERE}/24", "dev", _CABLE[1])
         _ip("-n", NAME, "link", "set", "lo", "up")
-        _ip("-n", NAME, "link", "set", _CABLE[1], "up")
+        _ip("link", "set", _CABLE[0], "up")
         heal()
         yield ("ip", "netns", "exec", NAME)
     finally:
@@ -48,9 +48,9 @@ def apart() -> Iterator[tuple[str, ...]]:
 
 def cut() -> None:
     """Nothing gets through, and nobody is told."""
-    _ip("link", "set", _CABLE[0], "down")
+    _ip("-n", NAME, "link", "set", _CABLE[1], "down")
 
 
 def heal() -> None:
     """The cable is there."""
-    _ip("link", "set", _CABLE[0], "up")
+    _ip("-n", NAME, "link", "set", _CABLE[1], "up")

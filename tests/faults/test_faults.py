@@ -18,7 +18,7 @@ def _cases() -> Iterator[Any]:
     """Each fault once; on its other executors by hand."""
     for fault in FAULTS:
         for i, executor in enumerate(fault.on):
-            marks = [pytest.mark.soak] if i else []
+            marks = [pytest.mark.soak] if i or fault.slow else []
             yield pytest.param(fault, executor, id=f"{fault.name}-{executor}", marks=marks)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,10 +40,11 @@ def tried(fault: Fault, executor: str, folder: Path, whole: Path, shelf: Shelf) 
     with ExitStack() as stack:
         folder.mkdir(parents=True, exist_ok=True)
         disk = stack.enter_context(disks.mounted(folder / "disk")) if fault.disk else None
-        study = begun(folder, None if disk is None else disk / "faults.zarr")
+        study = begun(folder, None if disk is None else disk / "faults.zarr", pause=fault.pause)
         variables = fault.variables(folder)
         stack.callback(processes.clear, folder)
         site = stack.enter_context(EXECUTORS[executor].site(study, shelf, variables))
+        site.file.write_text(site.file.read_text() + fault.lines)
         trial = Trial(study, site, Run(study, site, EXECUTORS[executor].verb, variables, fault.settings))
         code = _struck(fault, trial)
         fault.heal(trial)
@@ -51,7 +53,7 @@ def tried(fault: Fault, executor: str, folder: Path, whole: Path, shelf: Shelf) 
             _verified(trial)
         if code != 0 or not study.complete:
             healed = NEXT
-            _next(fault, trial)
+            _next(trial)
         assert study.complete, trial.run.said
         assert_identical(study.store, whole)
         return Result(fault.name, executor, healed, study.again(), monotonic() - start)
@@ -65,7 +67,10 @@ def _struck(fault: Fault, trial: Trial) -> int | None:
     assert left > 0, f"the run ended before the fault came: {trial.run.wait()} {trial.run.said}"
     fault.strike(trial)
     assert trial.toll > 0, "nothing was struck"
-    return trial.run.wait()
+    code = trial.run.wait()
+    assert "Traceback" not in trial.run.said, trial.run.said
+    assert re.search(fault.told, trial.run.said), trial.run.said
+    return code
 
 
 def _verified(trial: Trial) -> None:
@@ -74,9 +79,8 @@ def _verified(trial: Trial) -> None:
     assert "1 of " in err, err
 
 
-def _next(fault: Fault, trial: Trial) -> None:
+def _next(trial: Trial) -> None:
     """The same command again, on a cluster that is there again."""
     trial.site.restore()
-    trial.run = Run(trial.study, trial.site, trial.run.verb, trial.run.variables, fault.settings)
-    trial.run.start()
+    trial.run = trial.run.again()
     assert trial.run.wait() == 0, trial.run.said
