@@ -363,10 +363,12 @@ class _Keeper:
         except Unreachable:
             raise
         except Exception:
-            found = [one for one in verify(self.url)[1] if not one.frame]
+            count, torn = verify(self.url)
+            found = [one for one in torn if not one.frame]
             if not found:
                 raise
-            raise execute.Broken(f"{len(found)} units are no good ({found[0].unit}: {found[0].what})") from None
+            first = f"{found[0].unit}: {found[0].what}"
+            raise execute.Broken(f"{len(found)} of {count} units are no good ({first})") from None
 
 
 def _stale(record: Record) -> set[int]:

@@ -274,7 +274,6 @@ FAULTS = (
             "submit to a scheduler": WITHIN,
             "submit to Slurm": WITHIN,
             "run on hosts (SSH)": NEXT,
-            "run on Slurm": NEXT,
         },
         driver,
     ),
@@ -285,12 +284,12 @@ FAULTS = (
     ),
     Fault(
         "a worker out of memory",
-        _everywhere(WITHIN, "run", "run on Slurm"),
+        _everywhere(WITHIN, "run"),
         trap("eat"),
     ),
     Fault(
         "a worker that hangs and holds the GIL",
-        _everywhere(WITHIN, "run", "run on a scheduler"),
+        _everywhere(WITHIN, "run"),
         trap("hang"),
         settings=("--set", "replications.seconds=4"),
     ),
@@ -329,7 +328,7 @@ FAULTS = (
     ),
     Fault(
         "a clock that jumps an hour ahead, and back",
-        _everywhere(WITHIN, "run", "run on a scheduler"),
+        _everywhere(WITHIN, "run"),
         clock,
         variables=clocks.variables,
         missing=clocks.missing,

@@ -8,7 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import sleep
@@ -30,10 +30,12 @@ from harness.progress import Silent
 from harness.record import DRIVER
 from harness.replay import Asked, replay
 from harness.verify import verify
+from tests.faults import disks
+from tests.faults.injector import flip, truncate
 from tests.harness.studies import assert_identical, contents, prepared, replications, run_serially
 from tests.harness.test_cli import QUICK, TOY, ckrr, start
 
-KILLS = 12
+KILLS = 4
 SLOW = ("run", "toy.toml", "--set", "replications.paths=400", "--set", "source.test_points=600")
 SMALLER = QUICK[:2]
 LONG = ("run", "toy.toml", "--set", "replications.paths=800", "--set", "source.test_points=1500")
@@ -288,16 +290,6 @@ class Noted(Silent):
         self._notes.append(text)
 
 
-def flip(path: Path) -> None:
-    data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 4
-    path.write_bytes(data)
-
-
-def truncate(path: Path) -> None:
-    path.write_bytes(path.read_bytes()[:-7])
-
-
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     where = tmp_path_factory.mktemp("whole") / "toy.zarr"
@@ -423,43 +415,14 @@ def test_stores_that_disagree_are_not_merged(tmp_path: Path) -> None:
     assert not c.exists()
 
 
-@pytest.fixture
-def disk(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
-    """A small disk of its own, mounted with the options given."""
-    here = tmp_path / "disk"
-    here.mkdir()
-
-    def mounted(options: str) -> Path:
-        command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(here)]
-        if subprocess.run(command, capture_output=True).returncode:
-            pytest.skip("mounting a disk needs root")
-        return here
-
-    yield mounted
-    subprocess.run(["umount", str(here)], capture_output=True)
-
-
-def test_a_full_disk_resumes_once_there_is_room(disk: Callable[[str], Path], tmp_path: Path) -> None:
-    here = disk("size=600k")
-    (tmp_path / "toy.toml").write_text(TOY)
-    command = ("run", "toy.toml", "--store", str(here / "toy.zarr"), "--set", "replications.paths=200")
-    code, _, err = ckrr(*command, cwd=tmp_path)
-    assert code in (2, 3)
-    assert "No space left on device" in err.splitlines()[-1]
-    assert "Traceback" not in err
-    subprocess.run(["mount", "-o", "remount,size=60m", str(here)], check=True)
-    code, _, err = ckrr(*command, cwd=tmp_path)
-    assert code == 0, err
-    assert verify(str(here / "toy.zarr"))[1] == []
-
-
-def test_a_store_that_can_t_be_written_is_told(disk: Callable[[str], Path], tmp_path: Path) -> None:
-    here = disk("size=20m")
-    run_serially(here / "toy.zarr")
-    subprocess.run(["mount", "-o", "remount,ro", str(here)], check=True)
-    (tmp_path / "toy.toml").write_text(TOY)
-    code, _, err = ckrr("run", "toy.toml", "--store", str(here / "new.zarr"), cwd=tmp_path)
-    assert code == 2
-    assert len(err.splitlines()) == 1
-    assert "Read-only file system" in err
-    assert ckrr("status", str(here / "toy.zarr"), cwd=tmp_path)[0] == 0
+@pytest.mark.skipif(disks.missing() is not None, reason=str(disks.missing()))
+def test_a_store_that_can_t_be_written_is_told(tmp_path: Path) -> None:
+    with disks.mounted(tmp_path / "disk") as here:
+        run_serially(here / "toy.zarr")
+        disks.remount(here, "ro")
+        (tmp_path / "toy.toml").write_text(TOY)
+        code, _, err = ckrr("run", "toy.toml", "--store", str(here / "new.zarr"), cwd=tmp_path)
+        assert code == 2
+        assert len(err.splitlines()) == 1
+        assert "Read-only file system" in err
+        assert ckrr("status", str(here / "toy.zarr"), cwd=tmp_path)[0] == 0
