@@ -17,8 +17,8 @@ from typing import Any
 
 from harness import clusters, execute, likeness, preparing, receipts, state, store
 from harness.commit import commit
-from harness.cube import refresh
 from harness.frame import settled, torn
+from harness.freshness import Keeper
 from harness.loading import Loaded
 from harness.nouns import Care, Family, Grid, Mistake, Refused, Unreachable
 from harness.place import Place, place
@@ -31,13 +31,10 @@ from harness.remote import patiently
 from harness.spec import Replications
 from harness.stopping import pressed
 from harness.unchanged import check_unchanged
-from harness.verify import verify
 from harness.worker import prepare as prepare_array, work
 
 _HANGS = 30.0
 """A step of a replication hangs if it takes so many times as long as the replication is planned to take, or longer."""
-_REFRESH = 20.0
-"""Seconds between two refreshes of the cube, and at least twenty times what one takes."""
 
 
 @dataclass(frozen=True)
@@ -214,7 +211,7 @@ def _run(prepared: Prepared, progress: Progress, client: Any, window: int | None
     start = monotonic()
     arguments = (there.url, version(record), record.generation, prepared.retry)
     failed, spans = prepared.failed, list[tuple[float, float, float]]()
-    keeper = _Keeper(there.url, record, _stale(prepared.record))
+    keeper = Keeper(there.url, record, _stale(prepared.record))
     progress.start(prepared.plan)
     tally = Tally(prepared.plan)
     presence.tell(tally.facts())
@@ -228,8 +225,7 @@ def _run(prepared: Prepared, progress: Progress, client: Any, window: int | None
             presence.tell(tally.facts())
             keeper.done(result["unit"].n)
     except BaseException:
-        with suppress(Exception):  # what ended the run is to be told
-            keeper.refresh()
+        keeper.leave()
         raise
     finally:
         progress.finish()
@@ -328,47 +324,6 @@ def _cares(prepared: Prepared) -> list[Care]:
     planned = {size.n: size.seconds / (size.block[0] * size.block[1]) for size in prepared.plan.sizes}
     limits = {n: told or max(Care.seconds, _HANGS * seconds) for n, seconds in planned.items()}
     return [Care(limits[unit.n], asked=told is not None) for unit in prepared.plan.units]
-
-
-@dataclass
-class _Keeper:
-    """Keeps the root cube fresh, without spending more than a twentieth of the time on it."""
-
-    url: str
-    record: Record
-    stale: set[int]
-    next: float = 0.0
-
-    def done(self, n: int) -> None:
-        """A unit at this n was written."""
-        self.stale.add(n)
-        if self.next == 0.0:
-            self.next = monotonic() + _REFRESH
-        if monotonic() >= self.next:
-            with suppress(Exception):  # a store that doesn't answer, a torn chunk: at the end is early enough
-                self.refresh()
-            self.next = max(self.next, monotonic() + _REFRESH)
-
-    def refresh(self) -> None:
-        """Writes the cube where it is stale."""
-        start = monotonic()
-        refresh(self.url, self.record, sorted(self.stale))
-        self.stale = set()
-        self.next = monotonic() + max(_REFRESH, 20 * (monotonic() - start))
-
-    def finish(self) -> None:
-        """The cube as it stays. If a unit can't be read, it loses its receipt, so that the next run computes it."""
-        try:
-            self.refresh()
-        except Unreachable:
-            raise
-        except Exception:
-            count, torn = verify(self.url)
-            found = [one for one in torn if not one.frame]
-            if not found:
-                raise
-            first = f"{found[0].unit}: {found[0].what}"
-            raise execute.Broken(f"{len(found)} of {count} units are no good ({first})") from None
 
 
 def _stale(record: Record) -> set[int]:

@@ -63,6 +63,29 @@ def listed(place: Place, sizes: Iterable[int]) -> dict[str, Receipt]:
     return found
 
 
+def counted(place: Place, sizes: Iterable[int]) -> dict[int, tuple[int, int]]:
+    """At each n, how many units have a receipt, and how many replications of cells failed in them.
+
+    As `listed` tells, but quicker: a hundred thousand units take a quarter of a second.
+    """
+    newest: dict[str, dict[str, str]] = {f"n={n}": {} for n in sizes}
+    for n, name in _names(place, newest.keys()):
+        match = _NAME.match(name)
+        if match is not None:
+            here, unit = newest[n], match[1]
+            here[unit] = max(name, here[unit], key=_age) if unit in here else name
+    return {int(n[2:]): (len(here), sum(map(_failed, here.values()))) for n, here in newest.items()}
+
+
+def _age(name: str) -> tuple[int, ...]:
+    match = _NAME.match(name)
+    return () if match is None else tuple(map(int, match.groups()[3:]))
+
+
+def _failed(name: str) -> int:
+    return 0 if name.endswith(".f0.json") else int(name.rpartition(".f")[2].removesuffix(".json"))
+
+
 def _names(place: Place, folders: Collection[str]) -> Iterator[tuple[str, str]]:
     """The folders and names of all receipts at some n: one listing, unless a single n is asked for."""
     if len(folders) == 1:

@@ -78,6 +78,8 @@ def _running(
             away = bool(inside) and i == 0
             where = () if away else ("--host", host)
             started.append(_dask(study, variables, *worker, *where, inside=inside if away else ()))
+        workers = sum("dask_worker" in str(one.args) for one in started)
+        until(lambda: (study.folder / "worker.log").read_text().count("Registered to:") >= workers, 120)
 
     restore()
     try:

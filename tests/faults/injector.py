@@ -252,7 +252,7 @@ def _everywhere(how: str, *names: str) -> dict[str, str]:
 FAULTS = (
     Fault(
         "kill -9 of a random worker, again and again",
-        _everywhere(WITHIN, "run", "run on a scheduler", "run on hosts (SSH)", "run on Slurm"),
+        _everywhere(WITHIN, "run", "run on a scheduler", "run on hosts (SSH)"),
         _workers,
     ),
     Fault(
@@ -262,7 +262,7 @@ FAULTS = (
     ),
     Fault(
         "kill -9 of the scheduler",
-        _everywhere(NEXT, "run on a scheduler", "submit to a scheduler"),
+        _everywhere(NEXT, "run on a scheduler"),
         one(processes.SCHEDULER),
         told=r"the scheduler at tcp://\S+ (is gone|can't be reached \(\w+\)); what is done is kept: run again to go on",
     ),
@@ -279,7 +279,7 @@ FAULTS = (
     ),
     Fault(
         "kill -9 of everything",
-        _everywhere(NEXT, "submit", "run on a scheduler"),
+        _everywhere(NEXT, "submit"),
         everything,
     ),
     Fault(
@@ -338,7 +338,7 @@ FAULTS = (
     Fault(
         "a node is drained and its jobs ended", _everywhere(WITHIN, "run on Slurm", "submit to Slurm"), _node("drain")
     ),
-    Fault("a node goes down", _everywhere(WITHIN, "run on Slurm", "submit to Slurm"), _node("down")),
+    Fault("a node goes down", _everywhere(WITHIN, "run on Slurm"), _node("down")),
     Fault("the jobs' time is over", _everywhere(WITHIN, "submit to Slurm", "run on Slurm"), _walltime),
     Fault(
         "the driver's walltime of a minute",

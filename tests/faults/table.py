@@ -1,12 +1,14 @@
 """The kept table of results: `python -m tests.faults.table` tries every fault on every executor, and writes it anew.
 
-With words, only the faults and executors that have one of them in their name are tried; the other rows stay.
+With words, only the faults and executors that have one of them in their name are tried; with `--missing`, those that
+have no row. The other rows stay.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from contextlib import closing
 from dataclasses import astuple
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -46,13 +48,19 @@ def _row(one: Result) -> str:
     return f"| {fault} | {executor} | {healed} | {again} | {seconds:.0f} |"
 
 
+def _asked(words: tuple[str, ...], fault: str, executor: str, there: bool) -> bool:
+    if words == ("--missing",):
+        return not there
+    return not words or any(word in f"{fault} {executor}" for word in words)
+
+
 def main(*words: str) -> int:
     """Tries them; how many went wrong."""
-    wrong, shelf, kept = 0, Shelf(), {(one.fault, one.executor): one for one in read()}
-    with TemporaryDirectory(prefix="ckrr-faults-") as made:
+    wrong, kept = 0, {(one.fault, one.executor): one for one in read()}
+    with TemporaryDirectory(prefix="ckrr-faults-") as made, closing(Shelf()) as shelf:
         whole = study.undisturbed(Path(made) / "whole")
         for i, (fault, executor) in enumerate(cases()):
-            if words and not any(word in f"{fault.name} {executor}" for word in words):
+            if not _asked(words, fault.name, executor, (fault.name, executor) in kept):
                 continue
             if (why := missing(fault, executor)) is not None:
                 print(f"{fault.name}, {executor}: {why}")
@@ -67,7 +75,6 @@ def main(*words: str) -> int:
             print(_row(one), flush=True)
             kept[fault.name, executor] = one
             write(kept.values())
-        shelf.close()
     return wrong
 
 

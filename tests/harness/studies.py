@@ -11,6 +11,7 @@ import numpy as np
 import zarr
 
 from harness import driver
+from harness.cube import refresh
 from harness.loading import Loaded, check
 from harness.nouns import Unit
 from harness.progress import Silent
@@ -67,7 +68,7 @@ def run_units(where: Path, study: driver.Prepared, order: Iterable[int] | None =
     units = study.plan.units
     for i in order or range(len(units)):
         work(str(where), version(record), record.generation, study.retry, units[i])
-    driver.refresh(str(where), record, record.extent.grid.n)
+    refresh(str(where), record, record.extent.grid.n)
     return record
 
 

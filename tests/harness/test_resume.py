@@ -19,7 +19,7 @@ import pytest
 import zarr
 
 import harness
-from harness import driver, worker
+from harness import Broken, driver, receipts, worker
 from harness.compute import compute
 from harness.desk import Study
 from harness.merging import merge
@@ -426,3 +426,41 @@ def test_a_store_that_can_t_be_written_is_told(tmp_path: Path) -> None:
         assert len(err.splitlines()) == 1
         assert "Read-only file system" in err
         assert ckrr("status", str(here / "toy.zarr"), cwd=tmp_path)[0] == 0
+
+
+def test_a_torn_receipt_is_found_and_told(whole: Path, tmp_path: Path) -> None:
+    where = tmp_path / "toy.zarr"
+    shutil.copytree(whole, where)
+    truncate(next(where.glob("receipts/n=20/p1_d0.*")))
+    found = receipts.listed(place(str(where)), (20,))["n=20/p1_d0"]
+    with pytest.raises(
+        Mistake, match=r"receipts/n=20/p1_d0.* can't be read: `ckrr status .* --verify`, then `ckrr run`"
+    ):
+        receipts.read(place(str(where)), found)
+    assert [(one.unit, one.what) for one in verify(str(where))[1]] == [("n=20/p1_d0", "its receipt can't be read")]
+    run_serially(where)
+    assert_identical(where, whole)
+
+
+@pytest.mark.parametrize("what", ["receipts/n=20/p1_d0.*", "replications/n=20/width/c.1.0.*"])
+def test_a_torn_unit_that_is_extended_is_computed_whole(what: str, whole: Path, tmp_path: Path) -> None:
+    where, fresh = tmp_path / "toy.zarr", tmp_path / "fresh.zarr"
+    shutil.copytree(whole, where)
+    truncate(next(where.glob(what)))
+    for each in (where, fresh):
+        run_serially(each, grid__theta=[1, 2.5, "best", 7])
+    assert_identical(where, fresh)
+
+
+def test_a_run_that_ends_on_a_torn_chunk_says_so(whole: Path, tmp_path: Path) -> None:
+    """The unit loses its receipt, and the next run computes it."""
+    where = tmp_path / "toy.zarr"
+    shutil.copytree(whole, where)
+    flip(next(where.glob("replications/n=20/width/c.1.0.*")))
+    with pytest.raises(
+        Broken, match=r"1 of 8 units are no good \(n=20/p1_d0: width can't be read: .*run again to go on"
+    ):
+        driver.run(prepared(where), Silent())
+    assert verify(str(where)) == (7, []), "the chunk that nobody signs for is no reason to stop"
+    assert driver.run(prepared(where), Silent()).units == 1
+    assert_identical(where, whole)
