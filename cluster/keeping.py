@@ -16,6 +16,8 @@ from distributed.core import Status
 
 _LOOK = 1.0
 """Seconds between two looks."""
+_GOODBYE = 5.0
+"""Seconds that what has ended may take to be gone."""
 _SLOW = {"distributed.deploy.lost-worker-timeout": "10 minutes"}
 """A nanny is given up when it has ended, not when its worker takes long to start."""
 _ENDED = (Status.closing, Status.closed, Status.failed)
@@ -59,6 +61,9 @@ async def _replace(cluster: Any) -> None:
     for name, one in list(cluster.workers.items()):
         if one.status in _ENDED:
             cluster.workers.pop(name, None)
+            with suppress(Exception):
+                await asyncio.wait_for(one.close(), _GOODBYE)
+            one.status = Status.closed  # a worker's last words may have changed it, and the cluster's end insists on it
     if cluster.worker_spec.keys() - cluster.workers.keys():
         with suppress(Exception):  # it ends again, or can't start: the next look sees it
             await cluster
