@@ -56,6 +56,10 @@ def replaced(cluster: Any) -> Iterator[None]:
         yield
 
 
+async def _corrected(cluster: Any) -> None:
+    await cluster
+
+
 async def _replace(cluster: Any) -> None:
     """Forgets those that have ended; the cluster then starts what it lacks."""
     for name, one in list(cluster.workers.items()):
@@ -66,4 +70,4 @@ async def _replace(cluster: Any) -> None:
             one.status = Status.closed  # a worker's last words may have changed it, and the cluster's end insists on it
     if cluster.worker_spec.keys() - cluster.workers.keys():
         with suppress(Exception):  # it ends again, or can't start: the next look sees it
-            await cluster
+            await asyncio.shield(_corrected(cluster))  # whoever ends it meanwhile finds nothing half made

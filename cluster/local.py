@@ -27,11 +27,11 @@ def local(workers: int, memory: float, security: Security | None = None) -> Iter
         main_hidden(),
         deaf_loop() as loop,
         _started(workers, memory, security, loop) as cluster,
-        replaced(cluster),
         Client(cluster) as client,
     ):
         try:
-            yield client
+            with replaced(cluster):
+                yield client
         except BaseException:
             cluster.sync(_end, list(cluster.workers.values()))
             raise

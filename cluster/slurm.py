@@ -100,7 +100,7 @@ def _options(file: Slurm, secure: Security | None) -> dict[str, Any]:
         "processes": file.workers_per_job,
         "job_cpu": file.cores,
         "memory": f"{file.memory:.0f} B",
-        "job_extra_directives": list(file.job_extra_directives),
+        "job_extra_directives": ["--no-requeue", *file.job_extra_directives],  # a job that ends is replaced at once
         "job_script_prologue": list(file.job_script_prologue),
         "log_directory": str(Path(file.log_directory).absolute()),
         "worker_extra_args": [*lived, *QUIET],

@@ -92,7 +92,7 @@ def test_chaos(executor: str, tmp_path: Path) -> None:
     units, shelf, folder = int(SECONDS * UNITS_A_SECOND), Shelf(), tmp_path / "one"
     whole = undisturbed(tmp_path / "whole", paths=units)
     try:
-        with disks.mounted(folder / "disk", "size=20g,nr_inodes=0") as disk:
+        with disks.mounted(folder / "disk", f"size={20_000 + 100 * units}k,nr_inodes=0") as disk:  # it is memory
             study = begun(folder, disk / "faults.zarr", paths=units, pause=0.1)
             variables = clocks.variables(folder)
             with EXECUTORS[executor].site(study, shelf, variables) as site:
