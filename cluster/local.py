@@ -12,6 +12,7 @@ import dask
 from distributed import Client, LocalCluster, Nanny
 from distributed.security import Security
 
+from cluster.keeping import replaced
 from cluster.spec import LOOPBACK
 from cluster.starting import BLAME, deaf_loop, main_hidden, put_off
 
@@ -29,7 +30,8 @@ def local(workers: int, memory: float, security: Security | None = None) -> Iter
         Client(cluster) as client,
     ):
         try:
-            yield client
+            with replaced(cluster):
+                yield client
         except BaseException:
             cluster.sync(_end, list(cluster.workers.values()))
             raise

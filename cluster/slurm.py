@@ -7,7 +7,7 @@ import logging
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -20,6 +20,7 @@ from distributed.deploy.spec import ProcessInterface
 from distributed.security import Security
 
 from cluster.encryption import shared
+from cluster.keeping import beside
 from cluster.reading import Wrong
 from cluster.serving import QUIET, scheduler_options, security_of
 from cluster.spec import Slurm
@@ -99,7 +100,7 @@ def _options(file: Slurm, secure: Security | None) -> dict[str, Any]:
         "processes": file.workers_per_job,
         "job_cpu": file.cores,
         "memory": f"{file.memory:.0f} B",
-        "job_extra_directives": list(file.job_extra_directives),
+        "job_extra_directives": ["--no-requeue", *file.job_extra_directives],  # a job that ends is replaced at once
         "job_script_prologue": list(file.job_script_prologue),
         "log_directory": str(Path(file.log_directory).absolute()),
         "worker_extra_args": [*lived, *QUIET],
@@ -156,21 +157,8 @@ class _Keeper:
 def _kept(cluster: Any, file: Slurm, note: Callable[[str], None]) -> Iterator[_Keeper]:
     """Keeps the jobs for the while."""
     keeper = _Keeper(cluster, file, note)
-    task = cluster.sync(_begun, keeper)
-    try:
+    with beside(cluster, keeper.keep):
         yield keeper
-    finally:
-        cluster.sync(_ended, task)
-
-
-async def _begun(keeper: _Keeper) -> asyncio.Task[None]:
-    return asyncio.create_task(keeper.keep())
-
-
-async def _ended(task: asyncio.Task[None]) -> None:
-    task.cancel()
-    with suppress(asyncio.CancelledError):
-        await task
 
 
 async def _queued() -> dict[str, str] | None:

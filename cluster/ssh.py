@@ -17,9 +17,11 @@ from typing import Any
 
 import dask
 from distributed import Client, Scheduler
+from distributed.core import Status
 from distributed.deploy.spec import ProcessInterface, SpecCluster
 from distributed.security import Security
 
+from cluster.keeping import replaced
 from cluster.reading import Wrong
 from cluster.serving import QUIET, scheduler_options, security_of
 from cluster.spec import Ssh
@@ -38,6 +40,7 @@ def ssh(file: Ssh) -> Iterator[Client]:
     with (
         deaf_loop() as loop,
         _started(file, secure, loop) as cluster,
+        replaced(cluster),
         Client(cluster, set_as_default=False) as client,
     ):
         yield client
@@ -90,6 +93,9 @@ class _Host(ProcessInterface):
         except TimeoutError:
             await self.close()
             raise _Unusable(f"hosts: {self._address} has no worker after {self._file.timeout:g} s (timeout)") from None
+        except BaseException:
+            await self.close()
+            raise
         await super().start()
 
     async def _start(self) -> None:
@@ -105,6 +111,13 @@ class _Host(ProcessInterface):
                 raise _Unusable(f"hosts: {self._address} starts no worker: {said.strip() or 'it says nothing'}")
             said = line if line.strip() else said
             joined += "Registered to:" in line
+        self._watch = asyncio.create_task(self._watched())
+
+    async def _watched(self) -> None:
+        """Until the host's workers have ended, whoever ended them. (Somebody has to read what they say.)"""
+        while await self._process.stderr.readline():
+            pass
+        self.status = Status.closed
 
     async def close(self) -> None:
         """Ends them: first in order, so that certificates are removed there."""

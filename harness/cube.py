@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 import xarray as xr
@@ -27,8 +27,9 @@ def open_cube(url: str) -> xr.Dataset:
     return in_order
 
 
-def refresh(url: str, record: Record, sizes: Iterable[int]) -> None:
-    """Computes the cube anew at these n, from the replications, and writes it."""
+def refresh(url: str, record: Record, sizes: Iterable[int], wanted: Callable[[], bool] = lambda: True) -> None:
+    """Computes the cube anew at these n, from the replications, and writes it if it is still wanted then."""
     for n in sizes:
         values = cube_at(record, n, lambda name, where, n=n: store.read(url, n, name, record.generation, where))  # type: ignore[misc]
-        store.write_cube(url, record.generation, record.extent.grid.n.index(n), values)
+        if wanted():
+            store.write_cube(url, record.generation, record.extent.grid.n.index(n), values)

@@ -18,9 +18,9 @@ from typing import Any
 from harness import clusters, execute, likeness, preparing, receipts, state, store
 from harness.commit import commit
 from harness.costs import Machine, Shape
-from harness.cube import refresh
 from harness.cutting import cut
 from harness.frame import settled, torn
+from harness.freshness import Keeper
 from harness.loading import Loaded
 from harness.nouns import Care, Family, Grid, Mistake, Refused, Sparing, Unreachable
 from harness.place import Place, place
@@ -37,8 +37,6 @@ from harness.worker import prepare as prepare_array, work
 
 _HANGS = 30.0
 """A step of a replication hangs if it takes so many times as long as the replication is planned to take, or longer."""
-_REFRESH = 20.0
-"""Seconds between two refreshes of the cube, and at least twenty times what one takes."""
 
 
 @dataclass(frozen=True)
@@ -230,7 +228,7 @@ def _run(prepared: Prepared, progress: Progress, client: Any, window: int | None
     start = monotonic()
     arguments = (there.url, version(record), record.generation, prepared.retry)
     failed, spans = prepared.failed, list[tuple[float, float, float]]()
-    keeper = _Keeper(there.url, record, _stale(prepared.record))
+    keeper = Keeper(there.url, record, _stale(prepared.record))
     progress.start(prepared.plan)
     tally = Tally(prepared.plan)
     presence.tell(tally.facts())
@@ -244,12 +242,11 @@ def _run(prepared: Prepared, progress: Progress, client: Any, window: int | None
             presence.tell(tally.facts())
             keeper.done(result["unit"].n)
     except BaseException:
-        with suppress(Unreachable):  # what ended the run is to be told
-            keeper.refresh()
+        keeper.leave()
         raise
     finally:
         progress.finish()
-    patiently(keeper.refresh)
+    patiently(keeper.finish)
     patiently(lambda: _ended(there, start))
     workers = prepared.machine.workers
     return Outcome(there.url, len(spans), failed, monotonic() - start, efficiency(spans, workers))
@@ -344,33 +341,6 @@ def _cares(prepared: Prepared) -> list[Care]:
     planned = {size.n: size.seconds / (size.block[0] * size.block[1]) for size in prepared.plan.sizes}
     limits = {n: told or max(Care.seconds, _HANGS * seconds) for n, seconds in planned.items()}
     return [Care(limits[unit.n], asked=told is not None) for unit in prepared.plan.units]
-
-
-@dataclass
-class _Keeper:
-    """Keeps the root cube fresh, without spending more than a twentieth of the time on it."""
-
-    url: str
-    record: Record
-    stale: set[int]
-    next: float = 0.0
-
-    def done(self, n: int) -> None:
-        """A unit at this n was written."""
-        self.stale.add(n)
-        if self.next == 0.0:
-            self.next = monotonic() + _REFRESH
-        if monotonic() >= self.next:
-            with suppress(Unreachable):  # it stays stale, and later is early enough
-                self.refresh()
-            self.next = max(self.next, monotonic() + _REFRESH)
-
-    def refresh(self) -> None:
-        """Writes the cube where it is stale."""
-        start = monotonic()
-        refresh(self.url, self.record, sorted(self.stale))
-        self.stale = set()
-        self.next = monotonic() + max(_REFRESH, 20 * (monotonic() - start))
 
 
 def _stale(record: Record) -> set[int]:

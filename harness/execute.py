@@ -10,7 +10,7 @@ from concurrent.futures import CancelledError
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from math import inf
-from time import monotonic, sleep
+from time import monotonic, sleep, time
 from typing import Any
 
 from distributed import (
@@ -37,6 +37,8 @@ DEATHS = 10
 """So often a unit may be lost with its worker: others' deaths, and killed machines, hit innocent ones, too."""
 PATIENCE = 60.0
 """Seconds that a run waits for workers to come back, or for the scheduler."""
+_BACK = 30.0
+"""Seconds by which a clock may be set back: Dask's connections are silent until it has caught up."""
 _POLL, _LOOK = 0.02, 2.0
 """Seconds between two looks for results, and for workers."""
 
@@ -247,6 +249,8 @@ class _Guard:
     """When there were none any more."""
     told: bool = False
     """Whether the user knows."""
+    ahead: float = -inf
+    """The most by which the time of day was ahead of the seconds that the machine counts."""
 
     def heed(self) -> None:
         """Ends the run if somebody asked for it."""
@@ -263,11 +267,18 @@ class _Guard:
             self.wait_for_scheduler()
         if monotonic() < self.next:
             return
+        self._check_clock()
         if self._workers():
             self.heard()
         else:
             self._miss()
         self.next = monotonic() + _LOOK
+
+    def _check_clock(self) -> None:
+        now = time() - monotonic()
+        self.ahead = max(self.ahead, now)
+        if self.ahead - now > _BACK:
+            raise Broken(f"the clock of this machine was set back by {self.ahead - now:.0f} s, which silences Dask")
 
     def _workers(self) -> int:
         try:

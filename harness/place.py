@@ -15,6 +15,7 @@ from time import time
 from typing import Protocol
 
 from harness.nouns import Mistake
+from harness.writable import writable
 
 PARTIAL = ".partial"
 """The ending of files that are being written: left behind by killed writers, never read."""
@@ -111,7 +112,8 @@ class LocalPlace:
     def put(self, key: str, data: bytes) -> None:
         """Writes to a file beside it, then renames that."""
         target = self._root / key
-        os.replace(self._draft(target, data), target)
+        with writable(self.url):
+            os.replace(self._draft(target, data), target)
 
     def puts(self, data: Mapping[str, bytes]) -> None:
         """One after the other."""
@@ -132,7 +134,8 @@ class LocalPlace:
     def claim(self, key: str, data: bytes) -> bool:
         """Writes a file that isn't there yet; False if somebody else was first."""
         target = self._root / key
-        draft = self._draft(target, data)
+        with writable(self.url):
+            draft = self._draft(target, data)
         try:
             os.link(draft, target)  # unlike a rename it fails where something is
         except FileExistsError:
@@ -143,7 +146,8 @@ class LocalPlace:
 
     def delete(self, key: str) -> None:
         """Removes a file if it is there."""
-        (self._root / key).unlink(missing_ok=True)
+        with writable(self.url):
+            (self._root / key).unlink(missing_ok=True)
 
     def names(self, prefix: str, start: str = "") -> list[str]:
         """The names directly under a prefix, without leftovers of killed writers."""

@@ -14,6 +14,9 @@ from harness.receipts import Receipt
 from harness.record import Record
 from harness.variables import CUBE, replication_variables
 
+_RECEIPT, _CHUNK = 500, 17
+"""Bytes of a receipt, and of what stands around a chunk's data."""
+
 
 @dataclass(frozen=True)
 class SizePlan:
@@ -90,7 +93,7 @@ def make_plan(
         seconds=work.seconds,
         duration=max(work.seconds / machine.workers, max((one.seconds for one in each), default=0.0)),
         bytes_per_replication=dict.fromkeys(asked.grid.n, per),
-        bytes=per * sum(len(unit) for unit in left),
+        bytes=per * sum(len(unit) for unit in left) + len(left) * (_RECEIPT + variables * _CHUNK),
         files=len(left) * (variables + 1) + _fixed_files(len(asked.grid.n), variables),
         memory=memory(record, asked, shape, family),
         work=work,

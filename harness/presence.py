@@ -39,12 +39,17 @@ class Driver:
     beat: float
     progress: Mapping[str, Any] = field(default_factory=dict)
     """How far it is: what it has to tell besides that it lives."""
+    born: str | None = None
+    """When its process started, as its machine counts: numbers of processes come again."""
 
     @property
     def alive(self) -> bool:
-        """Whether it was heard of lately; on this machine, whether its process is there."""
-        if self.host == platform.node() and Path("/proc").is_dir() and _gone(self.pid):
-            return False
+        """On this machine, whether its process is there; elsewhere, whether it was heard of lately.
+
+        Where it can be seen, no clock is asked: one that jumps would make the living dead.
+        """
+        if self.host == platform.node() and Path("/proc").is_dir() and self.born is not None:
+            return born(self.pid) == self.born
         return abs(time() - self.beat) < SILENT
 
     @property
@@ -56,17 +61,19 @@ class Driver:
         return f"process {self.pid} on {self.host}"
 
 
-def _gone(pid: int) -> bool:
-    """Whether a process has ended, also where its parent hasn't asked about it yet."""
+def born(pid: int) -> str | None:
+    """When a process started; None if it has ended, also where its parent hasn't asked about it yet."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+        state, *others = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
-        return True
+        return None
+    return None if state == "Z" else others[18]
 
 
 def me() -> Driver:
     """The process that we are, now."""
-    return Driver(uuid.uuid4().hex, platform.node(), os.getpid(), time())
+    pid = os.getpid()
+    return Driver(uuid.uuid4().hex, platform.node(), pid, time(), born=born(pid))
 
 
 def told(driver: Driver) -> bytes:

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
-from harness.nouns import Block, Unit
+from harness.nouns import Block, Mistake, Unit
 from harness.place import Place
 
 FOLDER = "receipts"
@@ -63,6 +63,29 @@ def listed(place: Place, sizes: Iterable[int]) -> dict[str, Receipt]:
     return found
 
 
+def counted(place: Place, sizes: Iterable[int]) -> dict[int, tuple[int, int]]:
+    """At each n, how many units have a receipt, and how many replications of cells failed in them.
+
+    As `listed` tells, but quicker: a hundred thousand units take a quarter of a second.
+    """
+    newest: dict[str, dict[str, str]] = {f"n={n}": {} for n in sizes}
+    for n, name in _names(place, newest.keys()):
+        match = _NAME.match(name)
+        if match is not None:
+            here, unit = newest[n], match[1]
+            here[unit] = max(name, here[unit], key=_age) if unit in here else name
+    return {int(n[2:]): (len(here), sum(map(_failed, here.values()))) for n, here in newest.items()}
+
+
+def _age(name: str) -> tuple[int, ...]:
+    match = _NAME.match(name)
+    return () if match is None else tuple(map(int, match.groups()[3:]))
+
+
+def _failed(name: str) -> int:
+    return 0 if name.endswith(".f0.json") else int(name.rpartition(".f")[2].removesuffix(".json"))
+
+
 def _names(place: Place, folders: Collection[str]) -> Iterator[tuple[str, str]]:
     """The folders and names of all receipts at some n: one listing, unless a single n is asked for."""
     if len(folders) == 1:
@@ -100,7 +123,16 @@ def read(place: Place, receipt: Receipt) -> Mapping[str, Any]:
 
 def read_all(place: Place, receipts: Sequence[Receipt]) -> list[Mapping[str, Any]]:
     """What stands in many of them."""
-    return [json.loads(raw or b"{}") for raw in place.gets([one.key for one in receipts])]
+    keys = [one.key for one in receipts]
+    return [_parsed(place.url, key, raw or b"{}") for key, raw in zip(keys, place.gets(keys), strict=True)]
+
+
+def _parsed(url: str, key: str, raw: bytes) -> Mapping[str, Any]:
+    try:
+        return dict(json.loads(raw))
+    except ValueError:
+        mend = f"`ckrr status {url} --verify`, then `ckrr run`, computes its unit again"
+        raise Mistake(f"{url}/{key} can't be read: {mend}") from None
 
 
 def _content(block: Block, fingerprint: str) -> dict[str, Any]:

@@ -91,6 +91,11 @@ class Record:
         whole = union(self.extent, asked)
         return self if whole == self.extent else replace(self, extents=(*self.extents, whole))
 
+    def unit_count(self, n: int) -> int:
+        """How many units there are at an n."""
+        rows, columns = self.groups[n].block
+        return -(-self.extent.paths // rows) * -(-self.extent.draws // columns)
+
     def units(self, n: int, asked: Extent) -> list[Unit]:
         """The units at an n that hold what is asked for."""
         rows, columns = self.groups[n].block

@@ -15,6 +15,7 @@ from time import monotonic, sleep
 from typing import Any, TypeVar
 
 from harness.nouns import Mistake, Refused, Unreachable
+from harness.writable import writable
 
 T = TypeVar("T")
 PATIENCE = 60.0
@@ -100,10 +101,14 @@ def for_zarr(url: str) -> dict[str, Any] | None:
 @contextmanager
 def telling(url: str) -> Iterator[None]:
     """Says in one line what is wrong on the way to a store; what is wrong with its content goes on as it is."""
+    if not is_url(url):
+        with writable(url):
+            yield
+        return
     try:
         yield
     except Exception as error:
-        if not is_url(url) or isinstance(error, Mistake) or not _on_the_way(error):
+        if isinstance(error, Mistake) or not _on_the_way(error):
             raise
         raise _told(url, error) from None
 

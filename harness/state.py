@@ -10,7 +10,7 @@ from harness.nouns import Mistake
 from harness.packaged import scenario_files
 from harness.place import Place, place
 from harness.presence import heard
-from harness.receipts import listed
+from harness.receipts import counted
 from harness.record import DRIVER, SUBMISSION, Record, load
 from harness.submit.whereabouts import handed_over
 
@@ -67,17 +67,15 @@ def _nothing() -> dict[str, Any]:
 
 
 def _far(there: Place, record: Record) -> dict[str, Any]:
-    done = listed(there, record.extent.grid.n)
-    sizes = [
-        _size(record, n, {name for name, one in done.items() if name.startswith(f"n={n}/")}) for n in _sizes(record)
-    ]
+    found = counted(there, record.extent.grid.n)
+    sizes = [{"n": n, "units": record.unit_count(n), "done": done} for n, (done, _) in sorted(found.items())]
     finished, total = sum(one["done"] for one in sizes), sum(one["units"] for one in sizes)
     return {
         "scenario": record.scenario["name"],
         "complete": finished == total,
         "share": finished / total,
         "sizes": sizes,
-        "failed": sum(one.failed for one in done.values()),
+        "failed": sum(failed for _, failed in found.values()),
         "last_run": dict(record.history[-1]) if record.history else {},
     }
 
@@ -94,12 +92,3 @@ def at_work(there: Place) -> dict[str, Any]:
         else {"name": str(found), "alive": alive, "silent": round(found.silent, 1), **found.progress},
         "submission": told,
     }
-
-
-def _sizes(record: Record) -> list[int]:
-    return sorted(record.extent.grid.n)
-
-
-def _size(record: Record, n: int, done: set[str]) -> dict[str, int]:
-    units = record.units(n, record.extent)
-    return {"n": n, "units": len(units), "done": sum(unit.name in done for unit in units)}

@@ -17,7 +17,7 @@ from harness.extents import included
 from harness.frame import TORN, damaged, unlike
 from harness.nouns import Mistake, Status, Unit, Unreachable
 from harness.place import Place, place
-from harness.receipts import Receipt, listed
+from harness.receipts import Receipt, listed, read
 from harness.record import ROOT, Record, add_to_history, load
 from harness.template import group_name
 from harness.variables import replication_variables
@@ -90,6 +90,9 @@ def _unprepared(there: Place, names: list[str]) -> list[Torn]:
 
 def _wrong(there: Place, record: Record, unit: Unit, receipt: Receipt, there_are: dict[str, set[str]]) -> Iterator[str]:
     """What is wrong with a unit, in words; nothing if it is good."""
+    if not _says(there, receipt):
+        yield "its receipt can't be read"
+        return
     values = {}
     prefix = f"c.{unit.path_block}.{unit.draw_block}."
     for variable in replication_variables(record.keep):
@@ -114,3 +117,13 @@ def _wrong(there: Place, record: Record, unit: Unit, receipt: Receipt, there_are
     for name in _NEVER_NAN:
         if np.isnan(values[name][here][..., :levels][status == Status.OK]).any():
             yield f"{name} has parts that were never written"
+
+
+def _says(there: Place, receipt: Receipt) -> bool:
+    """Whether a receipt is of the unit that its name says."""
+    try:
+        return bool(read(there, receipt).get("unit") == receipt.unit)
+    except Unreachable:
+        raise
+    except Mistake:
+        return False

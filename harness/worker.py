@@ -15,7 +15,7 @@ from harness.careful import compute_carefully
 from harness.compute import compute
 from harness.desk import Study
 from harness.mending import Known, merged, todo
-from harness.nouns import Block, Bools, Care, Failure, Preparation, Preparing, Unit
+from harness.nouns import Block, Bools, Care, Failure, Preparation, Preparing, Unit, Unreachable
 from harness.place import place
 from harness.receipts import Receipt
 from harness.record import Record
@@ -86,7 +86,12 @@ def _known(url: str, record: Record, unit: Unit, retry: bool) -> Known | None:
     if not found:
         return None
     receipt = found[-1]
-    content = receipts.read(place(url), receipt)
-    values = {v.name: store.read_unit(url, record, unit, v.name) for v in replication_variables(record.keep)}
+    try:
+        content = receipts.read(place(url), receipt)
+        values = {v.name: store.read_unit(url, record, unit, v.name) for v in replication_variables(record.keep)}
+    except Unreachable:
+        raise
+    except Exception:  # torn: all of it is computed anew
+        return None
     failures = [Failure(**one) for one in content["failures"]]
     return Known(values, failures, len(record.extents[receipt.generation].grid.alpha), retry)

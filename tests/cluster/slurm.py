@@ -76,7 +76,7 @@ def running() -> Iterator[Slurm]:
         try:
             yield slurm
         finally:
-            _end_jobs(slurm)
+            end_jobs(slurm)
 
 
 def cluster_file(folder: Path) -> Path:
@@ -163,7 +163,7 @@ def _state(slurm: Slurm) -> str:
     return done.stdout
 
 
-def _end_jobs(slurm: Slurm) -> None:
+def end_jobs(slurm: Slurm) -> None:
     left = slurm.jobs()
     if left:
         for how in (["--signal=KILL"], []):  # they may end meanwhile: that is no error

@@ -15,7 +15,7 @@ from harness import Mistake, driver
 from harness.place import place
 from harness.progress import Silent
 from harness.record import load
-from tests.cluster.listening import listening, with_children
+from tests.cluster.listening import listening, until, with_children
 from tests.cluster.slow import THREADS
 from tests.cluster.studies import planned, run, serial
 from tests.harness.studies import assert_identical, loaded
@@ -35,6 +35,15 @@ def test_with_tls_on_loopback_alone(tmp_path: Path) -> None:
         assert address.startswith("tls://")
         with pytest.raises(OSError, match=r"(?i)tls|ssl|closed|timed out"):
             Client(address, timeout=2, security=Security.temporary(), set_as_default=False)
+
+
+def test_a_worker_whose_nanny_has_ended_is_replaced(tmp_path: Path) -> None:
+    """As nannies do whose worker dies while it starts."""
+    file = cluster.read(write(tmp_path / "my.toml", 'kind = "local"\nworkers = 1\nmemory = "1 GB"\n'))
+    with cluster.connected(file, 1, 1e9) as client:
+        (before,) = client.nthreads()
+        client.cluster.sync(client.cluster.workers[0].close)
+        until(lambda: list(client.nthreads()) not in ([], [before]))
 
 
 def test_blas_threads_reach_workers_plan_and_fingerprint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -42,26 +42,6 @@ def done(store: Path) -> int:
     return len(receipts.listed(place(str(store)), (10,)))
 
 
-def test_a_job_that_is_cancelled_is_replaced(running: slurm.Slurm, file: Path, tmp_path: Path) -> None:
-    store = tmp_path / "one.zarr"
-    first: list[str] = []
-
-    def cancel() -> None:
-        until(lambda: done(store) > 1)
-        first.extend(running.jobs())
-        running.call("scancel", *first)
-
-    thread = Thread(target=cancel)
-    thread.start()
-    run(file, store, speed=1e7, replications__paths=40)
-    thread.join()
-    assert_identical(store, serial(tmp_path / "serial.zarr", replications__paths=40))
-    assert len(first) == 2
-    until(lambda: not running.jobs())
-    logs = {path.stem for path in (tmp_path / "logs").glob("ckrr-*.err")}
-    assert len(logs) > 2, "others took their place"
-
-
 def test_workers_whose_life_is_far_shorter_than_the_study(running: slurm.Slurm, file: Path, tmp_path: Path) -> None:
     """With TLS, too: certificates reach the jobs, and are gone at the end."""
     text = file.read_text().replace("jobs = 2", "jobs = 1")

@@ -11,6 +11,7 @@ import numpy as np
 import zarr
 
 from harness import driver
+from harness.cube import refresh
 from harness.loading import Loaded, check
 from harness.nouns import Unit
 from harness.progress import Silent
@@ -66,7 +67,7 @@ def serially(study: driver.Prepared, order: Iterable[int] | None = None) -> Reco
     record, url, units = driver._started(study), study.there.url, study.plan.units
     for i in order or range(len(units)):
         work(url, version(record), record.generation, study.retry, units[i])
-    driver.refresh(url, record, record.extent.grid.n)
+    refresh(url, record, record.extent.grid.n)
     return record
 
 

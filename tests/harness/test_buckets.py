@@ -29,6 +29,7 @@ from harness import Broken, driver, receipts, remote, store
 from harness.child import _answer
 from harness.cli import main
 from harness.compute import compute
+from harness.cube import refresh
 from harness.desk import Study
 from harness.nouns import Mistake, Refused, Unit, Unreachable
 from harness.place import LocalPlace, Place, place
@@ -452,7 +453,7 @@ def test_a_unit_costs_a_request_a_variable_and_one(server: Server, tmp_path: Pat
     assert counts["PUT"] == units * (len(replication_variables(record.keep)) + 1)
     assert counts["GET"] <= 4, "the record, and where the arrays are"
     with server.counted() as counts:
-        driver.refresh(url, record, record.extent.grid.n)
+        refresh(url, record, record.extent.grid.n)
     assert counts["HEAD"] == 0
     assert counts["GET"] <= units * len(replication_variables(record.keep))
 

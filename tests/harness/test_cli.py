@@ -37,8 +37,8 @@ QUICK = ("--set", "grid.n=[10]", "--workers", "1")
 """One unit and one worker, which needs no cluster: for tests of other things."""
 
 
-def start(*arguments: str, cwd: Path) -> subprocess.Popen[str]:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
+def start(*arguments: str, cwd: Path, **variables: str) -> subprocess.Popen[str]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1", **variables}
     return subprocess.Popen(
         [sys.executable, "-m", "harness.cli", *arguments],
         cwd=cwd,
@@ -56,8 +56,8 @@ def _hears_the_keyboard() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def ckrr(*arguments: str, cwd: Path) -> tuple[int, str, str]:
-    process = start(*arguments, cwd=cwd)
+def ckrr(*arguments: str, cwd: Path, **variables: str) -> tuple[int, str, str]:
+    process = start(*arguments, cwd=cwd, **variables)
     out, err = process.communicate(timeout=120)
     return process.returncode, out, err
 

@@ -8,7 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import sleep
@@ -19,21 +19,23 @@ import pytest
 import zarr
 
 import harness
-from harness import driver, worker
+from harness import Broken, driver, receipts, worker
 from harness.compute import compute
 from harness.desk import Study
 from harness.merging import merge
 from harness.nouns import Block, Bools, Mistake, Status, Unit
 from harness.place import place
-from harness.presence import me, told
+from harness.presence import born, me, told
 from harness.progress import Silent
 from harness.record import DRIVER
 from harness.replay import Asked, replay
 from harness.verify import verify
+from tests.faults import disks
+from tests.faults.injector import flip, truncate
 from tests.harness.studies import assert_identical, contents, prepared, replications, run_serially
 from tests.harness.test_cli import QUICK, TOY, ckrr, start
 
-KILLS = 12
+KILLS = 4
 SLOW = ("run", "toy.toml", "--set", "replications.paths=400", "--set", "source.test_points=600")
 SMALLER = QUICK[:2]
 LONG = ("run", "toy.toml", "--set", "replications.paths=800", "--set", "source.test_points=1500")
@@ -264,14 +266,14 @@ def test_a_store_does_not_grow_under_another_driver(tmp_path: Path) -> None:
     there = place(str(where))
     sleeper = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
     try:
-        there.put(DRIVER, told(replace(me(), pid=sleeper.pid)))
+        there.put(DRIVER, told(replace(me(), pid=sleeper.pid, born=born(sleeper.pid))))
         notes: list[str] = []
         progress = Noted(notes)
         assert driver.run(prepared(where), progress).units == 0
         assert notes == [
             f"process {sleeper.pid} on {me().host} is at work on this store, too: both compute what is left, to no harm"
         ]
-        there.put(DRIVER, told(replace(me(), pid=sleeper.pid)))
+        there.put(DRIVER, told(replace(me(), pid=sleeper.pid, born=born(sleeper.pid))))
         with pytest.raises(Mistake, match=rf"can't grow while process {sleeper.pid} on .* is at work on it: wait"):
             driver.run(prepared(where, replications__paths=20), progress)
     finally:
@@ -286,16 +288,6 @@ class Noted(Silent):
 
     def note(self, text: str) -> None:
         self._notes.append(text)
-
-
-def flip(path: Path) -> None:
-    data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 4
-    path.write_bytes(data)
-
-
-def truncate(path: Path) -> None:
-    path.write_bytes(path.read_bytes()[:-7])
 
 
 @pytest.fixture(scope="module")
@@ -423,43 +415,52 @@ def test_stores_that_disagree_are_not_merged(tmp_path: Path) -> None:
     assert not c.exists()
 
 
-@pytest.fixture
-def disk(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
-    """A small disk of its own, mounted with the options given."""
-    here = tmp_path / "disk"
-    here.mkdir()
-
-    def mounted(options: str) -> Path:
-        command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(here)]
-        if subprocess.run(command, capture_output=True).returncode:
-            pytest.skip("mounting a disk needs root")
-        return here
-
-    yield mounted
-    subprocess.run(["umount", str(here)], capture_output=True)
+@pytest.mark.skipif(disks.missing() is not None, reason=str(disks.missing()))
+def test_a_store_that_can_t_be_written_is_told(tmp_path: Path) -> None:
+    with disks.mounted(tmp_path / "disk") as here:
+        run_serially(here / "toy.zarr")
+        disks.remount(here, "ro")
+        (tmp_path / "toy.toml").write_text(TOY)
+        code, _, err = ckrr("run", "toy.toml", "--store", str(here / "new.zarr"), cwd=tmp_path)
+        assert code == 2
+        assert len(err.splitlines()) == 1
+        assert "Read-only file system" in err
+        assert ckrr("status", str(here / "toy.zarr"), cwd=tmp_path)[0] == 0
 
 
-def test_a_full_disk_resumes_once_there_is_room(disk: Callable[[str], Path], tmp_path: Path) -> None:
-    here = disk("size=600k")
-    (tmp_path / "toy.toml").write_text(TOY)
-    command = ("run", "toy.toml", "--store", str(here / "toy.zarr"), "--set", "replications.paths=200")
-    code, _, err = ckrr(*command, cwd=tmp_path)
-    assert code in (2, 3)
-    assert "No space left on device" in err.splitlines()[-1]
-    assert "Traceback" not in err
-    subprocess.run(["mount", "-o", "remount,size=60m", str(here)], check=True)
-    code, _, err = ckrr(*command, cwd=tmp_path)
-    assert code == 0, err
-    assert verify(str(here / "toy.zarr"))[1] == []
+def test_a_torn_receipt_is_found_and_told(whole: Path, tmp_path: Path) -> None:
+    where = tmp_path / "toy.zarr"
+    shutil.copytree(whole, where)
+    truncate(next(where.glob("receipts/n=20/p1_d0.*")))
+    found = receipts.listed(place(str(where)), (20,))["n=20/p1_d0"]
+    with pytest.raises(
+        Mistake, match=r"receipts/n=20/p1_d0.* can't be read: `ckrr status .* --verify`, then `ckrr run`"
+    ):
+        receipts.read(place(str(where)), found)
+    assert [(one.unit, one.what) for one in verify(str(where))[1]] == [("n=20/p1_d0", "its receipt can't be read")]
+    run_serially(where)
+    assert_identical(where, whole)
 
 
-def test_a_store_that_can_t_be_written_is_told(disk: Callable[[str], Path], tmp_path: Path) -> None:
-    here = disk("size=20m")
-    run_serially(here / "toy.zarr")
-    subprocess.run(["mount", "-o", "remount,ro", str(here)], check=True)
-    (tmp_path / "toy.toml").write_text(TOY)
-    code, _, err = ckrr("run", "toy.toml", "--store", str(here / "new.zarr"), cwd=tmp_path)
-    assert code == 2
-    assert len(err.splitlines()) == 1
-    assert "Read-only file system" in err
-    assert ckrr("status", str(here / "toy.zarr"), cwd=tmp_path)[0] == 0
+@pytest.mark.parametrize("what", ["receipts/n=20/p1_d0.*", "replications/n=20/width/c.1.0.*"])
+def test_a_torn_unit_that_is_extended_is_computed_whole(what: str, whole: Path, tmp_path: Path) -> None:
+    where, fresh = tmp_path / "toy.zarr", tmp_path / "fresh.zarr"
+    shutil.copytree(whole, where)
+    truncate(next(where.glob(what)))
+    for each in (where, fresh):
+        run_serially(each, grid__theta=[1, 2.5, "best", 7])
+    assert_identical(where, fresh)
+
+
+def test_a_run_that_ends_on_a_torn_chunk_says_so(whole: Path, tmp_path: Path) -> None:
+    """The unit loses its receipt, and the next run computes it."""
+    where = tmp_path / "toy.zarr"
+    shutil.copytree(whole, where)
+    flip(next(where.glob("replications/n=20/width/c.1.0.*")))
+    with pytest.raises(
+        Broken, match=r"1 of 8 units are no good \(n=20/p1_d0: width can't be read: .*run again to go on"
+    ):
+        driver.run(prepared(where), Silent())
+    assert verify(str(where)) == (7, []), "the chunk that nobody signs for is no reason to stop"
+    assert driver.run(prepared(where), Silent()).units == 1
+    assert_identical(where, whole)

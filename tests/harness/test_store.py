@@ -16,7 +16,7 @@ import xarray as xr
 from packaging.requirements import Requirement
 
 import harness
-from harness import driver, store
+from harness import driver, receipts, store
 from harness.compute import compute
 from harness.desk import Study
 from harness.nouns import Mistake, Unit
@@ -224,3 +224,18 @@ def test_shards_are_read_in_parts(tmp_path: Path) -> None:
     for name in one:
         if name.startswith("replications/"):
             np.testing.assert_array_equal(one[name], other[name], err_msg=name)
+
+
+def test_receipts_are_counted_as_they_are_listed(tmp_path: Path) -> None:
+    """A unit may have two, of which the newest counts; what is no receipt doesn't."""
+    names = ["p0_d0.g0.a0.f0.json", "p1_d0.g0.a9.f2.json", "p1_d0.g0.a10.f12.json", "p2_d0.g1.a0.f3.json", "notes.txt"]
+    here = place(str(tmp_path))
+    for n, some in ((10, names), (20, names[1:2]), (30, [])):
+        for name in some:
+            here.put(f"receipts/n={n}/{name}", b"")
+    for sizes in ((10,), (10, 20, 30)):
+        found = receipts.listed(here, sizes)
+        slow = {n: [one for name, one in found.items() if name.startswith(f"n={n}/")] for n in sizes}
+        counted = receipts.counted(here, sizes)
+        assert counted == {n: (len(some), sum(one.failed for one in some)) for n, some in slow.items()}
+    assert counted == {10: (3, 15), 20: (1, 2), 30: (0, 0)}

@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from harness import driver, preparing, store
 from harness.cli import main
 from harness.compute import Desk
+from harness.cube import refresh
 from harness.nouns import Status
 from harness.paper.found import Number
 from harness.paper.printed import ALPHA, Printed, asked, printed, rows
@@ -57,7 +58,7 @@ def fill(folder: Path, name: str, quick: bool = False) -> None:
                 where = grid.gamma.index(float(row["gamma"])), len(grid.theta) - 1, grid.lam.index(float(row["lam"]))
                 block.values["theta_hat"][(*here, *where)] = float(row["theta"])
         store.write(url, record, block)
-    driver.refresh(url, record, grid.n)
+    refresh(url, record, grid.n)
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +118,7 @@ def test_what_differs_is_marked_and_explained(tmp_path: Path) -> None:
     coverage = store.array(url, "replications/n=1500/coverage", record.generation)
     for theta, error in ((0, 0.0236), (3, 0.5)):
         coverage[:, :, 0, 0, theta, 0, 0] = 1 - error
-    driver.refresh(url, record, [1500])
+    refresh(url, record, [1500])
     code, text = paper("--results", tmp_path, "--table", 4)
     assert code == 0
     assert "2.360   2.3 ≠" in text

@@ -17,6 +17,7 @@ import ckrr
 from harness import driver, store
 from harness.cli import main
 from harness.compute import Desk
+from harness.cube import refresh
 from harness.loading import load
 from harness.nouns import Array, Mistake, Status
 from harness.paper.figures import against_n, numbers, studies
@@ -52,7 +53,7 @@ def fill(url: str, study: str, sizes: Sequence[int], settings: Sequence[str]) ->
         for name in ("coverage", "status", "point_width"):
             if name in block.values:
                 raw[unit.n].setdefault(name, []).append(block.values[name])
-    driver.refresh(url, record, list(sizes))
+    refresh(url, record, list(sizes))
     return {
         n: {name: np.concatenate([each.reshape(-1, *each.shape[2:]) for each in some]) for name, some in one.items()}
         for n, one in raw.items()

@@ -16,6 +16,7 @@ from click.testing import CliRunner
 from harness import driver, preparing, store
 from harness.cli import main
 from harness.compute import Desk
+from harness.cube import refresh
 from harness.labels import axis_values
 from harness.loading import load
 from harness.nouns import Array, Status
@@ -59,7 +60,7 @@ def fill(folder: Path, one: Corrected, coverage: Coverage, width: Callable[[Cell
             block.values["coverage"][(..., *at)] = np.clip(mean + 1e-4 * noise, 0, 1)
             block.values["width"][(..., *at, slice(None))] = width(cell) * (1 + 0.01 * noise[..., None])
         store.write(url, record, block)
-    driver.refresh(url, record, grid.n)
+    refresh(url, record, grid.n)
     return url
 
 

@@ -79,7 +79,7 @@ def test_it_goes_on_alone_and_is_the_same_cube(one: Study, whole: Path) -> None:
     assert handed_over(one).submission is None, "nothing is left to do"
 
 
-def test_cancelled_it_ends_and_a_killed_one_is_noticed_and_goes_on(one: Study, whole: Path) -> None:
+def test_cancelled_it_ends_with_its_workers(one: Study) -> None:
     there = place(str(one.store))
     first = handed_over(one).submission
     assert first is not None
@@ -96,19 +96,6 @@ def test_cancelled_it_ends_and_a_killed_one_is_noticed_and_goes_on(one: Study, w
     assert done(one) >= 1
     with pytest.raises(Mistake, match="nobody is at work on it"):
         cancel(there)
-
-    second = handed_over(one).submission
-    assert second is not None
-    before = done(one)
-    until(lambda: done(one) > before)
-    os.kill(second.handle["pid"], signal.SIGKILL)
-    until(lambda: not status(str(one.store))["at_work"])
-    assert "died" in status_text(status(str(one.store)))
-    until(lambda: not children(second.handle["pid"]))
-
-    assert handed_over(one).submission is not None
-    assert watch(str(one.store), said.append)["complete"]
-    assert_identical(one.store, whole)
 
 
 def test_on_a_running_scheduler_the_driver_is_a_task(one: Study, whole: Path, tmp_path: Path) -> None:

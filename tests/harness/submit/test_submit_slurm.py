@@ -1,4 +1,4 @@
-"""A submitted study on a real Slurm: the driver is a job, others follow it, and none is left at the end."""
+"""A submitted study on a real Slurm, cancelled: none of its jobs is left. (Drivers that are ended: `tests/faults`.)"""
 
 from __future__ import annotations
 
@@ -9,12 +9,9 @@ import pytest
 
 from harness.place import place
 from harness.state import status
-from harness.submit import submission
 from harness.submit.cancelling import cancel
-from harness.submit.logbook import logs
-from harness.watching import watch
 from tests.cluster import slurm
-from tests.harness.studies import ROOT, assert_identical, until
+from tests.harness.studies import ROOT, until
 from tests.harness.submit.test_submit import done, handed_over
 from tests.harness.test_poison import Study, written
 
@@ -32,28 +29,6 @@ def running() -> Iterator[slurm.Slurm]:
 @pytest.fixture
 def file(running: slurm.Slurm, tmp_path: Path) -> str:
     return str(slurm.cluster_file(tmp_path))
-
-
-def test_a_driver_that_is_ended_is_followed_by_another(running: slurm.Slurm, file: str, tmp_path: Path) -> None:
-    one = written(tmp_path, {"all": "slow"}, replications__paths=16)
-    there = place(str(one.store))
-    given = handed_over(one, file).submission
-    assert given is not None
-    assert given.how == submission.SLURM
-    again = handed_over(one, file)
-    assert again.running is not None
-    until(lambda: done(one) >= 1)
-    first = (submission.read(there) or given).starts[-1]["job"]
-    running.call("scancel", first)  # as a walltime does, or a node that is drained
-    until(lambda: len((submission.read(there) or given).starts) >= 2)
-    facts = watch(str(one.store), [].append)
-    assert facts["complete"], logs(there)[0]
-    assert facts["submission"]["outcome"] == "complete"
-    assert facts["submission"]["starts"] == 2
-    until(lambda: not running.jobs())
-    whole = written(tmp_path / "whole", {"all": "slow"}, replications__paths=16)
-    whole.run()
-    assert_identical(one.store, whole.store)
 
 
 def test_cancelled_no_job_is_left(running: slurm.Slurm, file: str, tmp_path: Path) -> None:

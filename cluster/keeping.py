@@ -1,0 +1,73 @@
+"""Keeping a cluster as it was meant: what has ended for good is started again, as long as the cluster is needed.
+
+Dask's nannies replace workers that die at work. A worker that dies while it starts takes its nanny along, and a host
+that goes takes both: nobody would replace them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import dask
+from distributed.core import Status
+
+_LOOK = 1.0
+"""Seconds between two looks."""
+_GOODBYE = 5.0
+"""Seconds that what has ended may take to be gone."""
+_SLOW = {"distributed.deploy.lost-worker-timeout": "10 minutes"}
+"""A nanny is given up when it has ended, not when its worker takes long to start."""
+_ENDED = (Status.closing, Status.closed, Status.failed)
+
+
+@contextmanager
+def beside(cluster: Any, keep: Callable[[], Awaitable[None]]) -> Iterator[None]:
+    """Does something in the cluster's own loop for the while."""
+    task = cluster.sync(_begun, keep)
+    try:
+        yield
+    finally:
+        cluster.sync(_over, task)
+
+
+async def _begun(keep: Callable[[], Awaitable[None]]) -> asyncio.Task[None]:
+    return asyncio.ensure_future(keep())
+
+
+async def _over(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
+
+
+@contextmanager
+def replaced(cluster: Any) -> Iterator[None]:
+    """For the while, every worker of a cluster that has ended is replaced by a new one."""
+
+    async def keep() -> None:
+        while True:
+            await asyncio.sleep(_LOOK)
+            await _replace(cluster)
+
+    with dask.config.set(_SLOW), beside(cluster, keep):
+        yield
+
+
+async def _corrected(cluster: Any) -> None:
+    await cluster
+
+
+async def _replace(cluster: Any) -> None:
+    """Forgets those that have ended; the cluster then starts what it lacks."""
+    for name, one in list(cluster.workers.items()):
+        if one.status in _ENDED:
+            cluster.workers.pop(name, None)
+            with suppress(Exception):
+                await asyncio.wait_for(one.close(), _GOODBYE)
+            one.status = Status.closed  # a worker's last words may have changed it, and the cluster's end insists on it
+    if cluster.worker_spec.keys() - cluster.workers.keys():
+        with suppress(Exception):  # it ends again, or can't start: the next look sees it
+            await asyncio.shield(_corrected(cluster))  # whoever ends it meanwhile finds nothing half made

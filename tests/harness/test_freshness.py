@@ -1,0 +1,54 @@
+"""The cube is kept fresh beside the run; a run that is stopped doesn't wait for a cube that takes long."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import zarr
+
+from harness.freshness import Keeper
+from harness.record import Record
+from tests.harness.studies import contents, run_serially
+
+
+@pytest.fixture
+def spoilt(tmp_path: Path) -> tuple[Path, Record, dict[str, object]]:
+    """A store whose cube has wrong numbers; its record, and the right numbers."""
+    where = tmp_path / "toy.zarr"
+    record = run_serially(where)
+    right = contents(where)
+    zarr.open_array(str(where), path="coverage", mode="r+")[...] = 7.0
+    return where, record, dict(right)
+
+
+def wrong(where: Path, right: dict[str, object]) -> set[int]:
+    """The n at which coverage isn't right."""
+    same = contents(where)["coverage"] == np.asarray(right["coverage"])
+    return {n for i, n in enumerate((10, 20)) if not same[:, :, :, :, i].all()}
+
+
+def test_it_is_refreshed_where_units_came_in(spoilt: tuple[Path, Record, dict[str, object]]) -> None:
+    where, record, right = spoilt
+    keeper = Keeper(str(where), record, set())
+    keeper.done(20)
+    assert keeper._thread is None, "it isn't time yet"
+    keeper._next = 0.0
+    keeper.done(20)
+    keeper._join()
+    assert wrong(where, right) == {10}
+    assert keeper.stale == set()
+    keeper.done(10)
+    keeper.finish()
+    assert wrong(where, right) == set()
+
+
+@pytest.mark.parametrize(("took", "left"), [(0.1, {10}), (100.0, {10, 20})])
+def test_a_run_that_is_stopped_leaves_soon(
+    took: float, left: set[int], spoilt: tuple[Path, Record, dict[str, object]]
+) -> None:
+    where, record, right = spoilt
+    keeper = Keeper(str(where), record, {20}, took=took)
+    keeper.leave()
+    assert wrong(where, right) == left
