@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from time import perf_counter
+from time import process_time
 
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -95,7 +95,7 @@ def test_what_does_not_fit_is_refused() -> None:
 
 
 def test_a_hundred_thousand_units_are_planned_in_seconds() -> None:
-    start = perf_counter()
+    start = process_time()
     _, plan = planned(Extent(replace(GRID, n=(40,)), 100_000, 1), Machine(5e6, 4, 1e12))
     assert len(plan.units) == 100_000
-    assert perf_counter() - start < 10
+    assert process_time() - start < 10
