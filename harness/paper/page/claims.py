@@ -145,7 +145,9 @@ def outcome(group: Group, some: Sequence[Part]) -> Outcome:
     if not decided:
         return Outcome(OPEN, "not run yet" if not total else f"none of {total} cells can be decided with these paths")
     if bad:
-        return Outcome(AGAINST if group.holds else AGREES, f"{bad} of {total} cells fall short")
+        return Outcome(
+            AGAINST if group.holds else AGREES, f"{bad} of {total} cells {'falls' if bad == 1 else 'fall'} short"
+        )
     if decided == total:
         return Outcome(AGREES if group.holds else AGAINST, f"the level is held in all {total} cells")
     text = f"none of {total} cells is shown to fall short, {decided} are shown to hold the level"

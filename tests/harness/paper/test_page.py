@@ -213,7 +213,7 @@ def test_the_page_tells_what_was_found_and_what_was_not_run(page: str, results: 
     assert f"Not run yet: ckrr run gp2 --store {results}/gp2.zarr" in seen.words
     for said in (*TABLES.values(), *FIGURES.values(), *CLAIMS, *WIDTHS):
         assert said.says in seen.words
-    assert "1 of 1344 cells fall short. ✗ not as the paper says" in seen.words
+    assert "1 of 1344 cells falls short. ✗ not as the paper says" in seen.words
     table = seen.table("gp1, θ = 100, α = 0.1")
     assert [len(row) for row in table.rows] == [6] * 9
 
