@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness import driver
+from harness import driver, intent
 from harness.clusters import described
 from harness.cube import open_cube
 from harness.loading import load
@@ -46,7 +46,7 @@ def run(
         If the cluster died. What is done is kept: run again to go on.
     """
     file = described(cluster, workers, client)
-    prepared = driver.prepare(load(str(scenario), settings), _url(store), workers, cluster=file, client=client)
+    prepared = intent.prepare(load(str(scenario), settings), _url(store), workers, cluster=file, client=client)
     return open_cube(driver.run(prepared, progress or suitable(), client).url)
 
 
@@ -59,7 +59,7 @@ def plan(
 ) -> dict[str, Any]:
     """What a run would do and cost, as plain values; nothing is written."""
     file = described(cluster, workers)
-    return plan_facts(driver.prepare(load(str(scenario), settings), _url(store), workers, cluster=file))
+    return plan_facts(intent.prepare(load(str(scenario), settings), _url(store), workers, cluster=file))
 
 
 def _url(store: str | Path | None) -> str | None:

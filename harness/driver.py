@@ -11,52 +11,26 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from itertools import product
 from time import monotonic, sleep
 from typing import Any
 
-from harness import clusters, execute, likeness, preparing, receipts, state, store
+from harness import clusters, execute, likeness, receipts, store
 from harness.commit import commit
-from harness.costs import Machine, Shape
-from harness.cutting import cut
 from harness.frame import settled, torn
 from harness.freshness import Keeper
-from harness.loading import Loaded
-from harness.nouns import Care, Family, Grid, Mistake, Refused, Sparing, Unreachable
+from harness.intent import Prepared, prepare
+from harness.nouns import Care, Mistake, Refused, Unreachable
 from harness.place import Place, place
-from harness.planning import Plan, check_fits, make_plan, prepared_first
+from harness.planning import check_fits
 from harness.presence import Presence, heard, me, other, present, told
-from harness.probe import check_source
 from harness.progress import Progress, Tally
-from harness.record import CLAIM, FILES, ROOT, Levels, Record, add_to_history, all_joined, joined, load, save, version
+from harness.record import CLAIM, ROOT, Record, add_to_history, load, save, version
 from harness.remote import patiently
-from harness.spec import Replications
 from harness.stopping import pressed
-from harness.unchanged import check_unchanged
 from harness.worker import prepare as prepare_array, work
 
 _HANGS = 30.0
 """A step of a replication hangs if it takes so many times as long as the replication is planned to take, or longer."""
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """A study that could start now: nothing is written yet."""
-
-    loaded: Loaded
-    there: Place
-    record: Record
-    is_new: bool
-    plan: Plan
-    machine: Machine
-    failed: int
-    """Replications of cells that failed in earlier runs, in units that are not to be done again."""
-    retry: bool = False
-    """Whether what failed is to be done again."""
-    grows: bool = False
-    """Whether the store has to grow for what is asked."""
-    cluster: Any = None
-    """The cluster file that it is to run on; None for workers of its own on this machine."""
 
 
 @dataclass(frozen=True)
@@ -69,128 +43,6 @@ class Outcome:
     seconds: float
     efficiency: float
     """Seconds of pure computing over those that the workers had, from the first unit's start to the last one's end."""
-
-
-def default_store(loaded: Loaded) -> str:
-    """Where results go unless told otherwise."""
-    return state.default_store(loaded.scenario.name)
-
-
-def smoked(loaded: Loaded) -> Loaded:
-    """Two replications of the smallest n, in a store of its own."""
-    scenario = loaded.scenario
-    n = min(scenario.grid.n)
-    rules = tuple(rule for rule in scenario.exclude if n in (rule.n or (n,)))
-    small = scenario.model_copy(
-        update={
-            "name": f"{scenario.name}-smoke",
-            "grid": scenario.grid.model_copy(update={"n": (n,)}),
-            "replications": scenario.replications.model_copy(update=_two(scenario.replications)),
-            "exclude": rules,
-        }
-    )
-    return replace(loaded, scenario=small)
-
-
-def _two(asked: Replications) -> dict[str, int]:
-    """Two paths with a draw each; where there is one path, two draws on it."""
-    return {"paths": 2, "draws": 1} if asked.paths > 1 or asked.draws == 1 else {"paths": 1, "draws": 2}
-
-
-def prepare(
-    loaded: Loaded,
-    url: str | None = None,
-    workers: int | None = None,
-    speed: float | None = None,
-    retry: bool = False,
-    cluster: Any = None,
-    client: Any = None,
-) -> Prepared:
-    """Reads the store, checks that it is this study's, and plans what is left, for a client's workers if one is given.
-
-    Writes nothing. With `retry` what failed in earlier runs is left, too. `cluster` is a cluster file, read
-    (`clusters.described`).
-    """
-    loaded = loaded if cluster is None else loaded.threaded(cluster.threads)
-    there = place(str(url or default_store(loaded)))
-    found = load(there)
-    machine = clusters.machine(there.url, workers, speed, cluster, client)
-    if found is not None:
-        check_fingerprint(there.url, found.fingerprint, loaded.fingerprint, mended=retry)
-        if found.fingerprint["files"] != loaded.fingerprint["files"]:
-            check_unchanged(there, found, loaded)
-    source = preparing.provided(loaded.built.source, there)
-    whole = loaded.extent if found is None else found.grown(loaded.extent).extent  # units have all that the store has
-    lacking = preparing.missing(there, preparing.needed(source, whole.grid))
-    drawing = Shape.drawing if lacking else check_source(source, loaded.seeds, loaded.extent, loaded.where)
-    shape = Shape(source.test_points, loaded.scenario.keep, drawing)
-    record = _record(loaded, found, shape, machine)
-    done = receipts.listed(there, record.extent.grid.n) if found else {}
-    plan = make_plan(record, loaded.extent, done, shape, loaded.family, machine, retry)
-    plan = prepared_first(plan, lacking, machine)
-    again = {unit.name for unit in plan.units}
-    failed = sum(receipt.failed for name, receipt in done.items() if name not in again)
-    grows = found is not None and found.extents != record.extents
-    return Prepared(loaded, there, record, found is None, plan, machine, failed, retry, grows, cluster)
-
-
-def _record(loaded: Loaded, found: Record | None, shape: Shape, machine: Machine) -> Record:
-    """The store's record as it will be."""
-    scenario = loaded.scenario.model_dump(mode="json", exclude_defaults=False)
-    if found is None:
-        groups = cut(loaded.extent, shape, loaded.family, machine)
-        shared = (scenario, loaded.fingerprint, (loaded.extent,), groups, loaded.scenario.keep, shape.test_points)
-        levels, spared = promised(loaded.family, loaded.extent.grid), promised_apart(loaded.family, loaded.extent.grid)
-        return Record(*shared, loaded.built.source.test, levels, spared=spared)
-    grown = found.grown(loaded.extent)
-    levels = joined(found.levels, promised(loaded.family, grown.extent.grid))
-    spared = all_joined(found.spared, promised_apart(loaded.family, grown.extent.grid))
-    fresh = {n: group for n, group in cut(grown.extent, shape, loaded.family, machine).items() if n not in found.groups}
-    groups = {**found.groups, **fresh}
-    return replace(
-        grown, scenario=scenario, fingerprint=loaded.fingerprint, groups=groups, levels=levels, spared=spared
-    )
-
-
-def promised_apart(family: Family, grid: Grid) -> Mapping[str, Levels]:
-    """Those with searches for θ that leave some of the train points alone: by how many these are."""
-    searches = [theta for theta in grid.theta if isinstance(theta, str)]
-    return {
-        theta: promised(family, grid, theta)
-        for theta in searches
-        if isinstance(family, Sparing) and family.left(theta, grid.n[0]) is not None
-    }
-
-
-def promised(family: Family, grid: Grid, theta: str | None = None) -> Levels:
-    """The exact levels of the procedures that have one; those with a search for θ, if one is named."""
-    found: dict[str, dict[int, dict[float, float]]] = {}
-    for name, n, alpha in product(grid.procedure, grid.n, grid.alpha):
-        left = family.left(theta, n) if theta is not None and isinstance(family, Sparing) else n
-        level = None if left is None else family.level(name, left, alpha)
-        if level is not None:
-            found.setdefault(name, {}).setdefault(n, {})[alpha] = level
-    return found
-
-
-def check_fingerprint(url: str, old: Mapping[str, Any], new: Mapping[str, Any], mended: bool = False) -> None:
-    """Refuses to mix two studies in one store, and says how they differ.
-
-    A user who retries what failed may have mended the source's file: that alone is no other study, as long as numbers
-    that are there come out again (`unchanged.py`).
-    """
-    keys = sorted({*old, *new} - ({"files"} if mended else set()))
-    differing = [key for key in keys if old.get(key) != new.get(key)]
-    if differing == ["files"] and old["files"].keys() == new["files"].keys():
-        names = ", ".join(name for name, hashed in old["files"].items() if new["files"][name] != hashed)
-        where = f"the old text is in {url}/{FILES}"
-        raise Mistake(
-            f"{url}: {names} has changed since ({where}): choose another --store, or --retry-failed if mended"
-        )
-    if differing:
-        text = "; ".join(f"{key} was {old.get(key)!r} and is {new.get(key)!r}" for key in differing)
-        text += f" (threads = {old.get('blas_threads')} in a cluster file)" * (differing == ["blas_threads"])
-        raise Mistake(f"{url} belongs to another study: {text}. Choose another place with --store")
 
 
 def run(

@@ -14,7 +14,8 @@ from harness.progress import duration, pace
 if TYPE_CHECKING:
     import xarray as xr
 
-    from harness.driver import Outcome, Prepared
+    from harness.driver import Outcome
+    from harness.intent import Prepared
     from harness.replay import Replayed
     from harness.results.precision import Need
     from harness.submit.submitting import Submitted

@@ -107,14 +107,14 @@ def submit(
     as_json: bool,
 ) -> int:
     """Hand SCENARIO over to a driver of its own, and leave: it goes on without you."""
-    from harness import driver
+    from harness import intent
     from harness.clusters import described
     from harness.loading import load
     from harness.show import submitted_text
     from harness.submit.submitting import submit as hand_over
 
     file = described(cluster, workers)
-    prepared = driver.prepare(load(scenario, settings), store, workers, retry=retry, cluster=file)
+    prepared = intent.prepare(load(scenario, settings), store, workers, retry=retry, cluster=file)
     done = hand_over(prepared, cluster, workers, lambda text: click.echo(text, err=True))
     if as_json:
         one = done.submission

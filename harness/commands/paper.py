@@ -129,10 +129,10 @@ def _paper_report(output: str | None, quick: bool, results: str, on: tuple[int |
 
 def _reproduced(loaded: Any, stores: dict[str, str], on: tuple[int | None, Any], quiet: bool) -> int | None:
     """Runs what the stores lack, and says before how long it takes; how many cells failed, None if it broke off."""
-    from harness import driver
+    from harness import intent
     from harness.progress import duration
 
-    plans = [driver.prepare(one, stores[name], on[0], cluster=on[1]) for name, one in loaded.items()]
+    plans = [intent.prepare(one, stores[name], on[0], cluster=on[1]) for name, one in loaded.items()]
     left = sum(prepared.plan.duration for prepared in plans)
     if not quiet:
         for prepared in plans:

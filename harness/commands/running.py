@@ -60,12 +60,12 @@ def run(
 
 
 def _run(loaded: Any, store: str | None, on: tuple[int | None, Any], smoke: bool, retry: bool, as_json: bool) -> int:
-    from harness import driver
+    from harness import driver, intent
 
     if smoke:
-        loaded = driver.smoked(loaded)
-        driver.forget(store or driver.default_store(loaded))
-    prepared = driver.prepare(loaded, store, on[0], retry=retry, cluster=on[1])
+        loaded = intent.smoked(loaded)
+        driver.forget(store or intent.default_store(loaded))
+    prepared = intent.prepare(loaded, store, on[0], retry=retry, cluster=on[1])
     if not as_json:
         announce(prepared)
     outcome = outcome_of(prepared)
@@ -145,7 +145,7 @@ def plan(
     as_json: bool,
 ) -> None:
     """Say what a run of SCENARIO would do and cost, and do nothing."""
-    from harness import driver
+    from harness import intent
     from harness.clusters import described
     from harness.loading import load
     from harness.planning import check_fits
@@ -153,7 +153,7 @@ def plan(
 
     file = described(cluster, workers)
     for each in [load(one, settings) for one in scenarios]:
-        prepared = driver.prepare(each, store, workers, retry=retry, cluster=file)
+        prepared = intent.prepare(each, store, workers, retry=retry, cluster=file)
         facts = plan_facts(prepared)
         click.echo(json.dumps(facts) if as_json else plan_text(facts))
         check_fits(prepared.plan, prepared.machine, each.where)

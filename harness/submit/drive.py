@@ -16,7 +16,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from harness import clusters, driver, receipts
+from harness import clusters, driver, intent, receipts
 from harness.execute import Broken, Stopped
 from harness.loading import Loaded, check
 from harness.nouns import Mistake
@@ -108,7 +108,7 @@ def _run(there: Place, found: Submission, logbook: Logbook, client: Any) -> driv
     file = None if found.cluster is None else clusters.again(found.cluster)
     with tempfile.TemporaryDirectory(prefix="ckrr-") as folder:
         loaded = _loaded(there, found, Path(folder))
-    prepared = driver.prepare(loaded, there.url, found.workers, retry=found.retry, cluster=file, client=client)
+    prepared = intent.prepare(loaded, there.url, found.workers, retry=found.retry, cluster=file, client=client)
     return driver.run(prepared, logbook, client, presence=presence)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 
-from harness import clusters, driver
+from harness import clusters, intent
 from harness.loading import Loaded
 from harness.place import Place
 from harness.planning import check_fits
@@ -39,7 +39,7 @@ class Submitted:
 
 
 def submit(
-    prepared: driver.Prepared,
+    prepared: intent.Prepared,
     cluster_path: str | None,
     workers: int | None,
     note: Callable[[str], None] = lambda text: None,
@@ -62,7 +62,7 @@ def submit(
     return Submitted(there.url, one, None, one.how == SLURM or _sign_of(there, one, 0.0 if one.how == TASK else _SIGN))
 
 
-def _submission(loaded: Loaded, cluster_path: str | None, workers: int | None, prepared: driver.Prepared) -> Submission:
+def _submission(loaded: Loaded, cluster_path: str | None, workers: int | None, prepared: intent.Prepared) -> Submission:
     return Submission(
         id=f"{loaded.scenario.name}-{uuid.uuid4().hex[:8]}",
         scenario=loaded.scenario.model_dump(mode="json"),
@@ -78,7 +78,7 @@ def _submission(loaded: Loaded, cluster_path: str | None, workers: int | None, p
     )
 
 
-def _start(prepared: driver.Prepared, one: Submission, note: Callable[[str], None]) -> dict[str, Any]:
+def _start(prepared: intent.Prepared, one: Submission, note: Callable[[str], None]) -> dict[str, Any]:
     there, file = prepared.there, prepared.cluster
     if one.how == SLURM:
         Path(file.log_directory).mkdir(parents=True, exist_ok=True)  # Slurm makes none

@@ -13,7 +13,7 @@ from unittest.mock import patch
 import numpy as np
 import psutil  # type: ignore[import-untyped]
 
-from harness import driver, execute
+from harness import driver, execute, intent
 from harness.loading import Loaded, check, load
 from harness.progress import Silent
 
@@ -66,7 +66,7 @@ def scratch() -> Iterator[Path]:
         yield Path(folder)
 
 
-def recorded(prepared: driver.Prepared, client: Any = None) -> tuple[driver.Outcome, list[execute.Result]]:
+def recorded(prepared: intent.Prepared, client: Any = None) -> tuple[driver.Outcome, list[execute.Result]]:
     """A run, and what each of its units reported: `began`, `ended`, and `compute` seconds."""
     results: list[execute.Result] = []
     original = execute.on_dask

@@ -16,7 +16,7 @@ from time import perf_counter, process_time
 import numpy as np
 
 from cluster import local
-from harness import driver, execute, receipts
+from harness import execute, intent, receipts
 from harness.cube import refresh
 from harness.loading import check
 from harness.nouns import Care, Unit
@@ -36,7 +36,7 @@ SLOW = 1e4
 
 
 def whole_study(folder: Path, paths: int, n: Sequence[int], workers: int) -> None:
-    prepared = driver.prepare(study(paths, n), str(folder / "study.zarr"), workers)
+    prepared = intent.prepare(study(paths, n), str(folder / "study.zarr"), workers)
     plan = prepared.plan
     outcome, results = recorded(prepared)
     spans = np.array([(one["began"], one["ended"], one["compute"]) for one in results])
@@ -57,7 +57,7 @@ def whole_study(folder: Path, paths: int, n: Sequence[int], workers: int) -> Non
     print("(planned: before compression, without metadata and the cube)\n")
 
 
-def seconds_by_n(prepared: driver.Prepared) -> None:
+def seconds_by_n(prepared: intent.Prepared) -> None:
     there, sizes = prepared.there, by_size(prepared.plan)
     found = receipts.listed(there, [size.n for size in sizes])
     print("    n  units  block   planned s  actual s  ratio   data  factor  search  score  measure  other   (shares)")
@@ -81,7 +81,7 @@ def nothing_at(url: str, fingerprint: str, generation: int, unit: Unit, care: Ca
 
 def cost_of_units(folder: Path, count: int, workers: int) -> None:
     loaded = check({**TOY, "replications": {"paths": count}}, "toy", Path.cwd())
-    prepared = driver.prepare(loaded, str(folder / "toy.zarr"), workers, speed=SLOW)
+    prepared = intent.prepare(loaded, str(folder / "toy.zarr"), workers, speed=SLOW)
     units = prepared.plan.units
     jobs = [(unit, Care()) for unit in units]
     with local(workers, prepared.machine.memory) as client:

@@ -18,7 +18,7 @@ from time import perf_counter
 from typing import Any
 
 from cluster import local
-from harness import driver
+from harness import driver, intent
 from harness.loading import check
 from harness.nouns import Unit
 from harness.planning import Plan
@@ -93,7 +93,7 @@ def main(units: int) -> None:
         where = folder / "load.zarr"
         loaded = check(toy(grid=GRID, replications={"paths": units, "draws": 1}), "load", folder)
         start = perf_counter()
-        prepared = driver.prepare(loaded, str(where), WORKERS, speed=2e4)  # slow machines have small units
+        prepared = intent.prepare(loaded, str(where), WORKERS, speed=2e4)  # slow machines have small units
         timed(f"a plan of {len(prepared.plan.units)} units", start)
         assert len(prepared.plan.units) == units
         with local(WORKERS, 1e9) as client:
@@ -103,7 +103,7 @@ def main(units: int) -> None:
         plan = prepared.plan
         print(f"{files} files ({plan.files} planned), {as_text(size)} ({as_text(plan.bytes)} planned, uncompressed)")
         start = perf_counter()
-        again = driver.prepare(loaded, str(where), WORKERS, speed=2e4)
+        again = intent.prepare(loaded, str(where), WORKERS, speed=2e4)
         timed(f"a plan with {len(again.plan.units)} units left", start)
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import xarray as xr
 from zarr.storage import LocalStore, WrapperStore
 
-from harness import driver
+from harness import driver, intent
 from harness.cube import refresh
 from harness.nouns import Unit
 from harness.planning import Plan
@@ -92,10 +92,10 @@ def reading(where: Path) -> None:
     told("replications: coverage of 10 paths", start, counting)
 
 
-def prepared_at(where: Path, replications: int, workers: int) -> driver.Prepared:
+def prepared_at(where: Path, replications: int, workers: int) -> intent.Prepared:
     """The study, ready to be run into a store."""
     loaded = study(-(-replications // (len(SIZES) * DRAWS)), SIZES, DRAWS, test_points=20, **SMALL)
-    return driver.prepare(loaded, str(where), workers)
+    return intent.prepare(loaded, str(where), workers)
 
 
 def main(replications: int, workers: int) -> None:

@@ -11,7 +11,7 @@ from distributed import Client, LocalCluster
 from distributed.security import Security
 
 import cluster
-from harness import Mistake, driver
+from harness import Mistake, driver, intent
 from harness.place import place
 from harness.progress import Silent
 from harness.record import load
@@ -60,7 +60,7 @@ def test_blas_threads_reach_workers_plan_and_fingerprint(tmp_path: Path, monkeyp
     assert record.fingerprint["blas_threads"] == 2
     assert (tmp_path / "threads").read_text().split() == ["2"] * units
     with pytest.raises(Mistake, match=r"blas_threads was 2 and is 1 \(threads = 2 in a cluster file\)"):
-        driver.prepare(loaded(**study), str(store), workers=1)
+        intent.prepare(loaded(**study), str(store), workers=1)
 
 
 def test_a_plan_says_what_workers_need(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness import driver, receipts
+from harness import driver, intent, receipts
 from harness.loading import check
 from harness.place import place
 from harness.state import status
@@ -79,11 +79,11 @@ def undisturbed(folder: Path, paths: int = PATHS) -> Path:
     return one.store
 
 
-def _prepared(one: Study) -> driver.Prepared:
+def _prepared(one: Study) -> intent.Prepared:
     plain: dict[str, Any] = toy(
         name="faults", source={"function": "source.py"}, grid=GRID, replications={"paths": one.paths, "draws": 1}
     )
-    return driver.prepare(check(plain, "faults.toml", one.folder), str(one.store), workers=2, speed=2e6)
+    return intent.prepare(check(plain, "faults.toml", one.folder), str(one.store), workers=2, speed=2e6)
 
 
 def _write(one: Study, pause: float) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import zarr
 
-from harness import driver
+from harness import driver, intent
 from harness.cube import refresh
 from harness.loading import Loaded, check
 from harness.nouns import Unit
@@ -52,9 +52,9 @@ def loaded(**changes: Any) -> Loaded:
     return check(toy(**changes), "toy.toml", ROOT)
 
 
-def prepared(where: Path, retry: bool = False, **changes: Any) -> driver.Prepared:
+def prepared(where: Path, retry: bool = False, **changes: Any) -> intent.Prepared:
     """With a speed that makes several units of it."""
-    return driver.prepare(loaded(**changes), str(where), workers=2, speed=2e8, retry=retry)
+    return intent.prepare(loaded(**changes), str(where), workers=2, speed=2e8, retry=retry)
 
 
 def run_serially(where: Path, order: Iterable[int] | None = None, retry: bool = False, **changes: Any) -> Record:
@@ -62,7 +62,7 @@ def run_serially(where: Path, order: Iterable[int] | None = None, retry: bool = 
     return serially(prepared(where, retry, **changes), order)
 
 
-def serially(study: driver.Prepared, order: Iterable[int] | None = None) -> Record:
+def serially(study: intent.Prepared, order: Iterable[int] | None = None) -> Record:
     """Any study, in this process."""
     record, url, units = driver._started(study), study.there.url, study.plan.units
     for i in order or range(len(units)):

@@ -25,7 +25,7 @@ from s3fs import S3FileSystem
 from zarr.core.sync import sync
 
 import harness
-from harness import Broken, driver, receipts, remote, store
+from harness import Broken, driver, intent, receipts, remote, store
 from harness.child import _answer
 from harness.cli import main
 from harness.compute import compute
@@ -265,7 +265,7 @@ def test_tasks_carry_the_url_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(Client, "submit", noted)
     url = f"s3://bucket/{tmp_path.name}.zarr"
     with threads() as cluster, Client(cluster, set_as_default=False) as client:
-        driver.run(driver.prepare(loaded(**SMALLER), url, 2, 1e8), Silent(), client)
+        driver.run(intent.prepare(loaded(**SMALLER), url, 2, 1e8), Silent(), client)
     assert len(sent) >= 4
     assert all(url.encode() in one for one in sent)
     assert_no_secret(*sent)
@@ -384,7 +384,7 @@ def whole(tmp_path: Path) -> Path:
 
 def ran(url: str, progress: Silent) -> driver.Outcome:
     with threads() as cluster, Client(cluster, set_as_default=False) as client:
-        return driver.run(driver.prepare(loaded(**SMALLER), url, 2, 5e7), progress, client)
+        return driver.run(intent.prepare(loaded(**SMALLER), url, 2, 5e7), progress, client)
 
 
 def test_a_short_cut_is_waited_for(cable: Cable, tmp_path: Path) -> None:
@@ -440,7 +440,7 @@ def test_a_store_that_is_gone_is_no_failure_of_a_replication() -> None:
 def test_a_unit_costs_a_request_a_variable_and_one(server: Server, tmp_path: Path) -> None:
     """Nothing is asked before it is written; a study costs little besides."""
     url = f"s3://bucket/{tmp_path.name}.zarr"
-    prepared = driver.prepare(loaded(**SMALLER), url, 2, 1e8)
+    prepared = intent.prepare(loaded(**SMALLER), url, 2, 1e8)
     units = len(prepared.plan.units)
     with server.counted() as counts:
         record = driver._started(prepared)

@@ -12,7 +12,7 @@ from threading import Thread
 import pytest
 from distributed import Client
 
-from harness import Broken, driver, execute, receipts
+from harness import Broken, driver, execute, intent, receipts
 from harness.place import place
 from tests.harness.studies import ROOT, until
 from tests.harness.test_poison import Study, written
@@ -60,7 +60,7 @@ def broken(one: Study, client: Client, victim: subprocess.Popen[bytes], notes: l
 
     killer = Thread(target=kill)
     killer.start()
-    prepared = driver.prepare(one.loaded, str(one.store), 2, speed=2e7)
+    prepared = intent.prepare(one.loaded, str(one.store), 2, speed=2e7)
     with pytest.raises(Broken) as caught:
         driver.run(prepared, Noted(notes), client)
     killer.join()

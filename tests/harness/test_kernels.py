@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import ckrr
-from harness import driver
+from harness import driver, intent
 from harness.compute import compute, sample_of
 from harness.desk import Study
 from harness.krr import FAMILY
@@ -78,7 +78,7 @@ def test_the_fingerprint_has_what_isnt_the_default() -> None:
 def test_a_store_remembers_its_kernel(tmp_path: Path) -> None:
     """Workers make the family again from the store alone."""
     url = str(tmp_path / "k.zarr")
-    prepared = driver.prepare(
+    prepared = intent.prepare(
         scenario(kernel="matern52-rff", features=15, scales=[1.0, 2.0]), url, workers=1, speed=1e9
     )
     driver._started(prepared)
@@ -86,7 +86,7 @@ def test_a_store_remembers_its_kernel(tmp_path: Path) -> None:
     assert record is not None
     assert study_of(url, record).family == FAMILY.on_kernel(2, "matern52-rff", [1.0, 2.0], 15)
     with pytest.raises(Mistake, match=r"kernel was \{.*'features': 15.*\} and is None"):
-        driver.prepare(scenario(), url, workers=1, speed=1e9)
+        intent.prepare(scenario(), url, workers=1, speed=1e9)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness import driver, worker
+from harness import driver, intent, worker
 from harness.compute import compute
 from harness.costs import Machine
 from harness.desk import Study
@@ -228,7 +228,7 @@ def run_really(where: Path, theta: list[float], speed: float) -> tuple[float, fl
         "grid": {"gamma": [0.1], "n": [400], "theta": theta, "lam": [0.1], "procedure": ["GPR-f", "RRCM"]},
         "replications": {"paths": 40},
     }
-    study = driver.prepare(check(plain, "real.toml", ROOT), str(where), workers=1, speed=speed)
+    study = intent.prepare(check(plain, "real.toml", ROOT), str(where), workers=1, speed=speed)
     record, start = driver._started(study), process_time()
     for unit in study.plan.units:
         work(str(where), digest(record.fingerprint), record.generation, False, unit)

@@ -14,7 +14,7 @@ import pytest
 from distributed import Client, LocalCluster
 
 from cluster import local
-from harness import driver, receipts
+from harness import driver, intent, receipts
 from harness.loading import Loaded, check
 from harness.nouns import Status
 from harness.place import place
@@ -41,7 +41,7 @@ class Study:
 
     def run(self, client: Any = None, workers: int = 2, speed: float = 2e7) -> driver.Outcome:
         """With a speed that makes a unit of each path, or of several."""
-        prepared = driver.prepare(self.loaded, str(self.store), workers, speed)
+        prepared = intent.prepare(self.loaded, str(self.store), workers, speed)
         return driver.run(prepared, Silent(), client)
 
     def fate(self, path: int, draw: int) -> float:

@@ -62,10 +62,10 @@ def test_the_order_of_units_does_not_matter(serial: Path, tmp_path: Path) -> Non
 
 def test_other_blocks_give_the_same_numbers(serial: Path, tmp_path: Path, client: Any) -> None:
     """How a study is cut into units changes no replication."""
-    from harness import driver
+    from harness import driver, intent
     from harness.progress import Silent
 
-    slow = driver.prepare(loaded(), str(tmp_path / "toy.zarr"), workers=1, speed=6e7)
+    slow = intent.prepare(loaded(), str(tmp_path / "toy.zarr"), workers=1, speed=6e7)
     assert slow.plan.sizes[0].block != prepared(tmp_path / "none.zarr").plan.sizes[0].block
     driver.run(slow, Silent(), client)
     assert_identical(tmp_path / "toy.zarr", serial)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import driver
+from harness import driver, intent
 from harness.loading import Loaded, check
 from harness.nouns import Mistake
 from harness.place import place
@@ -43,7 +43,7 @@ def written(folder: Path, fails: bool, spread: float) -> Loaded:
 
 
 def run(loaded: Loaded, store: Path, retry: bool = False) -> driver.Outcome:
-    return driver.run(driver.prepare(loaded, str(store), workers=1, retry=retry), Silent())
+    return driver.run(intent.prepare(loaded, str(store), workers=1, retry=retry), Silent())
 
 
 @pytest.fixture

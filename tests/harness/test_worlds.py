@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import ckrr
-from harness import driver
+from harness import intent
 from harness.cube import open_cube
 from harness.loading import Loaded, check, load
 from harness.nouns import Mistake, Status
@@ -69,7 +69,7 @@ def plain_scenario(grid: dict[str, Any] | None = None, paths: int = 60, **source
 
 
 def run(loaded: Loaded, url: Path) -> str:
-    serially(driver.prepare(loaded, str(url), workers=1, speed=1e9))
+    serially(intent.prepare(loaded, str(url), workers=1, speed=1e9))
     return str(url)
 
 
@@ -198,7 +198,7 @@ def test_a_smoothed_study_is_another_one_and_its_levels_are_exact(tmp_path: Path
     assert levels[False].values.tolist() == pytest.approx([1 - 1 / 13, 1 - 3 / 13])
     assert np.isnan(open_cube(urls[True])["level"].squeeze().sel(procedure="GPR-f")).all()
     with pytest.raises(Mistake, match="smoothed was None and is True"):
-        driver.prepare(smooth, urls[False], workers=1, speed=1e9)
+        intent.prepare(smooth, urls[False], workers=1, speed=1e9)
 
 
 def test_smoothing_takes_its_chance_from_the_replication(tmp_path: Path) -> None:
@@ -229,6 +229,6 @@ def test_a_family_without_smoothing_says_so() -> None:
 def test_the_packaged_ones_run(name: str, tmp_path: Path) -> None:
     loaded = load(name)
     assert loaded.scenario.name == name.replace("/", "-")
-    record = serially(driver.prepare(driver.smoked(loaded), str(tmp_path / "s.zarr"), workers=1, speed=1e9))
+    record = serially(intent.prepare(intent.smoked(loaded), str(tmp_path / "s.zarr"), workers=1, speed=1e9))
     (n,) = record.extent.grid.n
     assert (replications(tmp_path / "s.zarr", n, "status") == Status.OK).all()

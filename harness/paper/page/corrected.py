@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.driver import check_fingerprint
+from harness.intent import check_fingerprint
 from harness.loading import Loaded, load
 from harness.nouns import Grid
 from harness.place import place

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from harness import driver, preparing, store
+from harness import driver, intent, preparing, store
 from harness.cli import main
 from harness.compute import Desk
 from harness.cube import refresh
@@ -28,7 +28,7 @@ def fill(folder: Path, name: str, quick: bool = False) -> None:
     needs = studies(asked((), quick))[name]
     loaded = scenario(name, needs)
     url = str(folder / f"paper-{name}.zarr")
-    prepared = driver.prepare(loaded, url, workers=2, speed=1e10)
+    prepared = intent.prepare(loaded, url, workers=2, speed=1e10)
     record = driver._started(prepared)
     for one, _ in prepared.plan.preparations:
         preparing.write(place(url), one.name, np.zeros(17602), 60.0)

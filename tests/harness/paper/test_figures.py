@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import ckrr
-from harness import driver, store
+from harness import driver, intent, store
 from harness.cli import main
 from harness.compute import Desk
 from harness.cube import refresh
@@ -35,7 +35,7 @@ Raw = dict[int, dict[str, Any]]
 def fill(url: str, study: str, sizes: Sequence[int], settings: Sequence[str]) -> Raw:
     """Numbers of chance: some replications failed, GPR-f at n = 25 all; at small n some regions are unbounded."""
     loaded = load(f"paper/{study}", [*settings, f"grid.n={json.dumps(list(sizes))}"])
-    prepared = driver.prepare(loaded, url, workers=2, speed=1e13)
+    prepared = intent.prepare(loaded, url, workers=2, speed=1e13)
     record = driver._started(prepared)
     made = study_of(url, record)
     rng, raw = np.random.default_rng(3), {n: {} for n in sizes}

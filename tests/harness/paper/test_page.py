@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from harness import driver, preparing, store
+from harness import driver, intent, preparing, store
 from harness.cli import main
 from harness.compute import Desk
 from harness.cube import refresh
@@ -43,7 +43,7 @@ def fill(folder: Path, one: Corrected, coverage: Coverage, width: Callable[[Cell
     """A complete store of a first look: coverages spread a little around what is told, so do widths."""
     url = one.url(str(folder))
     loaded = one.loaded(quick=True)
-    prepared = driver.prepare(loaded, url, workers=2, speed=1e13)
+    prepared = intent.prepare(loaded, url, workers=2, speed=1e13)
     record = driver._started(prepared)
     study, grid, rng = study_of(url, record), record.extent.grid, np.random.default_rng(5)
     for unit in prepared.plan.units:
@@ -166,7 +166,7 @@ def test_every_study_is_there_in_both_layouts() -> None:
         assert words[:3] == ["ckrr", "run", one.scenario]
         again = load(words[2], [text for flag, text in pairwise(words) if flag == "--set"])
         assert again.fingerprint == loaded.fingerprint
-        assert driver.default_store(again) == one.url("results")
+        assert intent.default_store(again) == one.url("results")
     assert Corrected("f2", IID).command("x").endswith("--set source.test=iid --store x/f2-iid.zarr")
     assert {one.scenario for one in corrected.runs(quick=True)} == {"gp1", "heaviside", "f2"}
 
@@ -231,12 +231,12 @@ def test_what_is_asked_wrongly_runs_nothing(tmp_path: Path) -> None:
 def test_a_store_of_another_study_is_refused(tmp_path: Path) -> None:
     """Also where a first look wouldn't run it."""
     other = load("f5", ["seed=1", "grid.n=[150]", "replications.paths=2"])
-    driver._started(driver.prepare(other, str(tmp_path / "f5.zarr"), workers=2, speed=1e13))
+    driver._started(intent.prepare(other, str(tmp_path / "f5.zarr"), workers=2, speed=1e13))
     with pytest.raises(driver.Mistake, match=r"f5\.zarr belongs to another study: seed was 1 and is 20160919"):
         corrected.there(str(tmp_path))
 
 
 def test_a_store_that_lacks_cells_counts_as_not_run(tmp_path: Path) -> None:
     part = load("f5", ["grid.lam=[0.1]", "grid.n=[150]", "replications.paths=2"])
-    driver._started(driver.prepare(part, str(tmp_path / "f5.zarr"), workers=2, speed=1e13))
+    driver._started(intent.prepare(part, str(tmp_path / "f5.zarr"), workers=2, speed=1e13))
     assert corrected.there(str(tmp_path)) == {}

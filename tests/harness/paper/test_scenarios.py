@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from harness.cli import main
-from harness.driver import smoked
+from harness.intent import smoked
 from harness.loading import check, load
 from harness.nouns import Mistake
 from harness.packaged import scenario_files

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from distributed import Client
 
-from harness import driver, receipts
+from harness import intent, receipts
 from harness.clusters import described
 from harness.nouns import Mistake
 from harness.place import place
@@ -45,7 +45,7 @@ def one(tmp_path: Path) -> Study:
 def handed_over(one: Study, file: str | None = None) -> Submitted:
     """48 replications of 0.1 s."""
     workers = None if file else 2
-    prepared = driver.prepare(one.loaded, str(one.store), workers, speed=2e7, cluster=described(file))
+    prepared = intent.prepare(one.loaded, str(one.store), workers, speed=2e7, cluster=described(file))
     return submit(prepared, file, workers)
 
 
