@@ -7,6 +7,13 @@ from collections.abc import Iterator
 import pytest
 from threadpoolctl import threadpool_limits
 
+from harness.probe import cores
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are cores: many tests wait for processes, jobs and servers of theirs."""
+    return cores() + 1
+
 
 @pytest.fixture(scope="session", autouse=True)
 def one_blas_thread() -> Iterator[None]:
