@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 
 from ckrr.plot import COLOURS
 from ckrr.procedures import ALL_PROCEDURES
+from harness.baselines import WAYS
 from harness.figures import FIGURES, draw, save, svg_text
 from harness.figures.axes import Edges
 from harness.figures.look import KNOWN, strokes
@@ -263,7 +264,8 @@ def test_svg_is_the_same_each_time_and_may_stand_beside_others(store: str) -> No
 
 
 def test_a_procedure_keeps_its_colour() -> None:
-    assert set(KNOWN) == set(ALL_PROCEDURES) == set(COLOURS)
+    assert set(KNOWN) == {*ALL_PROCEDURES, *WAYS}
+    assert set(COLOURS) == set(ALL_PROCEDURES)
     assert strokes(["RRCM", "mine"])["RRCM"] == strokes(["other", "RRCM"])["RRCM"] == KNOWN["RRCM"]
     assert len({(each.marker) for each in KNOWN.values()}) == len(KNOWN), "told apart in grey"
     assert strokes(["RRCM", "mine"])["mine"] != KNOWN["RRCM"]
