@@ -142,7 +142,7 @@ class _Keeper:
         queued = await _queued()
         if queued is None:
             return
-        self.pending = sum(state == "PENDING" for state in queued.values())
+        self.pending = sum(queued.get(job.job_id) == "PENDING" for job in self.cluster.workers.values())
         gone = {name: job for name, job in self.cluster.workers.items() if job.job_id not in queued}
         for name, job in gone.items():
             self.fruitless = 0 if name in self.seen else self.fruitless + 1

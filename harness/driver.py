@@ -16,7 +16,6 @@ from typing import Any
 
 from harness import clusters, execute, likeness, receipts, store
 from harness.commit import commit
-from harness.frame import settled, torn
 from harness.freshness import Keeper
 from harness.intent import Prepared, prepare
 from harness.nouns import Care, Mistake, Refused, Unreachable
@@ -26,6 +25,7 @@ from harness.presence import Presence, heard, me, other, present, told
 from harness.progress import Progress, Tally
 from harness.record import CLAIM, ROOT, Record, add_to_history, load, save, version
 from harness.remote import patiently
+from harness.settled import settled, torn
 from harness.stopping import pressed
 from harness.worker import prepare as prepare_array, work
 

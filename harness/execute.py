@@ -184,30 +184,35 @@ def _flow(
 ) -> Iterator[Result]:
     waiting = iter(jobs)
     running: dict[Any, _Try] = {}
+    sent: dict[Any, Future[Any]] = {}
     stream = as_completed(with_results=True, raise_errors=False, loop=client.loop)  # the client needn't be the default
     guard = _Guard(client, terms.note, terms.patience or PATIENCE, terms.stop)
 
     def send(one: _Try) -> None:
         key = f"ckrr-{arguments[1]}-{arguments[2]}-{one.unit.name}-{one.errors}-{one.deaths}"
         future = client.submit(on_worker, work, arguments, one.unit, one.care, terms.ours, key=key, pure=False)
-        running[future.key] = one
+        running[future.key], sent[future.key] = one, future
         stream.add(future)
 
-    for job in islice(waiting, terms.window or max(window_of(client), 3 * terms.workers)):
-        send(_Try(*job))
-    while running:
-        for future, outcome in _batch(stream, guard):
-            one = running.pop(future.key)
-            error = _error(future, outcome)
+    try:
+        for job in islice(waiting, terms.window or max(window_of(client), 3 * terms.workers)):
+            send(_Try(*job))
+        while running:
+            for future, outcome in _batch(stream, guard):
+                one = running.pop(future.key)
+                error = _error(future, outcome)
+                sent.pop(future.key).release()
+                if error is not None:
+                    following = one.again(error)
+                    guard.wait_for_scheduler()
+                    send(following)
+                    continue
+                yield outcome
+                for job in islice(waiting, 1):
+                    send(_Try(*job))
+    finally:
+        for future in sent.values():  # of a run that ends early: a client that lives on would see to it that they run
             future.release()
-            if error is not None:
-                following = one.again(error)
-                guard.wait_for_scheduler()
-                send(following)
-                continue
-            yield outcome
-            for job in islice(waiting, 1):
-                send(_Try(*job))
 
 
 def _batch(stream: Any, guard: _Guard) -> list[tuple[Future[Any], Any]]:

@@ -15,25 +15,9 @@ from harness.hashes import content_hash
 from harness.nouns import Unreachable, Values
 from harness.place import Place
 from harness.record import FILES, ROOT, Record
+from harness.settled import ended
 from harness.summary import cube_at
 from harness.template import template
-
-TORN = "torn"
-"""In the last entry of a store's history: its frame was found damaged, and the next run writes it anew."""
-
-
-def settled(record: Record) -> bool:
-    """Whether the frame is as it should be: the last run ended in order, and no damage was found since."""
-    return _ended(record) and not torn(record)
-
-
-def _ended(record: Record) -> bool:
-    return bool(record.history) and "end" in record.history[-1]
-
-
-def torn(record: Record) -> bool:
-    """Whether damage was found, and no run has begun since."""
-    return bool(record.history) and TORN in record.history[-1]
 
 
 def damaged(there: Place, record: Record) -> list[str]:
@@ -80,4 +64,4 @@ def _reads(url: str, record: Record, n: int, name: str, meant: Values) -> bool:
         found = store.array(url, name, record.generation)[:, :, :, :, where]
     except Exception:
         return False
-    return np.array_equal(np.asarray(found), meant, equal_nan=True) or not _ended(record)
+    return np.array_equal(np.asarray(found), meant, equal_nan=True) or not ended(record)

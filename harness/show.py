@@ -246,14 +246,15 @@ def state_line(facts: Mapping[str, Any]) -> str:
     """How far a study is, and who is at work on it, in one line."""
     name = f"{facts['scenario']} in {facts['store']}" if facts["scenario"] else facts["store"]
     if facts["complete"]:
-        return f"{name}: complete"
+        behind = "" if facts["settled"] or facts["at_work"] else ", but its cube may be behind: `ckrr run` refreshes it"
+        return f"{name}: complete{behind}"
     driver, told = facts["driver"], facts["submission"]
     if driver is not None and driver["alive"]:
         speed = f", {pace(driver['rate'], ' replications')}" if driver.get("rate") else ""
         left = f", about {duration(driver['left'])} left" if driver.get("left") is not None else ""
         return f"{name}: {facts['share']:.0%} done{speed}{left} ({driver['name']})"
     if told is not None and told["waits"]:
-        return f"{name}: {facts['share']:.0%} done, {told['waits']} is about to go on with it"
+        return f"{name}: {facts['share']:.0%} done, it waits for {told['waits']}"
     if told is not None and told["code"] == 2:
         return f"{name}: {facts['share']:.0%} done, its driver gave up: {told['outcome']}"
     again = "submit" if told is not None else "run"
@@ -276,13 +277,13 @@ def submitted_text(prepared: Prepared, done: Submitted, store: str) -> str:
     """What became of a study that was to be handed over, and how to follow it."""
     follow = f"follow it: ckrr status {store} --watch"
     if done.running is not None:
-        return f"{done.running} is at work on it already; nothing was handed over\n{follow}"
+        return f"it has been handed over already, to {done.running}: nothing was done\n{follow}"
     if done.submission is None:
         return f"{prepared.loaded.scenario.name}: complete, nothing to do"
     plan = prepared.plan
     long = f"about {duration(plan.duration)}" if plan.duration > 5 else "a few seconds"
     count = counted(sum(plan.replications_of.values()), "replication")
-    silent = "" if done.lives else "\nits driver hasn't been heard of yet: `ckrr logs` may say why"
+    silent = "" if done.lives else "\nits driver hasn't been heard of yet: `ckrr status` may say why"
     rest = f"its logs: ckrr logs {store}\nto end it: ckrr cancel {store}"
     return f"submitted as {done.submission.id}: {count}, {long} of computing{silent}\n{follow}\n{rest}"
 

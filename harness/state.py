@@ -12,6 +12,7 @@ from harness.place import Place, place
 from harness.presence import heard
 from harness.receipts import counted
 from harness.record import DRIVER, SUBMISSION, Record, load
+from harness.settled import settled
 from harness.submit.whereabouts import handed_over
 
 
@@ -63,7 +64,7 @@ def status(store: str) -> dict[str, Any]:
 
 def _nothing() -> dict[str, Any]:
     """Of a study that was handed over, and whose driver hasn't made the store yet."""
-    return {"scenario": "", "complete": False, "share": 0.0, "sizes": [], "failed": 0, "last_run": {}}
+    return {"scenario": "", "complete": False, "settled": False, "share": 0.0, "sizes": [], "failed": 0, "last_run": {}}
 
 
 def _far(there: Place, record: Record) -> dict[str, Any]:
@@ -73,6 +74,7 @@ def _far(there: Place, record: Record) -> dict[str, Any]:
     return {
         "scenario": record.scenario["name"],
         "complete": finished == total,
+        "settled": settled(record),
         "share": finished / total,
         "sizes": sizes,
         "failed": sum(failed for _, failed in found.values()),

@@ -14,11 +14,12 @@ import numpy as np
 
 from harness import preparing, store
 from harness.extents import included
-from harness.frame import TORN, damaged, unlike
+from harness.frame import damaged, unlike
 from harness.nouns import Mistake, Status, Unit, Unreachable
 from harness.place import Place, place
 from harness.receipts import Receipt, listed, read
 from harness.record import ROOT, Record, add_to_history, load
+from harness.settled import TORN
 from harness.template import group_name
 from harness.variables import replication_variables
 

@@ -137,7 +137,7 @@ def logs(store: str, of_workers: bool) -> None:
 
     found = kept(place(store_of(store, begun=False)))
     if not any(found):
-        click.echo("no logs: it wasn't submitted, or its driver hasn't started yet (`ckrr status`)", err=True)
+        click.echo("no logs: no driver of a submission has started here yet; `ckrr status` may say why", err=True)
     for text in found[: 1 + of_workers]:
         click.echo(text, nl=False)
 

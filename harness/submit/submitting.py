@@ -14,8 +14,10 @@ from typing import Any
 
 from harness import clusters, intent
 from harness.loading import Loaded
+from harness.nouns import Mistake
 from harness.place import Place
 from harness.planning import check_fits
+from harness.settled import settled
 from harness.submit import process, slurm, submission
 from harness.submit.submission import PROCESS, SLURM, TASK, Submission
 from harness.submit.whereabouts import at_work
@@ -48,18 +50,37 @@ def submit(
     there = prepared.there
     check_fits(prepared.plan, prepared.machine, prepared.loaded.where)
     if (who := at_work(there)) is not None:
+        _check_same(prepared, who)
         return Submitted(there.url, None, who, True)
-    if not prepared.plan.units and not prepared.plan.preparations and not prepared.grows and not prepared.is_new:
+    if not _is_left(prepared):
         return Submitted(there.url, None, None, False)
     one = _submission(prepared.loaded, cluster_path, workers, prepared)
     submission.put_files(there, prepared.loaded.built.files)
     submission.write(there, one)
     try:
         one = submission.add(there, one, handle=_start(prepared, one, note))
-    except BaseException:
-        submission.add(there, one, ended=one.submitted, outcome="could not be handed over", code=2)
+    except BaseException as error:
+        why = " ".join(str(error).split())
+        submission.add(there, one, ended=one.submitted, outcome=f"could not be handed over: {why}", code=2)
         raise
     return Submitted(there.url, one, None, one.how == SLURM or _sign_of(there, one, 0.0 if one.how == TASK else _SIGN))
+
+
+def _check_same(prepared: intent.Prepared, who: str) -> None:
+    """Refuses what whoever is at work doesn't know of: it would be dropped."""
+    told = submission.read(prepared.there) if prepared.is_new else None
+    asked = prepared.loaded.scenario.model_dump(mode="json")
+    if prepared.grows or (told is not None and told.scenario != asked):
+        raise Mistake(
+            f"{prepared.there.url}: {who} is at work on it, on less than is asked for now: submit again when that has "
+            "ended, or `ckrr cancel` it first"
+        )
+
+
+def _is_left(prepared: intent.Prepared) -> bool:
+    """Whether there is anything to do, if only to bring the cube up to date."""
+    plan = prepared.plan
+    return bool(plan.units or plan.preparations or prepared.grows or prepared.is_new or not settled(prepared.record))
 
 
 def _submission(loaded: Loaded, cluster_path: str | None, workers: int | None, prepared: intent.Prepared) -> Submission:

@@ -12,12 +12,13 @@ import pytest
 from distributed import Client, LocalCluster
 
 from cluster import local
-from harness import receipts, stopping
+from harness import driver, receipts, stopping
 from harness.execute import Stopped
-from harness.nouns import Status
+from harness.nouns import Status, Unit
 from harness.place import place
+from harness.progress import Silent
 from harness.record import load
-from tests.harness.studies import assert_identical, contents, loaded, prepared, replications, run, run_serially
+from tests.harness.studies import assert_identical, contents, loaded, prepared, replications, run, run_serially, until
 
 
 @pytest.fixture(scope="module")
@@ -107,6 +108,24 @@ def test_an_interrupt_that_got_lost_is_heeded(tmp_path: Path, client: Any, monke
         run(tmp_path / "toy.zarr", client)
     monkeypatch.setattr(stopping, "_pressed", False)
     assert run(tmp_path / "toy.zarr", client).failed == 0
+
+
+def test_a_run_that_is_stopped_leaves_no_task_behind(tmp_path: Path, client: Any) -> None:
+    """Its client may live on, as a worker's does on which a driver was: what nobody waits for isn't computed."""
+
+    def ours() -> list[str]:
+        return client.run_on_scheduler(lambda dask_scheduler: [key for key in dask_scheduler.tasks if "ckrr-" in key])
+
+    class Impatient(Silent):
+        def advance(self, unit: Unit, failed: int, seconds: float) -> None:
+            raise Stopped
+
+    study = prepared(tmp_path / "toy.zarr", replications__paths=40)
+    assert len(study.plan.units) > 20
+    with pytest.raises(Stopped):
+        driver.run(study, Impatient(), client)
+    until(lambda: not ours())
+    assert len(receipts.listed(study.there, (10, 20))) < len(study.plan.units)
 
 
 def test_a_run_leaves_its_history(tmp_path: Path, client: Any) -> None:

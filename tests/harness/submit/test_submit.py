@@ -5,18 +5,19 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from distributed import Client
 
-from harness import intent, receipts
+from harness import intent, receipts, store
 from harness.clusters import described
 from harness.nouns import Mistake
 from harness.place import place
 from harness.presence import heard
-from harness.record import CANCEL, DRIVER
-from harness.show import status_text
+from harness.record import CANCEL, DRIVER, load, save
+from harness.show import state_line, status_text
 from harness.state import status
 from harness.submit import process, submission
 from harness.submit.cancelling import cancel
@@ -142,6 +143,31 @@ def test_what_cannot_be_handed_over_leaves_no_trace(one: Study, tmp_path: Path) 
     with pytest.raises(Mistake, match=r"nobody.toml: no scheduler answers at tcp://127.0.0.1:9"):
         handed_over(one, str(tmp_path / "nobody.toml"))
     assert not one.store.exists()
+
+
+def test_a_cube_that_is_behind_is_told_and_brought_up_to_date(one: Study, whole: Path) -> None:
+    """As where the last unit was written when its driver had ended already."""
+    one.run()
+    there = place(str(one.store))
+    record = load(there)
+    assert record is not None
+    save(there, replace(record, history=({"start": "then", "stopped": "then"},)))
+    store.array(str(one.store), "coverage", record.generation)[...] = 0.0
+    assert "complete, but its cube may be behind" in state_line(status(str(one.store)))
+    assert handed_over(one).submission is not None
+    watch(str(one.store), lambda text: None)
+    assert state_line(status(str(one.store))).endswith(": complete")
+    assert_identical(one.store, whole)
+
+
+def test_more_than_is_at_work_is_refused(one: Study, tmp_path: Path) -> None:
+    """It would be dropped in silence."""
+    assert handed_over(one).submission is not None
+    until(lambda: load(place(str(one.store))) is not None)
+    more = written(tmp_path, {"all": "slow"}, replications__paths=32)
+    with pytest.raises(Mistake, match=r"is at work on it, on less than is asked for now: submit again when that has"):
+        handed_over(more)
+    cancel(place(str(one.store)))
 
 
 def test_a_submission_that_cannot_be_read_is_told(one: Study) -> None:
