@@ -33,8 +33,8 @@ from scenarios.sample import Array
 
 Noise = Literal["gaussian", "student", "skewed", "heteroscedastic"]
 LAWS: tuple[Noise, ...] = get_args(Noise)
-_PARAMETERS = {"df": "student", "skewness": "skewed", "spread": "heteroscedastic"}
-"""Of which law each is."""
+_PARAMETERS = {"df": ("student", 3.0), "skewness": ("skewed", 2.0), "spread": ("heteroscedastic", 10.0)}
+"""Of which law each is, and what it is unless told."""
 
 MOST_SHIFT = 10.0
 """The end of the domain is e^10 times as likely as the other then."""
@@ -58,42 +58,48 @@ class World:
 
     noise: Noise = "gaussian"
     """The law of the noise."""
-    df: float = 3.0
-    """ν of Student's law."""
-    skewness: float = 2.0
-    """g of skewed noise: 2 is an exponential law, less is nearer to the normal one."""
-    spread: float = 10.0
-    """r of heteroscedastic noise."""
+    df: float | None = None
+    """ν of Student's law; 3 unless told."""
+    skewness: float | None = None
+    """g of skewed noise: 2, unless told, is an exponential law, less is nearer to the normal one."""
+    spread: float | None = None
+    """r of heteroscedastic noise; 10 unless told."""
     shift: float = 0.0
     """s of the test inputs' law; 0 is none."""
 
     def __post_init__(self) -> None:
         checks.one_of("noise", self.noise, LAWS)
-        for name, law in _PARAMETERS.items():
-            if self.noise != law and getattr(self, name) != getattr(type(self), name):
-                raise ValueError(
-                    f'{name} must be left out unless noise = "{law}", got {checks.shown(getattr(self, name))}'
-                )
-        checks.positive("df", self.df)
-        checks.positive("spread", self.spread)
-        checks.real("skewness", self.skewness, but_zero=True)
+        for name, (law, _) in _PARAMETERS.items():
+            told = getattr(self, name)
+            if self.noise != law and told is not None:
+                raise ValueError(f'{name} must be left out unless noise = "{law}", got {checks.shown(told)}')
+        checks.positive("df", self._parameter("df"))
+        checks.positive("spread", self._parameter("spread"))
+        checks.real("skewness", self._parameter("skewness"), but_zero=True)
         if not abs(checks.real("shift", self.shift)) <= MOST_SHIFT:
             raise ValueError(f"shift must be from −{MOST_SHIFT:g} to {MOST_SHIFT:g}, got {self.shift:g}")
+
+    def _parameter(self, name: str) -> float:
+        """As told, or as it is without."""
+        told: float | None = getattr(self, name)
+        return _PARAMETERS[name][1] if told is None else told
 
     def noise_at(self, u: Array, rng: np.random.Generator) -> Array:
         """One e for each place; those for fewer places are the first ones of those for more."""
         n = len(u)
         if self.noise == "student":
-            return rng.standard_t(self.df, n) * (sqrt((self.df - 2) / self.df) if self.df > 2 else 1.0)
+            df = self._parameter("df")
+            return rng.standard_t(df, n) * (sqrt((df - 2) / df) if df > 2 else 1.0)
         if self.noise == "skewed":
-            k = 4 / self.skewness**2
-            return copysign(1 / sqrt(k), self.skewness) * (rng.standard_gamma(k, n) - k)
+            g = self._parameter("skewness")
+            k = 4 / g**2
+            return copysign(1 / sqrt(k), g) * (rng.standard_gamma(k, n) - k)
         z = rng.standard_normal(n)
         return z if self.noise == "gaussian" else self.deviation(u) * z
 
     def deviation(self, u: Array) -> Array:
         """s(u); 1 but for heteroscedastic noise."""
-        c = log(self.spread) if self.noise == "heteroscedastic" else 0.0
+        c = log(self._parameter("spread")) if self.noise == "heteroscedastic" else 0.0
         return np.exp(c * u) / sqrt(expm1(2 * c) / (2 * c)) if c else np.ones_like(u)
 
     def tilted(self, v: Array) -> Array:

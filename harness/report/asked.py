@@ -55,7 +55,9 @@ def _data(facts: Facts) -> Markup:
     extent = record.extent
     gammas, sizes = _values(facts, "gamma"), _values(facts, "n")
     law = NOISES.get(str(source.get("noise", "gaussian")), "normal")
-    noise = f"Noise: {law} with variance γ = {gammas}." if extent.grid.gamma != (0.0,) else "No noise is added."
+    endless = source.get("noise") == "student" and source.get("df", 3) <= 2  # Student's law has no variance then
+    size = "scale √γ, γ" if endless else "variance γ"
+    noise = f"Noise: {law} with {size} = {gammas}." if extent.grid.gamma != (0.0,) else "No noise is added."
     paths, draws = counted(extent.paths, "path"), counted(extent.draws, "train sample")
     return items(
         [

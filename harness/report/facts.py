@@ -16,7 +16,7 @@ from harness.presence import Driver, heard
 from harness.receipts import listed, read_all
 from harness.record import DRIVER, Record, load
 from harness.report.words import OF_THE_FUNCTION
-from harness.results.catalog import REFERENCE
+from harness.results.catalog import REFERENCE, normal_noise
 from harness.results.estimates import estimate
 from harness.results.mad import MAD
 from harness.results.precision import Need, precision
@@ -94,7 +94,8 @@ def gathered(url: str) -> Facts:
 
 
 def _askable(measure: str, record: Record) -> bool:
-    return measure != "relative_width" or REFERENCE in record.extent.grid.procedure
+    needs = {"relative_width": REFERENCE in record.extent.grid.procedure, "oracle_width": normal_noise(record)}
+    return needs.get(measure, True)
 
 
 def _judged_f(url: str, record: Record) -> xr.Dataset | None:

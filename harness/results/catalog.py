@@ -15,6 +15,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from harness.nouns import Array, Bools, Mistake, Values
+from harness.record import Record
 from harness.results.runs import Runs, Slab
 from harness.variables import QUANTILES
 
@@ -66,8 +67,15 @@ def _relative(runs: Runs, slab: Slab) -> tuple[Values, Bools]:
         return mine / other, ok[..., None]
 
 
+def normal_noise(record: Record) -> bool:
+    """Whether somebody who knows f would give 2·z_{1−α/2}·sqrt(γ)."""
+    return record.scenario["source"].get("noise") not in ("student", "skewed", "heteroscedastic")
+
+
 def oracle_width(runs: Runs) -> Array:
     """2·z_{1−α/2}·sqrt(γ), over γ, θ, λ and α: the shortest interval that somebody who knows f could give."""
+    if not normal_noise(runs.record):
+        raise Mistake(f"oracle_width is for normal noise, and the store's is {runs.record.scenario['source']['noise']}")
     grid = runs.record.extent.grid
     z = -np.asarray(ndtri(np.array(grid.alpha) / 2))
     return np.asarray(2 * np.sqrt(np.array(grid.gamma))[:, None, None, None] * z)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from harness.record import attributes, digest, load as record_of, parsed
 from harness.report.asked import asked
 from harness.report.facts import gathered
 from harness.report.sure import broken
+from harness.results.estimates import estimate
 from harness.results.verdicts import verdicts
 from harness.studies import study_of
 from scenarios import SOURCES, World
@@ -80,7 +82,7 @@ def test_the_older_scenarios_are_what_they_were(name: str) -> None:
 
 def test_a_world_is_told_where_it_isnt_the_default() -> None:
     plain = scenario()
-    assert plain.fingerprint == scenario(noise="gaussian", df=3, shift=0.0).fingerprint
+    assert plain.fingerprint == scenario(noise="gaussian", shift=0.0).fingerprint
     assert plain.seeds == scenario(noise="gaussian").seeds
     hard = scenario(noise="student", df=5.0, shift=1)
     assert hard.fingerprint["source"] == {**plain.fingerprint["source"], "noise": "student", "df": 5, "shift": 1}
@@ -93,6 +95,16 @@ def test_a_store_remembers_its_world(tmp_path: Path) -> None:
     assert record is not None
     assert record.test == "shifted"
     assert study_of(url, record).source == SOURCES["f6"](test_points=40).in_world(World(noise="skewed", shift=2.0))  # type: ignore[attr-defined]
+
+
+def test_there_is_no_oracle_of_other_noise(tmp_path: Path) -> None:
+    """2z·sqrt(γ) is for normal noise: by it intervals that are too short would look right."""
+    url = run(scenario(noise="student", df=1.5, paths=3), tmp_path / "w.zarr")
+    with pytest.raises(Mistake, match="oracle_width is for normal noise, and the store's is student"):
+        estimate(url, "oracle_width")
+    facts = gathered(url)
+    assert "oracle_width" not in facts.measures
+    assert "of Student's law with scale √γ, γ = 0.1" in unescape(str(asked(facts)))
 
 
 @pytest.mark.parametrize(("shift", "exact"), [(0.0, True), (3.0, False)])

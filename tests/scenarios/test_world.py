@@ -43,7 +43,7 @@ MADE: dict[str, Callable[[], Any]] = {
 }
 LAW = {
     "gaussian": lambda world: stats.norm(),
-    "student": lambda world: stats.t(world.df, scale=math.sqrt((world.df - 2) / world.df)),
+    "student": lambda world: stats.t(3.0, scale=math.sqrt(1 / 3)),
     "skewed": lambda world: stats.gamma(1.0, loc=-1.0),
 }
 
@@ -170,6 +170,7 @@ def test_a_tables_noise_is_of_variance_one_over_its_rows() -> None:
         ({"noise": "skewed", "skewness": 0.0}, "skewness must be a finite number other than 0, got 0.0"),
         ({"noise": "heteroscedastic", "spread": -1.0}, "spread must be a finite number > 0, got -1.0"),
         ({"noise": "student", "spread": 2.0}, 'spread must be left out unless noise = "heteroscedastic", got 2.0'),
+        ({"df": 3.0}, 'df must be left out unless noise = "student", got 3.0'),
         ({"shift": math.inf}, "shift must be a finite number, got inf"),
         ({"shift": 11}, "shift must be from −10 to 10, got 11"),
     ],
