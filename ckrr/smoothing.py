@@ -47,6 +47,8 @@ def taus(smoothed: Smoothed | None, count: int, of: str = "X_new") -> Array | No
         return None
     if isinstance(smoothed, np.random.Generator):
         return smoothed.random(count)
+    if isinstance(smoothed, bool):
+        raise ValueError(f"smoothed must be a numpy Generator, or numbers from 0 to 1, got {smoothed}")
     tau = values("smoothed", smoothed, count, of=of)
     strange = tau[(tau < 0) | (tau > 1)]
     if len(strange):

@@ -23,6 +23,7 @@ TOTAL = "compute"
 _PARTS: Mapping[str, tuple[str, str, Any]] = {
     "data": ("drawing data", "#d98e04", ("s", (0, (4, 1.5)))),
     "factor": ("factorising", "#0b6fb5", ("^", "solid")),
+    "search": ("searching for θ", "#b5420b", ("P", "solid")),
     "score": ("regions and scores", "#117a55", ("D", (0, (4, 1.5)))),
     "measure": ("measures", "#7b4ea3", ("v", (0, (1.2, 1.2)))),
 }

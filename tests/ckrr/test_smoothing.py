@@ -129,6 +129,7 @@ def test_levels_are_what_is_written() -> None:
     ("smoothed", "message"),
     [
         ([0.5], r"smoothed must be of shape \(2,\), one for each row of X_new, got shape \(1,\)"),
+        (True, "smoothed must be a numpy Generator, or numbers from 0 to 1, got True"),
         ([0.5, -0.1], "smoothed must be numbers from 0 to 1, got -0.1"),
     ],
 )

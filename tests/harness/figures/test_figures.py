@@ -21,10 +21,11 @@ from harness.figures.axes import Edges
 from harness.figures.look import KNOWN, strokes
 from harness.figures.paths import by_path
 from harness.figures.points import test_points as where_points_lie
-from harness.figures.seconds import exponent
+from harness.figures.seconds import _PARTS, exponent
 from harness.figures.sheets import sheet
 from harness.nouns import Mistake
 from harness.place import place
+from harness.receipts import listed, read
 from harness.record import load
 from harness.results.estimates import estimate
 from tests.harness.studies import prepared, run_serially
@@ -233,6 +234,8 @@ def test_seconds_are_medians_over_units(store: str) -> None:
     figure = draw(store, "seconds", {"theta": ["1"]})
     assert "in all ∝ n^" in texts(figure)
     assert "only n matters" in texts(figure)
+    timed = {name for one in listed(place(store), (10, 20)).values() for name in read(place(store), one)["seconds"]}
+    assert timed == {"compute", *_PARTS}, "nothing that takes time is left out"
     slope = exponent(np.array([1.0, 100.0, 200.0, 400.0]), np.array([9.0, 1.0, 4.0, 16.0]))
     assert slope is not None
     assert slope == (pytest.approx(2.0), 100)
