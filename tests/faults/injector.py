@@ -267,7 +267,7 @@ FAULTS = (
         "kill -9 of the scheduler",
         _everywhere(NEXT, "run on a scheduler"),
         one(processes.SCHEDULER),
-        told=r"the scheduler at tcp://\S+ (is gone|can't be reached \(\w+\)); what is done is kept: run again to go on",
+        told=r"the scheduler( at tcp://\S+)? (is gone|can't be reached \(\w+\)); what is done is kept: run again",
     ),
     Fault(
         "kill -9 of the driver",

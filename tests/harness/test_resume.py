@@ -122,6 +122,7 @@ def slow(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return left_alone(tmp_path_factory.mktemp("slow"), SLOW)
 
 
+@pytest.mark.soak  # tests/faults has a kill of each kind in the default tier
 def test_killed_at_random_it_loses_nothing(slow: Path, tmp_path: Path) -> None:
     check_kills(tmp_path, SLOW, slow, seed=0, kills=KILLS)
 
@@ -247,6 +248,7 @@ def test_values_taken_out_stay(tmp_path: Path) -> None:
         np.testing.assert_array_equal(values, before[name], err_msg=name)
 
 
+@pytest.mark.soak  # likewise
 def test_two_runs_at_once_end_in_the_same_cube(slow: Path, tmp_path: Path) -> None:
     """Started together they make one store; neither harms the other."""
     (tmp_path / "toy.toml").write_text(TOY)

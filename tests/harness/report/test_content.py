@@ -124,7 +124,7 @@ def test_what_breaks_exchangeability_is_said(toy: Reader, krr: Reader, krr_store
     assert "† Exchangeability is broken in some of these cells" in toy.words, "where θ is searched for"
     head, *rows = krr.table("Cells at α = 0.1").rows
     levels = {(row[0], row[head.index("level")]) for row in rows}
-    exact = verdicts(krr_store)["target"].sel(procedure="RRCM", n=10, alpha=0.1)
+    exact = verdicts(krr_store)["target"].sel(procedure="RRCM", theta="100", n=10, alpha=0.1)
     assert ("RRCM", f"{float(exact):.4g}†") in levels
     assert ("GPR-f", "0.9") in levels, "which has no exact level"
 
