@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import platform
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -63,27 +63,35 @@ def listed(place: Place, sizes: Iterable[int]) -> dict[str, Receipt]:
     return found
 
 
-def counted(place: Place, sizes: Iterable[int]) -> dict[int, tuple[int, int]]:
-    """At each n, how many units have a receipt, and how many replications of cells failed in them.
+Done = Callable[[int, int, int], bool]
+"""Whether a unit is done, by its blocks of paths and draws and the generation at which it was written."""
 
-    As `listed` tells, but quicker: a hundred thousand units take a quarter of a second.
+
+def counted(place: Place, done: Mapping[int, Done]) -> dict[int, tuple[int, int]]:
+    """At each n, how many units are done, and how many replications of cells failed in all that have a receipt.
+
+    From names alone, without making a `Receipt` of each: a hundred thousand units take a quarter of a second.
     """
-    newest: dict[str, dict[str, str]] = {f"n={n}": {} for n in sizes}
+    newest: dict[str, dict[str, re.Match[str]]] = {f"n={n}": {} for n in done}
     for n, name in _names(place, newest.keys()):
-        match = _NAME.match(name)
+        match = _NAME.fullmatch(name)
         if match is not None:
             here, unit = newest[n], match[1]
-            here[unit] = max(name, here[unit], key=_age) if unit in here else name
-    return {int(n[2:]): (len(here), sum(map(_failed, here.values()))) for n, here in newest.items()}
+            here[unit] = max(match, here[unit], key=_age) if unit in here else match
+    return {n: _tally(newest[f"n={n}"].values(), is_done) for n, is_done in done.items()}
 
 
-def _age(name: str) -> tuple[int, ...]:
-    match = _NAME.match(name)
-    return () if match is None else tuple(map(int, match.groups()[3:]))
+def _tally(found: Iterable[re.Match[str]], is_done: Done) -> tuple[int, int]:
+    count = failures = 0
+    for one in found:
+        _, path, draw, generation, _, failed = one.groups()
+        count += is_done(int(path), int(draw), int(generation))
+        failures += int(failed)
+    return count, failures
 
 
-def _failed(name: str) -> int:
-    return 0 if name.endswith(".f0.json") else int(name.rpartition(".f")[2].removesuffix(".json"))
+def _age(match: re.Match[str]) -> tuple[int, ...]:
+    return tuple(map(int, match.groups()[3:]))
 
 
 def _names(place: Place, folders: Collection[str]) -> Iterator[tuple[str, str]]:

@@ -6,6 +6,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+from harness.asked import count, done, latest
 from harness.nouns import Mistake
 from harness.packaged import scenario_files
 from harness.place import Place, place
@@ -34,6 +35,8 @@ def store_of(reference: str, begun: bool = True) -> str:
     known = scenario_files()
     if reference in known:
         return _existing(default_store(_name_in(known[reference])), reference, begun)
+    if path.suffix == ".toml":
+        raise Mistake(f"{reference}: there is no such file; `ckrr new` writes a scenario to start from")
     raise Mistake(
         f"{reference}: there is neither a store nor a scenario here, and no packaged scenario of that name "
         f"(`ckrr list` has them); `ckrr run SCENARIO --store {reference}` makes a store"
@@ -68,8 +71,10 @@ def _nothing() -> dict[str, Any]:
 
 
 def _far(there: Place, record: Record) -> dict[str, Any]:
-    found = counted(there, record.extent.grid.n)
-    sizes = [{"n": n, "units": record.unit_count(n), "done": done} for n, (done, _) in sorted(found.items())]
+    """How much is done of what the latest run asked for."""
+    asked = latest(record)
+    found = counted(there, {n: done(record, n, asked) for n in asked.grid.n})
+    sizes = [{"n": n, "units": count(record, n, asked), "done": units} for n, (units, _) in sorted(found.items())]
     finished, total = sum(one["done"] for one in sizes), sum(one["units"] for one in sizes)
     return {
         "scenario": record.scenario["name"],

@@ -21,8 +21,10 @@ from harness.compute import compute
 from harness.desk import Study
 from harness.nouns import Mistake, Unit
 from harness.place import LocalPlace, place
-from harness.record import CLAIM, attributes, load, parsed
+from harness.record import CLAIM, attributes, load, parsed, version
+from harness.state import status
 from harness.template import template
+from harness.worker import work
 from tests.harness.studies import contents, prepared, replications, run_serially
 
 
@@ -216,7 +218,6 @@ def test_shards_are_read_in_parts(tmp_path: Path) -> None:
     groups = {n: replace(group, sharded=True) for n, group in study.record.groups.items()}
     record = driver._started(replace(study, record=replace(study.record, groups=groups)))
     from harness.record import digest
-    from harness.worker import work
 
     for unit in study.plan.units:
         work(str(sharded), digest(record.fingerprint), record.generation, False, unit)
@@ -236,6 +237,34 @@ def test_receipts_are_counted_as_they_are_listed(tmp_path: Path) -> None:
     for sizes in ((10,), (10, 20, 30)):
         found = receipts.listed(here, sizes)
         slow = {n: [one for name, one in found.items() if name.startswith(f"n={n}/")] for n in sizes}
-        counted = receipts.counted(here, sizes)
+        counted = receipts.counted(here, dict.fromkeys(sizes, lambda path, draw, generation: True))
         assert counted == {n: (len(some), sum(one.failed for one in some)) for n, some in slow.items()}
     assert counted == {10: (3, 15), 20: (1, 2), 30: (0, 0)}
+    old = receipts.counted(here, {10: lambda path, draw, generation: generation == 0 and path > 0})
+    assert old == {10: (1, 15)}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"grid__theta": [1, 2.5, 7]},
+        {"grid__alpha": [0.05, 0.2]},
+        {"grid__n": [20, 30]},
+        {"replications": {"paths": 12, "draws": 3}},
+        {"replications": {"paths": 4, "draws": 5}},
+        {"replications": {"paths": 3, "draws": 2}},
+        {"exclude": [{"theta": [1]}]},
+    ],
+)
+def test_the_state_is_of_what_was_asked_for_last(changes: dict[str, Any], tmp_path: Path) -> None:
+    """As the plan says, unit by unit: before a growth is computed, while it is, and when it is done."""
+    where = tmp_path / "one.zarr"
+    run_serially(where, exclude=[{"theta": [2.5]}])
+    study = prepared(where, **changes)
+    record, units = driver._started(study), study.plan.units
+    for done, unit in enumerate([*units, None]):
+        facts = status(str(where))
+        units_in_all, units_done = (sum(one[key] for one in facts["sizes"]) for key in ("units", "done"))
+        assert (facts["complete"], units_done) == (unit is None, units_in_all - len(units) + done)
+        if unit is not None:
+            work(str(where), version(record), record.generation, False, unit)
