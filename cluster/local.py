@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -14,7 +15,7 @@ from distributed.security import Security
 
 from cluster.keeping import replaced
 from cluster.spec import LOOPBACK
-from cluster.starting import BLAME, deaf_loop, main_hidden, put_off
+from cluster.starting import SETTINGS, deaf_loop, forked, main_hidden, put_off
 
 _PATIENCE = 0.5
 """Seconds that workers have to end by themselves when something went wrong; they may be at a long unit."""
@@ -26,6 +27,7 @@ def local(workers: int, memory: float, security: Security | None = None) -> Iter
     with (
         main_hidden(),
         deaf_loop() as loop,
+        dask.config.set({**SETTINGS, **forked()}),  # also for workers that are started later
         _started(workers, memory, security, loop) as cluster,
         Client(cluster) as client,
     ):
@@ -44,7 +46,7 @@ async def _end(nannies: list[Nanny]) -> None:
 
 @contextmanager
 def _started(workers: int, memory: float, security: Security | None, loop: Any) -> Iterator[LocalCluster]:
-    with put_off() as interrupts, dask.config.set(BLAME):  # the scheduler reads it as it starts
+    with put_off() as interrupts:
         cluster = LocalCluster(
             n_workers=workers,
             threads_per_worker=1,
@@ -55,6 +57,7 @@ def _started(workers: int, memory: float, security: Security | None, loop: Any) 
             silence_logs=logging.CRITICAL,
             security=security,
             loop=loop,
+            env=dict(os.environ),  # as it is now: they are forked from a process that may be older
         )
     with cluster:
         for interrupt in interrupts:

@@ -24,7 +24,7 @@ from cluster.keeping import beside
 from cluster.reading import Wrong
 from cluster.serving import QUIET, scheduler_options, security_of
 from cluster.spec import Slurm
-from cluster.starting import BLAME, deaf_loop, hearing, put_off
+from cluster.starting import EXPORTS, SETTINGS, deaf_loop, hearing, put_off
 
 _LOOK = 2.0
 """Seconds between two looks at the queue."""
@@ -53,7 +53,7 @@ def _started(file: Slurm, loop: Any) -> Iterator[Any]:
     make, temporary = _maker(file), security_of(file)
     _check_commands(file)
     with shared(temporary, file.shared_temp_directory) as secure:
-        with put_off() as interrupts, dask.config.set(BLAME):
+        with put_off() as interrupts, dask.config.set(SETTINGS):
             cluster = make(**_options(file, secure), loop=loop)
         with cluster:
             for interrupt in interrupts:
@@ -101,7 +101,7 @@ def _options(file: Slurm, secure: Security | None) -> dict[str, Any]:
         "job_cpu": file.cores,
         "memory": f"{file.memory:.0f} B",
         "job_extra_directives": ["--no-requeue", *file.job_extra_directives],  # a job that ends is replaced at once
-        "job_script_prologue": list(file.job_script_prologue),
+        "job_script_prologue": [*EXPORTS, *file.job_script_prologue],
         "log_directory": str(Path(file.log_directory).absolute()),
         "worker_extra_args": [*lived, *QUIET],
         "scheduler_options": scheduler_options(file, secure),

@@ -25,7 +25,7 @@ from cluster.keeping import replaced
 from cluster.reading import Wrong
 from cluster.serving import QUIET, scheduler_options, security_of
 from cluster.spec import Ssh
-from cluster.starting import BLAME, deaf_loop, put_off
+from cluster.starting import EXPORTS, SETTINGS, deaf_loop, put_off
 
 _GOODBYE = 8.0
 """Seconds that a host's workers have to end by themselves."""
@@ -51,7 +51,7 @@ def _started(file: Ssh, secure: Security | None, loop: Any) -> Iterator[SpecClus
     options = {"file": file, "pem": _pem(secure)}
     workers = {i: {"cls": _Host, "options": {**options, "address": host}} for i, host in enumerate(file.hosts)}
     scheduler = {"cls": Scheduler, "options": scheduler_options(file, secure)}
-    with put_off() as interrupts, dask.config.set(BLAME):
+    with put_off() as interrupts, dask.config.set(SETTINGS):
         try:
             cluster = SpecCluster(
                 workers, scheduler, loop=loop, security=secure, silence_logs=logging.CRITICAL, name="ssh"
@@ -153,4 +153,4 @@ def _command(file: Ssh, scheduler: str, encrypted: bool) -> str:
     command = shlex.join([*words, "--local-directory"]) + ' "$d"'
     if encrypted:
         command += "".join(f' --tls-{name} "$d/tls.pem"' for name in ("ca-file", "cert", "key"))
-    return "\n".join([*lines, *file.prologue, f"{command} </dev/null >&2"])
+    return "\n".join([*lines, *EXPORTS, *file.prologue, f"{command} </dev/null >&2"])

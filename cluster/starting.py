@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import sys
@@ -12,10 +13,40 @@ from multiprocessing import resource_tracker
 from types import FrameType
 from typing import Any
 
+import distributed.utils
 from distributed.utils import LoopRunner
 
-BLAME = {"distributed.scheduler.allowed-failures": 0, "distributed.scheduler.worker-saturation": 1.0}
+_BLAME = {"distributed.scheduler.allowed-failures": 0, "distributed.scheduler.worker-saturation": 1.0}
 """A worker's death is blamed at once on its task, and a worker has one: no innocent waits beside it."""
+_LEAN = {
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.low-level-log-length": 100,
+    "distributed.admin.system-monitor.log-length": 240,
+}
+"""What Dask keeps for its developers (a thousand messages for each worker, profiles of the last quarter of an hour)
+would fill tens of megabytes, here and in each worker, before it stops growing; and nobody looks at it."""
+
+SETTINGS = {**_BLAME, **_LEAN}
+"""Of Dask, for schedulers and workers that we start; processes here inherit them."""
+EXPORTS = tuple(
+    f"export DASK_{key.upper().replace('.', '__').replace('-', '_')}={value}" for key, value in _LEAN.items()
+)
+"""The same for the shells that start workers elsewhere."""
+
+_FORKED = ("distributed", "harness.worker")
+"""What every worker imports: one process does that for all of them, and they are forked from it."""
+
+
+def forked() -> dict[str, str]:
+    """Settings of Dask by which workers on this machine are there in a tenth of a second, where they took two.
+
+    The process that they are forked from is one of Python's own (`forkserver`), with a single thread; it ends with us.
+    """
+    if sys.platform != "linux":
+        return {}
+    distributed.utils._forkserver_preload_set = True  # what Dask would import there is more, and not what we need
+    multiprocessing.get_context("forkserver").set_forkserver_preload(list(_FORKED))
+    return {"distributed.worker.multiprocessing-method": "forkserver"}
 
 
 @contextmanager

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
+import dask
 import psutil
 import pytest
 from distributed import Client, LocalCluster
 from distributed.security import Security
 
 import cluster
+from cluster.starting import _LEAN, EXPORTS
 from harness import Mistake, driver, intent
 from harness.place import place
 from harness.progress import Silent
@@ -44,6 +47,28 @@ def test_a_worker_whose_nanny_has_ended_is_replaced(tmp_path: Path) -> None:
         (before,) = client.nthreads()
         client.cluster.sync(client.cluster.workers[0].close)
         until(lambda: list(client.nthreads()) not in ([], [before]))
+        assert list(client.run(_profiled).values()) == [False], "memory that grows with time, in the new one, too"
+
+
+def _profiled() -> bool:
+    return bool(dask.config.get("distributed.worker.profile.enabled"))
+
+
+def test_workers_elsewhere_get_the_same_settings() -> None:
+    """Through the shells that start them: Dask reads its settings from variables of the environment."""
+    environment = dict(line.removeprefix("export ").split("=") for line in EXPORTS)
+    told = dask.config.collect(paths=[], env=environment)
+    assert [dask.config.get(key, config=told) for key in _LEAN] == list(_LEAN.values())
+
+
+def test_workers_have_the_environment_of_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are forked from a process that may be older."""
+    found = []
+    for value in ("one", "two"):
+        monkeypatch.setenv("CKRR_TEST_NOW", value)
+        with cluster.local(1, 1e9) as client:
+            found += client.run(os.environ.get, "CKRR_TEST_NOW").values()
+    assert found == ["one", "two"]
 
 
 def test_blas_threads_reach_workers_plan_and_fingerprint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
