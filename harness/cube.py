@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-
 import numpy as np
 import xarray as xr
 
-from harness import store
 from harness.place import place
-from harness.record import Record
 from harness.remote import for_zarr, telling
-from harness.summary import cube_at
 
 
 def open_cube(url: str) -> xr.Dataset:
@@ -25,11 +20,3 @@ def open_cube(url: str) -> xr.Dataset:
     by_value = np.argsort(cube["theta_value"].to_numpy(), kind="stable")  # NaN, a search, goes last
     in_order: xr.Dataset = cube.isel(theta=by_value).sortby(["gamma", "lam", "n", "alpha"])
     return in_order
-
-
-def refresh(url: str, record: Record, sizes: Iterable[int], wanted: Callable[[], bool] = lambda: True) -> None:
-    """Computes the cube anew at these n, from the replications, and writes it if it is still wanted then."""
-    for n in sizes:
-        values = cube_at(record, n, lambda name, where, n=n: store.read(url, n, name, record.generation, where))  # type: ignore[misc]
-        if wanted():
-            store.write_cube(url, record.generation, record.extent.grid.n.index(n), values)

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from threading import Thread
 from time import monotonic
 
-from harness.cube import refresh
 from harness.execute import Broken
 from harness.nouns import Unreachable
 from harness.record import Record
+from harness.refreshing import refresh
 from harness.verify import verify
 
 _EVERY = 20.0
@@ -43,8 +43,9 @@ class Keeper:
 
     def finish(self) -> None:
         """The cube as it stays. If a unit can't be read, it loses its receipt, so that the next run computes it."""
+        self._left = True  # what is being computed beside the run is old already
         self._join()
-        sizes = self._taken()
+        self._left, sizes = False, self._taken()
         try:
             self._refresh(sizes)
         except Unreachable:
@@ -74,7 +75,7 @@ class Keeper:
     def _beside(self, sizes: set[int]) -> None:
         try:
             self._refresh(sizes)
-        except Exception:  # a store that doesn't answer, a torn chunk: at the end is early enough
+        except Exception:  # it isn't wanted, a store that doesn't answer, a torn chunk: at the end is early enough
             self.stale |= sizes
         self._next = monotonic() + max(_EVERY, 20 * self.took)
 

@@ -13,11 +13,11 @@ from functools import reduce
 import numpy as np
 
 from harness import preparing, receipts, store
-from harness.cube import refresh
 from harness.extents import included, union
 from harness.nouns import INNER, Block, Failure, Mistake, Status, Unit, Values
 from harness.place import Place, place
 from harness.record import FILES, Record, all_joined, joined, load
+from harness.refreshing import refresh
 from harness.template import shape_of
 from harness.variables import Variable, replication_variables
 

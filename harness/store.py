@@ -15,7 +15,8 @@ import numpy as np
 import zarr
 from zarr.core.sync import sync
 
-from harness import receipts
+from harness import chunks, receipts
+from harness.chunks import Box
 from harness.nouns import Block, Unit, Values
 from harness.place import Place, place
 from harness.record import FILES, ROOT, Record, digest
@@ -48,19 +49,34 @@ def write(url: str, record: Record, block: Block) -> receipts.Receipt:
     where = tuple(slice(each.start, each.stop) for each in (unit.paths, unit.draws))
     *others, status = replication_variables(record.keep)
     for variables in (others, [status]):
-        arrays = [array(url, f"{group_name(unit.n)}/{v.name}", record.generation) for v in variables]
-        _write(url, arrays, where, [block.values[v.name] for v in variables])
+        paths = [f"{group_name(unit.n)}/{v.name}" for v in variables]
+        _write(url, paths, record.generation, where, [block.values[v.name] for v in variables])
     return receipts.write(place(url), block, record.generation, digest(record.fingerprint))
 
 
-def _write(url: str, arrays: Sequence[zarr.Array[Any]], where: tuple[Any, ...], values: Sequence[Values]) -> None:
-    """Together: most of the time of a write is waiting, for threads or for a network."""
-    with telling(url):
-        sync(_written(arrays, where, values))
+def _write(url: str, paths: Sequence[str], generation: int, where: Box, values: Sequence[Values]) -> None:
+    """Whole chunks of several arrays."""
+    there, far = place(url), []
+    for path, new in zip(paths, values, strict=True):
+        one = plain(url, path, generation)
+        if one is None:
+            far.append((array(url, path, generation), new))
+            continue
+        for key, data in chunks.encoded(one, where, new):
+            there.put(key, data)
+    if far:
+        with telling(url):
+            sync(_written(far, where))
 
 
-async def _written(arrays: Sequence[zarr.Array[Any]], where: tuple[Any, ...], values: Sequence[Values]) -> None:
-    await gather(*(one.async_array.setitem(where, new) for one, new in zip(arrays, values, strict=True)))
+async def _written(writes: Sequence[tuple[zarr.Array[Any], Values]], where: Box) -> None:
+    """Together, since most of it is waiting for a network. All are waited for, also when one fails: what is left alone
+    complains when the process ends.
+    """
+    waits = (one.async_array.setitem(where, new) for one, new in writes)
+    for outcome in await gather(*waits, return_exceptions=True):
+        if isinstance(outcome, BaseException):
+            raise outcome
 
 
 def _check_alignment(record: Record, unit: Unit) -> None:
@@ -83,6 +99,12 @@ def array(url: str, path: str, generation: int) -> zarr.Array[Any]:
     return found
 
 
+@lru_cache(maxsize=4096)
+def plain(url: str, path: str, generation: int) -> chunks.Plain | None:
+    """The same, where it is a directory of small chunks; None where it isn't."""
+    return chunks.plain(array(url, path, generation))
+
+
 @lru_cache(maxsize=64)
 def _root(url: str, generation: int) -> zarr.Group:
     """One file has the metadata of all arrays; it was written after them."""
@@ -92,6 +114,7 @@ def _root(url: str, generation: int) -> zarr.Group:
 
 def forget_handles() -> None:
     """Another store may have come to the place of one that was here."""
+    plain.cache_clear()
     array.cache_clear()
     _root.cache_clear()
 
@@ -104,13 +127,16 @@ def read_unit(url: str, record: Record, unit: Unit, variable: str) -> Values:
 
 def read(url: str, n: int, variable: str, generation: int, where: tuple[Any, ...] = (...,)) -> Values:
     """A part of a variable of the replications at an n."""
-    handle = array(url, f"{group_name(n)}/{variable}", generation)
+    path = f"{group_name(n)}/{variable}"
     with telling(url):
-        return np.asarray(handle[where])
+        one = plain(url, path, generation)
+        if one is None or not chunks.is_box(where):
+            return np.asarray(array(url, path, generation)[where])
+        return chunks.read(one, where)
 
 
 def write_cube(url: str, generation: int, place_of_n: int, values: dict[str, Values]) -> None:
     """The root's arrays at one n."""
     everything = slice(None)
-    arrays = [array(url, name, generation) for name in values]
-    _write(url, arrays, (*[everything] * 4, place_of_n), list(values.values()))
+    where = (*[everything] * 4, slice(place_of_n, place_of_n + 1))
+    _write(url, list(values), generation, where, [np.expand_dims(each, 4) for each in values.values()])

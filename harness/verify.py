@@ -74,11 +74,16 @@ def _frame(there: Place, record: Record, keys: list[str], sizes: list[int]) -> l
 
 def _torn(there: Place, record: Record, n: int, signed: Mapping[str, Receipt]) -> list[Torn]:
     """Those of one n."""
-    there_are = {v.name: set(there.names(f"{group_name(n)}/{v.name}")) for v in replication_variables(record.keep)}
+    there_are = {v.name: _blocks(there, f"{group_name(n)}/{v.name}") for v in replication_variables(record.keep)}
     units = [unit for unit in record.units(n, record.extent) if unit.name in signed]
     with ThreadPoolExecutor(_TOGETHER) as pool:
         looks = pool.map(lambda unit: next(_wrong(there, record, unit, signed[unit.name], there_are), None), units)
         return [Torn(unit.name, wrong) for unit, wrong in zip(units, looks, strict=True) if wrong is not None]
+
+
+def _blocks(there: Place, variable: str) -> set[tuple[str, ...]]:
+    """The blocks of paths and draws of which a variable has a chunk."""
+    return {tuple(name.split(".")[1:3]) for name in there.names(variable)}
 
 
 def _unprepared(there: Place, names: list[str]) -> list[Torn]:
@@ -89,15 +94,17 @@ def _unprepared(there: Place, names: list[str]) -> list[Torn]:
     return found
 
 
-def _wrong(there: Place, record: Record, unit: Unit, receipt: Receipt, there_are: dict[str, set[str]]) -> Iterator[str]:
+def _wrong(
+    there: Place, record: Record, unit: Unit, receipt: Receipt, there_are: Mapping[str, set[tuple[str, ...]]]
+) -> Iterator[str]:
     """What is wrong with a unit, in words; nothing if it is good."""
     if not _says(there, receipt):
         yield "its receipt can't be read"
         return
     values = {}
-    prefix = f"c.{unit.path_block}.{unit.draw_block}."
+    block = (str(unit.path_block), str(unit.draw_block))
     for variable in replication_variables(record.keep):
-        if not any(name.startswith(prefix) for name in there_are[variable.name]):
+        if block not in there_are[variable.name]:
             yield f"{variable.name} is missing"
             return
         try:

@@ -17,11 +17,11 @@ import numpy as np
 
 from cluster import local
 from harness import execute, intent, receipts
-from harness.cube import refresh
 from harness.loading import check
 from harness.nouns import Care, Unit
 from harness.planning import by_size
 from harness.record import load
+from harness.refreshing import refresh
 from tests.benchmarks.common import on_disk, recorded, scratch, study
 
 TOY = {

@@ -17,11 +17,11 @@ import xarray as xr
 from zarr.storage import LocalStore, WrapperStore
 
 from harness import driver, intent
-from harness.cube import refresh
 from harness.nouns import Unit
 from harness.planning import Plan
 from harness.progress import Tally, duration
 from harness.record import load
+from harness.refreshing import refresh
 from harness.show import size as as_text
 from tests.benchmarks.common import on_disk, resident, scratch, study
 from tests.benchmarks.planning import SMALL

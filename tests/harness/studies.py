@@ -11,11 +11,11 @@ import numpy as np
 import zarr
 
 from harness import driver, intent
-from harness.cube import refresh
 from harness.loading import Loaded, check
 from harness.nouns import Unit
 from harness.progress import Silent
 from harness.record import Record, version
+from harness.refreshing import refresh
 from harness.template import group_name
 from harness.worker import work
 

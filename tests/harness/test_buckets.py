@@ -29,12 +29,12 @@ from harness import Broken, driver, intent, receipts, remote, store
 from harness.child import _answer
 from harness.cli import main
 from harness.compute import compute
-from harness.cube import refresh
 from harness.desk import Study
 from harness.nouns import Mistake, Refused, Unit, Unreachable
 from harness.place import LocalPlace, Place, place
 from harness.progress import Silent
 from harness.record import ROOT, load, version
+from harness.refreshing import refresh
 from harness.seeds import Seeds
 from harness.variables import replication_variables
 from harness.verify import verify
@@ -168,7 +168,7 @@ def killed(folder: Path, *command: str) -> int:
 def test_a_study_in_a_bucket(server: Server, tmp_path: Path) -> None:
     """Run, kill -9, resume, extend, and every command that takes a store; then all of it is searched for secrets."""
     file, url, local, texts = tmp_path / "toy.toml", "s3://bucket/toy.zarr", str(tmp_path / "local.zarr"), list[str]()
-    file.write_text(TOY.replace("paths = 6", "paths = 300").replace("fails_at = 0.0", "fails_at = 0.01"))
+    file.write_text(TOY.replace("paths = 6", "paths = 200").replace("fails_at = 0.0", "fails_at = 0.01"))
     study = ("run", str(file), "--set", "source.test_points=600")
 
     def said(*arguments: str, code: int = 0) -> str:
@@ -187,11 +187,11 @@ def test_a_study_in_a_bucket(server: Server, tmp_path: Path) -> None:
         harness.run(str(file), url, client, **resumed)
         assert signed <= set(place(url).below("receipts")), "signed once, for ever"
         assert "complete" in said("status", url, "--verify")
-        resumed["settings"] = (*study[3:], "replications.paths=330")
+        resumed["settings"] = (*study[3:], "replications.paths=220")
         harness.run(str(file), url, client, **resumed)
         harness.run(str(file), local, client, **resumed)
     assert_same(url, Path(local))
-    out = said(*study, "--set", "replications.paths=330", "--store", url, code=1)
+    out = said(*study, "--set", "replications.paths=220", "--store", url, code=1)
     assert "nothing to do" in out
     assert f"ckrr report {url}" in out
 

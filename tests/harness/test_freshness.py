@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from threading import current_thread
+from typing import Any
 
 import numpy as np
 import pytest
 import zarr
 
+from harness import store
 from harness.freshness import Keeper
 from harness.record import Record
-from tests.harness.studies import contents, run_serially
+from tests.harness.studies import contents, run_serially, until
 
 
 @pytest.fixture
@@ -52,3 +55,23 @@ def test_a_run_that_is_stopped_leaves_soon(
     keeper = Keeper(str(where), record, {20}, took=took)
     keeper.leave()
     assert wrong(where, right) == left
+
+
+def test_at_the_end_nobody_waits_for_what_is_old(
+    spoilt: tuple[Path, Record, dict[str, object]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is computed beside the run is given up after a variable, and computed anew."""
+    where, record, right = spoilt
+    keeper, read, readers = Keeper(str(where), record, set(), _next=0.0), store.read, list[str]()
+
+    def slowly(*arguments: Any) -> Any:
+        readers.append(current_thread().name)
+        if readers[-1] == "cube":
+            until(lambda: keeper._left)
+        return read(*arguments)
+
+    monkeypatch.setattr(store, "read", slowly)
+    keeper.done(20)
+    keeper.finish()
+    assert readers.count("cube") == 1
+    assert wrong(where, right) == {10}

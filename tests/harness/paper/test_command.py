@@ -14,12 +14,12 @@ from click.testing import CliRunner
 from harness import driver, intent, preparing, store
 from harness.cli import main
 from harness.compute import Desk
-from harness.cube import refresh
 from harness.nouns import Status
 from harness.paper.found import Number
 from harness.paper.printed import ALPHA, Printed, asked, printed, rows
 from harness.paper.study import scenario, studies
 from harness.place import place
+from harness.refreshing import refresh
 from harness.studies import study_of
 
 

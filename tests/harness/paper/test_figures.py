@@ -17,12 +17,12 @@ import ckrr
 from harness import driver, intent, store
 from harness.cli import main
 from harness.compute import Desk
-from harness.cube import refresh
 from harness.loading import load
 from harness.nouns import Array, Mistake, Status
 from harness.paper.figures import against_n, numbers, studies
 from harness.paper.figures.writing import draw, write
 from harness.paper.printed import ALPHA
+from harness.refreshing import refresh
 from harness.studies import study_of
 from scenarios.profiles import far_profile, function_profile, gp_profile
 

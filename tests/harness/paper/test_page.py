@@ -16,7 +16,6 @@ from click.testing import CliRunner
 from harness import driver, intent, preparing, store
 from harness.cli import main
 from harness.compute import Desk
-from harness.cube import refresh
 from harness.labels import axis_values
 from harness.loading import load
 from harness.nouns import Array, Status
@@ -26,6 +25,7 @@ from harness.paper.page.corrected import ALL, GRID, IID, Corrected
 from harness.paper.page.found import Found
 from harness.paper.page.said import FIGURES, TABLES
 from harness.place import place
+from harness.refreshing import refresh
 from harness.report.writing import LARGEST
 from harness.results.verdicts import INVALID, VERDICTS, verdicts
 from harness.studies import study_of

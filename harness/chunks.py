@@ -1,0 +1,173 @@
+"""Small chunks of a directory, past Zarr, which takes a millisecond for each: its way has many hops between threads.
+
+Only what our own template makes is read and made here: chunks that are files side by side, little-endian, zstd, crc32c.
+Anything else (shards, buckets, a choice that isn't a box) is Zarr's. Values and bytes are the same.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import islice, product
+from math import prod
+from time import perf_counter
+from typing import Any, TypeAlias
+
+import google_crc32c
+import numpy as np
+import zarr
+from numcodecs.zstd import Zstd
+from zarr.codecs import BytesCodec, Crc32cCodec, ZstdCodec
+from zarr.core.chunk_key_encodings import DefaultChunkKeyEncoding
+from zarr.core.metadata import ArrayV3Metadata
+from zarr.storage import LocalStore
+
+from harness.nouns import Values
+
+_CODECS = [BytesCodec, ZstdCodec, Crc32cCodec]
+_BATCH, _FAR, _TOGETHER = 64, 3e-4, 16
+"""Chunks that are read at a time; if the quickest of the first takes so many seconds, the file system is far away, and
+that many threads wait for it. (Near ones answer in a tenth of that, and threads would only wait for each other.)"""
+_CHECK = 4
+"""Bytes of the checksum, which are a chunk's last."""
+
+Box: TypeAlias = tuple[Any, ...]
+"""Slices from a start to a stop, for the first axes or all; or an ellipsis."""
+
+
+@dataclass(frozen=True)
+class Plain:
+    """An array of our own template in a directory."""
+
+    folder: str
+    path: str
+    shape: tuple[int, ...]
+    chunks: tuple[int, ...]
+    dtype: np.dtype[Any]
+    fill: Any
+    zstd: Zstd
+
+    def box(self, where: Box) -> list[slice]:
+        """What is chosen along every axis, from a start to a stop."""
+        told = () if where == (...,) else where
+        wanted = [*told, *[slice(None)] * (len(self.shape) - len(told))]
+        ends = [each.indices(length) for each, length in zip(wanted, self.shape, strict=True)]
+        return [slice(start, max(start, stop)) for start, stop, _ in ends]
+
+    @property
+    def largest(self) -> int:
+        """Bytes that a chunk can have: what can't be compressed gets a little longer."""
+        return 2 * prod(self.chunks) * self.dtype.itemsize + 1024
+
+    def key(self, place: tuple[int, ...]) -> str:
+        """Of a chunk, within the array."""
+        return ".".join(["c", *map(str, place)])
+
+
+def plain(array: zarr.Array[Any]) -> Plain | None:
+    """What is to know of an array; None if it isn't one of ours."""
+    metadata, store = array.metadata, array.store
+    if not isinstance(metadata, ArrayV3Metadata) or not isinstance(store, LocalStore):
+        return None
+    keys = metadata.chunk_key_encoding
+    if not isinstance(keys, DefaultChunkKeyEncoding) or keys.separator != ".":
+        return None
+    if [type(codec) for codec in metadata.codecs] != _CODECS:
+        return None
+    level = next(codec.level for codec in metadata.codecs if isinstance(codec, ZstdCodec))
+    folder = f"{store.root}/{array.path}"
+    return Plain(folder, array.path, array.shape, array.chunks, array.dtype, array.fill_value, Zstd(level=level))
+
+
+def is_box(where: tuple[Any, ...]) -> bool:
+    """Whether what is chosen goes from a start to a stop along every axis.
+
+    Examples
+    --------
+    >>> is_box((slice(2, None),)), is_box((...,)), is_box((0,)), is_box((slice(0, 9, 2),))
+    (True, True, False, False)
+    """
+    return where == (...,) or all(isinstance(each, slice) and each.step in (None, 1) for each in where)
+
+
+def read(one: Plain, where: Box) -> Values:
+    """A part of an array. A chunk that isn't there is full of the fill value."""
+    box = one.box(where)
+    out = np.full([each.stop - each.start for each in box], one.fill, dtype=one.dtype)
+    places = _places(one, box) if out.size else iter(())
+
+    def put(batch: Iterable[tuple[int, ...]]) -> None:  # no two threads write to the same values
+        for place in batch:
+            chunk = _chunk(one, place)
+            if chunk is not None:
+                here, there = _overlap(one, place, box)
+                out[there] = chunk[here]
+
+    if min((_seconds(put, [place]) for place in islice(places, _BATCH)), default=0.0) < _FAR:
+        put(places)
+        return out
+    with ThreadPoolExecutor(_TOGETHER) as pool:
+        for _ in pool.map(put, iter(lambda: list(islice(places, _BATCH)), [])):
+            pass  # raises what one of them raised
+    return out
+
+
+def _seconds(put: Callable[[list[tuple[int, ...]]], None], batch: list[tuple[int, ...]]) -> float:
+    start = perf_counter()
+    put(batch)
+    return perf_counter() - start
+
+
+def encoded(one: Plain, where: Box, values: Values) -> Iterator[tuple[str, bytes]]:
+    """The keys and bytes of a part that consists of whole chunks, up to the ends of the axes."""
+    box = one.box(where)
+    for place in _places(one, box):
+        here, there = _overlap(one, place, box)
+        chunk = np.full(one.chunks, one.fill, dtype=one.dtype)
+        chunk[here] = values[there]
+        inner = bytes(one.zstd.encode(chunk))
+        yield f"{one.path}/{one.key(place)}", inner + _checksum(inner)
+
+
+def _places(one: Plain, box: list[slice]) -> Iterator[tuple[int, ...]]:
+    """Of the chunks that have a part of a box."""
+    return product(
+        *(range(each.start // size, -(-each.stop // size)) for each, size in zip(box, one.chunks, strict=True))
+    )
+
+
+def _overlap(one: Plain, place: tuple[int, ...], box: list[slice]) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
+    """What a chunk and a box have in common: where it is in the chunk, and where in the box."""
+    here, there = [], []
+    for at, size, each in zip(place, one.chunks, box, strict=True):
+        first = at * size
+        start, stop = max(first, each.start), min(first + size, each.stop)
+        here.append(slice(start - first, stop - first))
+        there.append(slice(start - each.start, stop - each.start))
+    return tuple(here), tuple(there)
+
+
+def _chunk(one: Plain, place: tuple[int, ...]) -> Values | None:
+    try:
+        raw = _read(f"{one.folder}/{one.key(place)}", one.largest)
+    except FileNotFoundError:
+        return None
+    inner, told = raw[:-_CHECK], raw[-_CHECK:]
+    if (found := _checksum(inner)) != told:
+        raise ValueError(f"the checksum of a chunk is {found.hex()}, and {told.hex()} was stored")
+    return np.frombuffer(one.zstd.decode(inner), dtype=one.dtype).reshape(one.chunks)
+
+
+def _read(path: str, largest: int) -> bytes:
+    """A small file, with as few calls as there can be: after each, this thread may have to wait for others."""
+    file = os.open(path, os.O_RDONLY)
+    try:
+        return os.read(file, largest)
+    finally:
+        os.close(file)
+
+
+def _checksum(data: bytes) -> bytes:
+    return int(google_crc32c.value(data)).to_bytes(_CHECK, "little")
