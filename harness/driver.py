@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from math import inf, nan
 from time import monotonic, sleep
 from typing import Any
 
@@ -79,7 +80,7 @@ def _run(prepared: Prepared, progress: Progress, client: Any, window: int | None
     record, there = _started(prepared), prepared.there
     start = monotonic()
     arguments = (there.url, version(record), record.generation, prepared.retry)
-    failed, spans = prepared.failed, list[tuple[float, float, float]]()
+    failed, spent = prepared.failed, Spent()
     keeper = Keeper(there.url, record, _stale(prepared.record))
     progress.start(prepared.plan)
     tally = Tally(prepared.plan)
@@ -87,7 +88,7 @@ def _run(prepared: Prepared, progress: Progress, client: Any, window: int | None
     try:
         for result in _results(prepared, client, arguments, window, progress.note, presence):
             failed += result["failed"]
-            spans.append((result["began"], result["ended"], result["compute"]))
+            spent.add(result["began"], result["ended"], result["compute"])
             told_of = (result["unit"], result["failed"], result["ended"] - result["began"])
             progress.advance(*told_of)
             tally.add(*told_of)
@@ -100,8 +101,8 @@ def _run(prepared: Prepared, progress: Progress, client: Any, window: int | None
         progress.finish()
     patiently(keeper.finish)
     patiently(lambda: _ended(there, start))
-    workers = prepared.machine.workers
-    return Outcome(there.url, len(spans), failed, monotonic() - start, efficiency(spans, workers))
+    efficiency = spent.efficiency(prepared.machine.workers)
+    return Outcome(there.url, spent.units, failed, monotonic() - start, efficiency)
 
 
 def _claimed(prepared: Prepared, client: Any) -> Prepared:
@@ -123,18 +124,32 @@ def _claimed(prepared: Prepared, client: Any) -> Prepared:
     return prepared
 
 
-def efficiency(spans: Sequence[tuple[float, float, float]], workers: int) -> float:
-    """From each unit's start, end and seconds of pure computing.
+@dataclass
+class Spent:
+    """What units took, added up: there may be very many.
 
     Examples
     --------
-    >>> efficiency([(0.0, 4.0, 4.0), (0.0, 2.0, 2.0), (2.0, 4.0, 1.5)], workers=2)
+    >>> spent = Spent()
+    >>> for unit in [(0.0, 4.0, 4.0), (0.0, 2.0, 2.0), (2.0, 4.0, 1.5)]:
+    ...     spent.add(*unit)
+    >>> spent.efficiency(workers=2)
     0.9375
     """
-    if not spans:
-        return float("nan")
-    began, ended, pure = zip(*spans, strict=True)
-    return float(sum(pure) / (workers * (max(ended) - min(began))))
+
+    units: int = 0
+    pure: float = 0.0
+    first: float = inf
+    last: float = -inf
+
+    def add(self, began: float, ended: float, pure: float) -> None:
+        """One more, by when it began and ended, and its seconds of pure computing."""
+        self.units, self.pure = self.units + 1, self.pure + pure
+        self.first, self.last = min(self.first, began), max(self.last, ended)
+
+    def efficiency(self, workers: int) -> float:
+        """Computing by what the workers had; NaN of nothing."""
+        return self.pure / (workers * (self.last - self.first)) if self.units else nan
 
 
 def _results(

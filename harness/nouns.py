@@ -90,7 +90,7 @@ class Extent:
     """Rules: a cell is left out if one of them has its value on every axis that the rule names."""
 
 
-@dataclass(frozen=True, order=True)
+@dataclass(frozen=True, order=True, slots=True)  # without slots, sending one makes a dictionary that stays with it
 class Unit:
     """A block of replications at one n: the place of its chunks, and what of it is asked for."""
 
