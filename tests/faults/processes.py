@@ -14,6 +14,7 @@ from tests.cluster.listening import alive
 
 MARK = "CKRR_TEST_TRIAL"
 DRIVER, SCHEDULER, NANNY, WORKER, CHILD = "driver", "scheduler", "nanny", "worker", "child"
+_FORKS = "multiprocessing.forkserver"
 _WORDS = {
     "harness.cli": DRIVER,
     "harness.submit.drive": DRIVER,
@@ -24,7 +25,10 @@ _WORDS = {
 
 
 def found(folder: Path, *roles: str) -> list[psutil.Process]:
-    """The processes of a trial, all or those of some roles. Workers are spawned by nannies, or by a local driver."""
+    """The processes of a trial, all or those of some roles.
+
+    Workers are spawned by nannies; those of a local driver are forked by a process that is like them in its words.
+    """
     return [one for one, role in _marked(folder) if not roles or role in roles]
 
 
@@ -32,13 +36,19 @@ def _marked(folder: Path) -> Iterator[tuple[psutil.Process, str]]:
     for one in psutil.process_iter():
         with suppress(psutil.Error):
             if one.environ().get(MARK) == str(folder) and alive([one]):
-                yield one, _role(one.cmdline())
+                yield one, _role(one)
 
 
-def _role(words: list[str]) -> str:
-    if any("spawn_main" in word for word in words):
+def _role(one: psutil.Process) -> str:
+    words = one.cmdline()
+    if any("spawn_main" in word for word in words) or (_FORKS in " ".join(words) and _is_forked(one)):
         return WORKER
     return next((role for word, role in _WORDS.items() if word in words), "")
+
+
+def _is_forked(one: psutil.Process) -> bool:
+    parent = one.parent()
+    return parent is not None and _FORKS in " ".join(parent.cmdline())
 
 
 def kill(processes: list[psutil.Process]) -> None:

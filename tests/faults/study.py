@@ -1,4 +1,4 @@
-"""The study that faults strike: 24 units of a quarter of a second, of which is known how often each was begun."""
+"""The study that faults strike: 16 units of a quarter of a second, of which is known how often each was begun."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from harness.place import place
 from harness.state import status
 from tests.harness.studies import serially, toy
 
-PATHS, PAUSE = 24, 0.25
+PATHS, PAUSE = 16, 0.25
+_SLOW = 2e4
+"""Operations a second of a machine so slow that a unit is one path, however many there are."""
 SOURCE = (Path(__file__).parent / "source.txt").read_text()
 GRID = {"gamma": [1.0], "n": [10], "theta": [1, "best"], "lam": [0.1], "alpha": [0.1], "procedure": ["exact", "wide"]}
 TOML = """
@@ -83,7 +85,9 @@ def _prepared(one: Study) -> intent.Prepared:
     plain: dict[str, Any] = toy(
         name="faults", source={"function": "source.py"}, grid=GRID, replications={"paths": one.paths, "draws": 1}
     )
-    return intent.prepare(check(plain, "faults.toml", one.folder), str(one.store), workers=2, speed=2e6)
+    prepared = intent.prepare(check(plain, "faults.toml", one.folder), str(one.store), workers=2, speed=_SLOW)
+    assert prepared.record.unit_count(10) == one.paths, "a unit is one path"
+    return prepared
 
 
 def _write(one: Study, pause: float) -> None:

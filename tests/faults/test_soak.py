@@ -7,6 +7,7 @@ run, what was broken is mended and the same command is given again. In the end t
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -29,8 +30,8 @@ pytestmark = [
     pytest.mark.skipif(clocks.missing() is not None, reason=str(clocks.missing())),
 ]
 SECONDS = float(os.environ.get("CKRR_SOAK_SECONDS", "3600"))
-UNITS_A_SECOND = 2
-"""That may be done meanwhile: chaos is slow."""
+UNITS_A_SECOND = 5
+"""More than can be done meanwhile: chaos is slow, and should find work to the end."""
 _SETTINGS = ("--set", "replications.seconds=20")
 
 
@@ -97,34 +98,39 @@ def test_chaos(executor: str, tmp_path: Path) -> None:
             variables = clocks.variables(folder)
             with EXECUTORS[executor].site(study, shelf, variables) as site:
                 trial = Trial(study, site, Run(study, site, "run", variables, _SETTINGS), Random(0))
-                toll, runs = endured(trial, KINDS | MORE[executor])
-                runs += healed(trial)
+                toll, ends = endured(trial, KINDS | MORE[executor])
+                runs = ends.total() + 1 + healed(trial)
             assert_identical(study.store, whole)
-            print(_told(executor, toll, runs, study))
+            print(_told(executor, toll, runs, study), *(f"    {many} × {why}" for why, many in ends.items()), sep="\n")
     finally:
         processes.clear(folder)
         shelf.close()
     assert len(toll) >= min(len(KINDS), SECONDS / 600), "too few kinds struck"
 
 
-def endured(trial: Trial, kinds: dict[str, Callable[[Trial], None]]) -> tuple[Counter[str], int]:
-    """One fault after the other, as long as it may take; how often each struck, and how many runs there were."""
-    toll, runs, end = Counter[str](), 1, monotonic() + SECONDS
+def endured(trial: Trial, kinds: dict[str, Callable[[Trial], None]]) -> tuple[Counter[str], Counter[str]]:
+    """One fault after the other, as long as it may take; how often each struck, and how runs ended meanwhile."""
+    toll, ends, end = Counter[str](), Counter[str](), monotonic() + SECONDS
     trial.run.start()
     while monotonic() < end and trial.study.done() < trial.study.paths - 50:
         before = trial.study.done()
         until(lambda before=before: trial.study.done() >= before + 5 or trial.run.over, 180)  # type: ignore[misc]
         if trial.run.over:
-            trial.run.wait()
+            ends[f"{trial.run.wait()}: {_last_words(trial.run.said)}"] += 1
             trial.site.restore()
             trial.run = trial.run.again()
-            runs += 1
             continue
         kind = trial.rng.choice(sorted(kinds))
         kinds[kind](trial)
         toll[kind] += 1
         sleep(trial.rng.uniform(0, 3))
-    return toll, runs
+    return toll, ends
+
+
+def _last_words(said: str) -> str:
+    """What a run said at its end, without numbers and paths."""
+    lines = [line for line in said.splitlines() if line.startswith("error")]
+    return re.sub(r"\d+|/\S+", "…", lines[-1])[:120] if lines else ""
 
 
 def healed(trial: Trial) -> int:
