@@ -165,9 +165,9 @@ def _source(plain: Mapping[str, Any], folder: Path, complaints: list[Complaint])
 
 
 def _scenario(plain: Mapping[str, Any], known: Family | None, complaints: list[Complaint]) -> Scenario | None:
-    context: dict[str, Sequence[str]] = {}
+    context: dict[str, object] = {"family": plain.get("family", "krr")}
     if known is not None:
-        context = {"procedures": known.procedures, "searches": known.searches}
+        context |= {"procedures": known.procedures, "searches": known.searches}
     try:
         return Scenario.model_validate(plain, context=context)
     except ValidationError as error:

@@ -41,6 +41,8 @@ class Driver:
     """How far it is: what it has to tell besides that it lives."""
     born: str | None = None
     """When its process started, as its machine counts: numbers of processes come again."""
+    job: str | None = None
+    """The job of Slurm that it is in."""
 
     @property
     def alive(self) -> bool:
@@ -58,7 +60,8 @@ class Driver:
         return max(0.0, time() - self.beat)
 
     def __str__(self) -> str:
-        return f"process {self.pid} on {self.host}"
+        where = f"process {self.pid} on {self.host}"
+        return where if self.job is None else f"job {self.job} of Slurm ({where})"
 
 
 def born(pid: int) -> str | None:
@@ -73,7 +76,7 @@ def born(pid: int) -> str | None:
 def me() -> Driver:
     """The process that we are, now."""
     pid = os.getpid()
-    return Driver(uuid.uuid4().hex, platform.node(), pid, time(), born=born(pid))
+    return Driver(uuid.uuid4().hex, platform.node(), pid, time(), born=born(pid), job=os.environ.get("SLURM_JOB_ID"))
 
 
 def told(driver: Driver) -> bytes:

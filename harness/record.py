@@ -208,11 +208,17 @@ def _levels(plain: Mapping[str, Any]) -> Levels:
 def load(place: Place) -> Record | None:
     """The record of a store; None where there is none yet. What is not ours is refused."""
     raw = place.get(ROOT)
-    if raw is None:
-        if place.exists() and set(place.names("")) - {DRIVER, CANCEL, SUBMISSION} and place.get(CLAIM) is None:
+    if raw is None and _is_taken(place):
+        raw = place.get(ROOT)  # a driver may have made it just now
+        if raw is None:
             raise Mistake(f"{place.url} holds something that is no ckrr store: choose another place with --store")
-        return None
-    return _checked(place.url, raw)
+    return None if raw is None else _checked(place.url, raw)
+
+
+def _is_taken(place: Place) -> bool:
+    """Whether something is there that no driver of ours is about to make a store of."""
+    ours = {DRIVER, CANCEL, SUBMISSION}
+    return place.exists() and bool(set(place.names("")) - ours) and place.get(CLAIM) is None
 
 
 def _checked(url: str, raw: bytes) -> Record:

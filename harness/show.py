@@ -342,7 +342,8 @@ def coverage_text(cube: xr.Dataset, asked: Extent) -> str:
     theta = theta_label(asked.grid.theta[0])
     part = cube.sel(theta=theta, lam=lam, alpha=alpha, n=sorted(asked.grid.n)).sel(quantile=0.5)
     error = "" if asked.paths > 1 else " (its Monte-Carlo error needs more than one path)"
-    place = f"α = {alpha:g}, θ = {theta}, λ = {label(lam)}"
+    shown = {"α": label(alpha), "θ": theta, "λ": label(lam)}
+    place = ", ".join(f"{name} = {value}" for name, value in shown.items())
     lines = [f"coverage of y* ± its Monte-Carlo error, and median width, at {place}{error}"]
     for gamma in asked.grid.gamma:
         rows = [[f"γ = {label(gamma)}", *(f"n = {n}" for n in sorted(asked.grid.n))]]
@@ -351,7 +352,10 @@ def coverage_text(cube: xr.Dataset, asked: Extent) -> str:
             parts = (cells[each].to_numpy().tolist() for each in ("coverage", "coverage_se", "width"))
             rows.append([name, *(f"{estimate(c, e)}  {w:#.3g}" for c, e, w in zip(*parts, strict=True))])
         lines.append(table(rows))
-    return "\n".join(lines)
+    grid = {"α": asked.grid.alpha, "θ": asked.grid.theta, "λ": asked.grid.lam}
+    others = {name: [text for text in map(label, axis) if text != shown[name]] for name, axis in grid.items()}
+    more = [f"{name} = {', '.join(texts)}" for name, texts in others.items() if texts]
+    return "\n".join([*lines, *([f"`ckrr table` has {'; '.join(more)}, too"] if more else [])])
 
 
 def estimate(value: float, error: float) -> str:

@@ -39,9 +39,12 @@ def _distinct(values: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def _named(name: str, what: str, info: ValidationInfo, before: str = "") -> str:
     """A name that the family knows: the context of the validation has the lists."""
-    known = list((info.context or {}).get(what, [name]))
+    context = info.context or {}
+    known = list(context.get(what, [name]))
     if name not in known:
-        text = f"must be {before}one of {', '.join(known)}{nearest(name, known)}"
+        family = context.get("family", "krr")
+        whose = "" if family == "krr" else f", which family = {family!r} has"
+        text = f"must be {before}one of {', '.join(known)}{whose}{nearest(name, known)}"
         raise PydanticCustomError("unknown", "{text}", {"text": text})
     return name
 

@@ -138,8 +138,10 @@ def logs(store: str, of_workers: bool) -> None:
     found = kept(place(store_of(store, begun=False)))
     if not any(found):
         click.echo("no logs: no driver of a submission has started here yet; `ckrr status` may say why", err=True)
+    elif of_workers and not found[1]:
+        click.echo("no logs of workers: they are kept every half a minute, where they have something to say", err=True)
     for text in found[: 1 + of_workers]:
-        click.echo(text, nl=False)
+        click.echo(text, nl=bool(text) and not text.endswith("\n"))
 
 
 @click.command()

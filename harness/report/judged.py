@@ -47,6 +47,8 @@ class Judged:
     worst: Worst | None
     broken: str
     """Where an exact level is known, and its conditions don't hold: nowhere (""), in some cells, or in all."""
+    whole: int = 0
+    """Cells whose level is 1: with so few points and so small an α, a region is the whole line."""
 
     @property
     def cells(self) -> int:
@@ -82,7 +84,8 @@ def _judged(results: xr.Dataset, included: xr.DataArray, name: str, of: str) -> 
     counts = {each: int((verdicts == each).sum()) for each in (*VERDICTS, EMPTY)}
     unsure = one["promised"] & ~one["exchangeable"]
     broken = ALL if bool(unsure.all()) else SOME if bool(unsure.any()) else ""
-    return Judged(name, of, counts, worst(one), broken)
+    whole = (one["target"] >= 1) & (one["verdict"] != EMPTY) & there
+    return Judged(name, of, counts, worst(one), broken, int(whole.sum()))
 
 
 def worst(one: xr.Dataset) -> Worst | None:
@@ -164,7 +167,7 @@ def sentence(one: Judged, paths: int) -> str:
     """What the counts mean, but for the worst cell."""
     if not one.cells:
         return "Nothing of it has been run."
-    parts = [_verdict_in_words(one), _undecided(one, paths), _conservative(one), _aim(one), _broken(one)]
+    parts = [_verdict_in_words(one), _undecided(one, paths), _conservative(one), _whole(one), _aim(one), _broken(one)]
     return " ".join(part for part in parts if part)
 
 
@@ -195,6 +198,12 @@ def _undecided(one: Judged, paths: int) -> str:
 def _conservative(one: Judged) -> str:
     count = one.counts[CONSERVATIVE]
     return f"In {count} it covers more than it need, so it could be narrower." if count else ""
+
+
+def _whole(one: Judged) -> str:
+    if not one.whole:
+        return ""
+    return f"In {counted(one.whole, 'cell')} the level is 1: a region is the whole line, which holds and says nothing."
 
 
 def _broken(one: Judged) -> str:

@@ -132,8 +132,14 @@ def baselines(**changes: Any) -> dict[str, Any]:
     ("changes", "message"),
     [
         ({"kernel": "gaussian-rff"}, "kernel must not be on random features, which CV\\+ isn't made for"),
-        ({"grid__procedure": ["jacknife+"]}, r"grid.procedure\[0\] must be one of .*CV\+ \(did you mean 'jackknife\+'"),
-        ({"grid__theta": ["holdout"]}, r"grid.theta\[0\] must be a number > 0 or one of ml, ml-cobyla"),
+        (
+            {"grid__procedure": ["jacknife+"]},
+            r"grid.procedure\[0\] must be one of .*CV\+, which family = .* \(did you mean 'jackknife\+'",
+        ),
+        (
+            {"grid__theta": ["holdout"]},
+            r"grid.theta\[0\] must be a number > 0 or one of ml, ml-cobyla, which family = 'baselines' has",
+        ),
         ({"smoothed": True}, "smoothed must be left out: the family 'baselines' has no smoothed p-values"),
     ],
 )

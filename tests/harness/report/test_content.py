@@ -203,3 +203,10 @@ def source(): return Toy(test_points=5)
     assert not trace.exists()
     assert "ran &lt;b&gt;here&lt;/b&gt;" in raw
     assert "mine.py" in Reader(raw).words
+
+
+def test_cells_that_cannot_fail_are_told(krr: Reader, krr_store: str) -> None:
+    """⌈Nα⌉ or ⌈Nα/2⌉ is 1 there: regions are the whole line."""
+    whole = {"GPR-f": 0, "GPR-p": 0, "RRCM": 4, "CRR-loo": 12}
+    assert {one.name: one.whole for one in judged(gathered(krr_store))} == whole
+    assert "In 4 cells the level is 1: a region is the whole line" in krr.words
