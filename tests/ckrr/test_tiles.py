@@ -247,7 +247,8 @@ def test_the_search_finds_what_it_finds_for_whole_samples() -> None:
 
 
 @pytest.mark.soak
-def test_no_number_of_threads_crashes() -> None:
+@pytest.mark.parametrize("threads", ["2", "3", "8"])
+def test_no_number_of_threads_crashes(threads: str) -> None:
     """OpenBLAS's own `potrf` ends the process at this size with two threads."""
     code = """
 import numpy as np
@@ -263,6 +264,9 @@ assert abs(k - row[-1]) < 1e-9, k
 print(way)
 """
     done = subprocess.run(
-        [sys.executable, "-c", code], env={**os.environ, "OPENBLAS_NUM_THREADS": "2"}, capture_output=True, text=True
+        [sys.executable, "-c", code],
+        env={**os.environ, "OPENBLAS_NUM_THREADS": threads},
+        capture_output=True,
+        text=True,
     )
     assert (done.returncode, done.stdout.strip()[:5]) == (0, "Tiled"), done.stderr
