@@ -199,6 +199,11 @@ class Run:
         self._process.kill()
         self.wait()
 
+    def clear(self) -> None:
+        """Nothing is left of it here, whatever became of it."""
+        if self._process is not None and not self._heard:
+            self.kill()
+
     @property
     def over(self) -> bool:
         """Whether it has ended, one way or the other."""

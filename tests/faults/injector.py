@@ -185,9 +185,13 @@ def clock(trial: Trial) -> None:
 
 
 def _second(trial: Trial) -> None:
-    """Another `ckrr run` of the same study."""
+    """Another `ckrr run` of the same study: the units wait until both are at work."""
     other = Run(trial.study, trial.site, "run", trial.run.variables)
+    gate = trial.study.folder / "gate"
+    gate.touch()
     other.start()
+    until(lambda: trial.study.begun().total() - trial.study.done() > 2 or other.over)  # the first has two workers
+    gate.unlink()
     trial.toll += 1
     assert other.wait() == 0, other.said
     assert "is at work on this store, too" in other.said

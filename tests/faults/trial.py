@@ -46,6 +46,7 @@ def tried(fault: Fault, executor: str, folder: Path, whole: Path, shelf: Shelf) 
         site = stack.enter_context(EXECUTORS[executor].site(study, shelf, variables))
         site.file.write_text(site.file.read_text() + fault.lines)
         trial = Trial(study, site, Run(study, site, EXECUTORS[executor].verb, variables, fault.settings))
+        stack.callback(lambda: trial.run.clear())
         code = _struck(fault, trial)
         fault.heal(trial)
         healed = WITHIN
