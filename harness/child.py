@@ -14,13 +14,12 @@ from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from threadpoolctl import threadpool_limits
-
 from harness.careful import Answer
 from harness.compute import compute
 from harness.desk import Study, kind_of, message_of
 from harness.nouns import Bools, Unit, Unreachable
 from harness.studies import study_at
+from harness.threads import limited
 from harness.watch import watching
 
 _DIE_WITH_PARENT = 1
@@ -50,7 +49,7 @@ def main(pipe: int, dump: int) -> None:
 
 def _answer(study: Study, unit: Unit, todo: Bools) -> Answer | Unreachable:
     try:
-        with threadpool_limits(study.threads):
+        with limited(study.threads):
             return compute(study, unit, todo)
     except Unreachable as error:  # the store's fault, not the replication's
         return error

@@ -111,7 +111,7 @@ class LocalPlace:
 
     def put(self, key: str, data: bytes) -> None:
         """Writes to a file beside it, then renames that."""
-        target = self._root / key
+        target = f"{self.url}/{key}"
         with writable(self.url):
             os.replace(self._draft(target, data), target)
 
@@ -120,20 +120,24 @@ class LocalPlace:
         for key, one in data.items():
             self.put(key, one)
 
-    def _draft(self, target: Path, data: bytes) -> Path:
+    def _draft(self, target: str, data: bytes) -> str:
         """The data in a file beside the target."""
-        target.parent.mkdir(parents=True, exist_ok=True)
-        draft = target.with_name(f"{target.name}.{uuid.uuid4().hex}{PARTIAL}")
+        draft = f"{target}.{uuid.uuid4().hex}{PARTIAL}"
         try:
-            draft.write_bytes(data)
+            try:
+                _write(draft, data)
+            except FileNotFoundError:
+                os.makedirs(os.path.dirname(target), exist_ok=True)
+                _write(draft, data)
         except BaseException:
-            draft.unlink(missing_ok=True)
+            with suppress(FileNotFoundError):
+                os.unlink(draft)
             raise
         return draft
 
     def claim(self, key: str, data: bytes) -> bool:
         """Writes a file that isn't there yet; False if somebody else was first."""
-        target = self._root / key
+        target = f"{self.url}/{key}"
         with writable(self.url):
             draft = self._draft(target, data)
         try:
@@ -141,7 +145,7 @@ class LocalPlace:
         except FileExistsError:
             return False
         finally:
-            draft.unlink()
+            os.unlink(draft)
         return True
 
     def delete(self, key: str) -> None:
@@ -179,3 +183,10 @@ class LocalPlace:
     def remove(self, last: str) -> None:
         """Everything, and the directory."""
         shutil.rmtree(self._root)
+
+
+def _write(path: str, data: bytes) -> None:
+    with open(path, "wb", buffering=0) as file:
+        left = memoryview(data)
+        while left:
+            left = left[file.write(left) :]

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from harness import receipts, store
 from harness.careful import compute_carefully
@@ -20,6 +19,7 @@ from harness.place import place
 from harness.probe import cores, memory
 from harness.record import Record, digest, load
 from harness.studies import study_of
+from harness.threads import limited
 from harness.variables import replication_variables
 
 
@@ -69,7 +69,7 @@ def replay(url: str, asked: Asked, note: Callable[[str], None] = lambda text: No
     receipt = _receipt(url, record, asked)
     before = _deadly(receipt, asked)
     if before is None:
-        with threadpool_limits(study.threads):
+        with limited(study.threads):
             block = compute(study, unit, todo)
     else:
         care = _care(record)

@@ -8,8 +8,6 @@ from functools import cache
 from time import perf_counter, time
 from typing import Any
 
-from threadpoolctl import threadpool_limits
-
 from harness import preparing, receipts, store
 from harness.careful import compute_carefully
 from harness.compute import compute
@@ -21,6 +19,7 @@ from harness.receipts import Receipt
 from harness.record import Record
 from harness.remote import patiently
 from harness.studies import study_at
+from harness.threads import limited
 from harness.variables import replication_variables
 from harness.watch import watching
 
@@ -50,7 +49,7 @@ def work(
 
 def _computed(study: Study, unit: Unit, left: Bools | None, care: Care) -> Block:
     """Here, with a limit only where this process is replaced if it ends."""
-    with threadpool_limits(study.threads), watching(care.seconds, _nowhere()) if care.replaced else nullcontext():
+    with limited(study.threads), watching(care.seconds, _nowhere()) if care.replaced else nullcontext():
         return compute(study, unit, left)
 
 
@@ -61,7 +60,7 @@ def prepare(
     study, start = study_at(url, fingerprint, generation)[1], perf_counter()
     source = study.source
     assert isinstance(source, Preparing)
-    with threadpool_limits(study.threads), watching(care.seconds, _nowhere()) if care.replaced else nullcontext():
+    with limited(study.threads), watching(care.seconds, _nowhere()) if care.replaced else nullcontext():
         array = source.prepare(preparation.name)
     seconds = perf_counter() - start
     patiently(lambda: preparing.write(place(url), preparation.name, array, seconds))

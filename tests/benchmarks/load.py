@@ -1,9 +1,10 @@
 """Very many short units on four workers: `python -m tests.benchmarks.load`; `--units 20000` takes minutes.
 
 Every unit is one replication of the toy, a few milliseconds and fifteen files. Prints, as it goes on, the memory of the
-driver (with its client and scheduler) and of the largest worker, which should be flat; the share of looks at which a
-worker had nothing to do, though units were left; the seconds that `ckrr status` takes, for a user and without the start
-of Python; at the end files and bytes beside those of the plan.
+driver (with its client and scheduler) and of the largest worker, which should be flat; the share of looks at which the
+scheduler had nothing to give to the next worker (the window starved), and at which a worker had nothing just then (it
+takes a millisecond or two from one unit to the next); the seconds that `ckrr status` takes, for a user and without the
+start of Python; at the end files and bytes beside those of the plan.
 """
 
 from __future__ import annotations
@@ -36,11 +37,15 @@ class Watch(Silent):
 
     def __init__(self, where: Path, client: Any) -> None:
         self._where, self._scheduler = where, client.cluster.scheduler
-        self._over, self._looks, self._idle = Event(), 0, 0
+        self._over, self._looks, self._starved, self._idle = Event(), 0, 0, 0
+        self._telling: list[Thread] = []
 
     def start(self, plan: Plan) -> None:
         self._tally, self._next, self._start, self._last = Tally(plan), 0.0, perf_counter(), (0, perf_counter())
-        print("  done        s  units/s  driver MB  worker MB  tasks   idle   status s  without start", flush=True)
+        print(
+            "  done        s  units/s  driver MB  worker MB  tasks  starved   idle   status s  without start",
+            flush=True,
+        )
         Thread(target=self._look, daemon=True).start()
 
     def advance(self, unit: Unit, failed: int, seconds: float) -> None:
@@ -48,16 +53,20 @@ class Watch(Silent):
         share = self._tally.count / self._tally.replications
         if share >= self._next:
             self._next = share + 1 / MOMENTS
-            self._tell(share)
+            self._telling.append(Thread(target=self._tell, args=(share,)))  # the driver doesn't wait for it
+            self._telling[-1].start()
 
     def finish(self) -> None:
         self._over.set()
+        for one in self._telling:
+            one.join()
 
     def _look(self) -> None:
-        """Whether a worker has nothing to do, though the driver has more."""
+        """Whether somebody has nothing to do, though the driver has more."""
         while not self._over.wait(0.1):
             workers = list(self._scheduler.workers.values())
             self._looks += 1
+            self._starved += not self._scheduler.queued
             self._idle += any(not each.processing for each in workers)
 
     def _tell(self, share: float) -> None:
@@ -65,13 +74,13 @@ class Watch(Silent):
         rate = (count - self._last[0]) / (now - self._last[1])
         driving, working = resident()
         whole, inner = _status(self._where)
-        idle = self._idle / max(self._looks, 1)
+        starved, idle = self._starved / max(self._looks, 1), self._idle / max(self._looks, 1)
         print(
             f"{share:6.1%}  {now - self._start:7.1f}  {rate:7.0f}  {driving:9.0f}  {working:9.0f}  "
-            f"{len(self._scheduler.tasks):5d}  {idle:5.1%}  {whole:9.2f}  {inner:13.3f}",
+            f"{len(self._scheduler.tasks):5d}  {starved:7.1%}  {idle:5.1%}  {whole:9.2f}  {inner:13.3f}",
             flush=True,
         )
-        self._last, self._looks, self._idle = (count, perf_counter()), 0, 0
+        self._last, self._looks, self._starved, self._idle = (count, now), 0, 0, 0
 
 
 INNER = """

@@ -1,0 +1,37 @@
+"""The threads of BLAS."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+CODE = """
+from harness.threads import limited
+from threadpoolctl import threadpool_info
+
+def threads():
+    return sorted(each["num_threads"] for each in threadpool_info())
+
+with limited(1):
+    print(threads())
+import numpy
+with limited(1):
+    print(threads())
+import scipy.linalg
+with limited(1):
+    print(threads())
+print(threads())
+"""
+
+
+def test_libraries_that_come_later_are_limited_too() -> None:
+    """NumPy and SciPy have an OpenBLAS each."""
+    done = subprocess.run(
+        [sys.executable, "-c", CODE],
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "2"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split("\n")[:4] == ["[]", "[1]", "[1, 1]", "[2, 2]"]
