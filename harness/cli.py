@@ -5,9 +5,10 @@ from __future__ import annotations
 import click
 
 from harness.commands import beginning, following, looking, paper, running
+from harness.commands.common import Commands
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group("ckrr", cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="ckrr")
 def main() -> None:
     """Simulation studies of prediction intervals: scenario files in, an xarray cube of coverage and widths out."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
 from typing import Any, NoReturn
@@ -25,6 +26,32 @@ cluster_told = click.option("--cluster", metavar="FILE", help="A cluster file, a
 where_told = click.option("--where", multiple=True, metavar="AXIS=VALUES", help="Only these, as n=100,400,alpha=0.05.")
 retry_told = click.option("--retry-failed", "retry", is_flag=True, help="Do again what failed in earlier runs.")
 json_told = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+class Commands(click.Group):
+    """A group whose words, if they are mistaken, are told of in a line as all mistakes are."""
+
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        """For what stands before the command."""
+        with _in_a_line():
+            return super().make_context(*args, **kwargs)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """For the command's own."""
+        with _in_a_line():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _in_a_line() -> Iterator[None]:
+    try:
+        yield
+    except click.exceptions.NoArgsIsHelpError:
+        raise
+    except click.UsageError as error:
+        command = "ckrr" if error.ctx is None else error.ctx.command_path
+        click.echo(f"error: {error.format_message()} `{command} --help` says more", err=True)
+        sys.exit(EXIT_MISTAKE)
 
 
 def told(command: Callable[..., int | None]) -> Callable[..., NoReturn]:

@@ -304,6 +304,12 @@ def test_list_names_what_comes_along(folder: Path) -> None:
     assert out.splitlines()[-1].startswith("worlds/student ")
 
 
+def test_it_is_a_command_of_dask_too(folder: Path) -> None:
+    words = [sys.executable, "-m", "dask", "ckrr", "list"]
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("quickstart ")
+
+
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
@@ -319,6 +325,10 @@ def test_list_names_what_comes_along(folder: Path) -> None:
         (["run", "toy.toml", "--store", "."], "holds something that is no ckrr store"),
         (["run", "toy.toml", "toy.toml", "--store", "x"], "--store takes one scenario"),
         (["plan", "toy.toml", "--set", "grid.n=[400]", "--workers", "1000"], "GB a worker"),
+        (["run", "toy.toml", "--worker", "1"], "error: No such option '--worker'. (Did you mean"),
+        (["rum", "toy.toml"], "error: No such command 'rum'. Did you mean 'run'? `"),
+        (["run"], "error: Missing argument 'SCENARIO...'. `"),
+        (["--worker", "1"], "error: No such option '--worker'. `"),
     ],
 )
 def test_a_mistake_is_one_line(arguments: list[str], expected: str, folder: Path) -> None:
