@@ -9,7 +9,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from itertools import islice, product
 from math import prod
 from time import perf_counter
@@ -18,7 +20,7 @@ from typing import Any, TypeAlias
 import google_crc32c
 import numpy as np
 import zarr
-from numcodecs.zstd import Zstd
+from numcodecs.zstd import Zstd, decompress
 from zarr.codecs import BytesCodec, Crc32cCodec, ZstdCodec
 from zarr.core.chunk_key_encodings import DefaultChunkKeyEncoding
 from zarr.core.metadata import ArrayV3Metadata
@@ -56,10 +58,15 @@ class Plain:
         ends = [each.indices(length) for each, length in zip(wanted, self.shape, strict=True)]
         return [slice(start, max(start, stop)) for start, stop, _ in ends]
 
-    @property
+    @cached_property
     def largest(self) -> int:
         """Bytes that a chunk can have: what can't be compressed gets a little longer."""
         return 2 * prod(self.chunks) * self.dtype.itemsize + 1024
+
+    @cached_property
+    def counts(self) -> tuple[int, ...]:
+        """Chunks along every axis."""
+        return tuple(-(-length // size) for length, size in zip(self.shape, self.chunks, strict=True))
 
     def key(self, place: tuple[int, ...]) -> str:
         """Of a chunk, within the array."""
@@ -92,11 +99,14 @@ def is_box(where: tuple[Any, ...]) -> bool:
     return where == (...,) or all(isinstance(each, slice) and each.step in (None, 1) for each in where)
 
 
-def read(one: Plain, where: Box) -> Values:
-    """A part of an array. A chunk that isn't there is full of the fill value."""
+def read(one: Plain, where: Box, between: Callable[[], None] = lambda: None) -> Values:
+    """A part of an array. A chunk that isn't there is full of the fill value.
+
+    Where there are many chunks, `between` is called now and then: it may wait, or raise.
+    """
     box = one.box(where)
     out = np.full([each.stop - each.start for each in box], one.fill, dtype=one.dtype)
-    places = _places(one, box) if out.size else iter(())
+    places = _there(one, box) if out.size else iter(())
 
     def put(batch: Iterable[tuple[int, ...]]) -> None:  # no two threads write to the same values
         for place in batch:
@@ -105,12 +115,11 @@ def read(one: Plain, where: Box) -> Values:
                 here, there = _overlap(one, place, box)
                 out[there] = chunk[here]
 
-    if min((_seconds(put, [place]) for place in islice(places, _BATCH)), default=0.0) < _FAR:
-        put(places)
-        return out
-    with ThreadPoolExecutor(_TOGETHER) as pool:
-        for _ in pool.map(put, iter(lambda: list(islice(places, _BATCH)), [])):
-            pass  # raises what one of them raised
+    far = min((_seconds(put, [place]) for place in islice(places, _BATCH)), default=0.0) >= _FAR
+    batches = iter(lambda: list(islice(places, _BATCH)), [])
+    with ThreadPoolExecutor(_TOGETHER) if far else nullcontext() as pool:
+        for _ in map(put, batches) if pool is None else pool.map(put, batches):
+            between()
     return out
 
 
@@ -123,7 +132,7 @@ def _seconds(put: Callable[[list[tuple[int, ...]]], None], batch: list[tuple[int
 def encoded(one: Plain, where: Box, values: Values) -> Iterator[tuple[str, bytes]]:
     """The keys and bytes of a part that consists of whole chunks, up to the ends of the axes."""
     box = one.box(where)
-    for place in _places(one, box):
+    for place in product(*_ranges(one, box)):
         here, there = _overlap(one, place, box)
         chunk = np.full(one.chunks, one.fill, dtype=one.dtype)
         chunk[here] = values[there]
@@ -131,22 +140,51 @@ def encoded(one: Plain, where: Box, values: Values) -> Iterator[tuple[str, bytes
         yield f"{one.path}/{one.key(place)}", inner + _checksum(inner)
 
 
-def _places(one: Plain, box: list[slice]) -> Iterator[tuple[int, ...]]:
-    """Of the chunks that have a part of a box."""
-    return product(
-        *(range(each.start // size, -(-each.stop // size)) for each, size in zip(box, one.chunks, strict=True))
-    )
+def _there(one: Plain, box: list[slice]) -> Iterator[tuple[int, ...]]:
+    """Places of chunks to look for. Of most of an array, those that are there: a study that begins has hardly any."""
+    ranges = _ranges(one, box)
+    if 2 * prod(map(len, ranges)) < prod(one.counts) or prod(one.counts) <= _BATCH:
+        return product(*ranges)
+    return _listed(one, ranges)
+
+
+def _listed(one: Plain, ranges: list[range]) -> Iterator[tuple[int, ...]]:
+    """As the directory says, in their order. (Numbers, since so many names would take much memory.)"""
+    with os.scandir(one.folder) as entries:
+        names = (entry.name.split(".")[1:] for entry in entries)
+        places = (tuple(map(int, name)) for name in names if len(name) == len(one.counts) and name[-1].isdecimal())
+        inside = (place for place in places if all(at in each for at, each in zip(place, ranges, strict=True)))
+        found = np.fromiter((_ravelled(place, one.counts) for place in inside), dtype=np.int64)
+    found.sort()
+    for some in np.array_split(found, -(-len(found) // _BATCH) or 1):
+        yield from zip(*(each.tolist() for each in np.unravel_index(some, one.counts)), strict=True)
+
+
+def _ravelled(place: tuple[int, ...], counts: tuple[int, ...]) -> int:
+    flat = 0
+    for at, count in zip(place, counts, strict=True):
+        flat = flat * count + at
+    return flat
+
+
+def _ranges(one: Plain, box: list[slice]) -> list[range]:
+    """Of the chunks that have a part of a box, along every axis."""
+    return [range(each.start // size, -(-each.stop // size)) for each, size in zip(box, one.chunks, strict=True)]
 
 
 def _overlap(one: Plain, place: tuple[int, ...], box: list[slice]) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
     """What a chunk and a box have in common: where it is in the chunk, and where in the box."""
-    here, there = [], []
-    for at, size, each in zip(place, one.chunks, box, strict=True):
-        first = at * size
-        start, stop = max(first, each.start), min(first + size, each.stop)
-        here.append(slice(start - first, stop - first))
-        there.append(slice(start - each.start, stop - each.start))
-    return tuple(here), tuple(there)
+    ends = ((each.start, each.stop) for each in box)
+    cuts = [_cut(at, size, *end) for at, size, end in zip(place, one.chunks, ends, strict=True)]
+    return tuple(here for here, _ in cuts), tuple(there for _, there in cuts)
+
+
+@lru_cache(maxsize=1024)  # most axes have one chunk
+def _cut(at: int, size: int, start: int, stop: int) -> tuple[slice, slice]:
+    """Along an axis."""
+    first = at * size
+    start_here, stop_here = max(first, start), min(first + size, stop)
+    return slice(start_here - first, stop_here - first), slice(start_here - start, stop_here - start)
 
 
 def _chunk(one: Plain, place: tuple[int, ...]) -> Values | None:
@@ -157,7 +195,7 @@ def _chunk(one: Plain, place: tuple[int, ...]) -> Values | None:
     inner, told = raw[:-_CHECK], raw[-_CHECK:]
     if (found := _checksum(inner)) != told:
         raise ValueError(f"the checksum of a chunk is {found.hex()}, and {told.hex()} was stored")
-    return np.frombuffer(one.zstd.decode(inner), dtype=one.dtype).reshape(one.chunks)
+    return np.frombuffer(decompress(inner), dtype=one.dtype).reshape(one.chunks)
 
 
 def _read(path: str, largest: int) -> bytes:

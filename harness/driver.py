@@ -32,6 +32,8 @@ from harness.worker import prepare as prepare_array, work
 
 _HANGS = 30.0
 """A step of a replication hangs if it takes so many times as long as the replication is planned to take, or longer."""
+_LONG = 2.0
+"""Seconds of refreshing the cube after which whoever waits for the end is told of it."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,8 @@ def _run(prepared: Prepared, progress: Progress, client: Any, window: int | None
         raise
     finally:
         progress.finish()
+    if keeper.took > _LONG:
+        progress.note("all units are done; the cube is being computed from them")
     patiently(keeper.finish)
     patiently(lambda: _ended(there, start))
     efficiency = spent.efficiency(prepared.machine.workers)

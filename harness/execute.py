@@ -204,6 +204,8 @@ def _flow(
                 sent.pop(future.key).release()
                 if error is not None:
                     following = one.again(error)
+                    if isinstance(error, KilledWorker):
+                        terms.note(f"a worker died at unit {one.unit.name}, which is computed again")
                     guard.wait_for_scheduler()
                     send(following)
                     continue

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass, field
-from threading import Thread
-from time import monotonic
+from threading import Event, Thread
+from time import monotonic, thread_time
 
 from harness.execute import Broken
 from harness.nouns import Unreachable
@@ -16,8 +16,33 @@ from harness.verify import verify
 
 _EVERY = 20.0
 """Seconds between two refreshes of the cube, and at least twenty times what one takes."""
+_REST = 4.0
+"""Beside a run, so many times the time that is spent on it is rest."""
 _QUICK = 1.0
 """A run that is stopped refreshes the cube if that takes no longer; the next run does it anyway."""
+
+
+class _Unwanted(Exception):
+    """The run is over, so the cube that was being computed beside it is old already."""
+
+
+@dataclass
+class _Pace:
+    """Slows down what is done beside the run, which has the same interpreter: units must not wait for it."""
+
+    over: Event
+    paused: float = 0.0
+    """Seconds in all."""
+    _since: float = field(default_factory=thread_time)
+
+    def __call__(self) -> None:
+        """A rest, by what was done since the last one."""
+        rest = _REST * (thread_time() - self._since)
+        start = monotonic()
+        if self.over.wait(rest):
+            raise _Unwanted
+        self.paused += monotonic() - start
+        self._since = thread_time()
 
 
 @dataclass
@@ -29,10 +54,10 @@ class Keeper:
     stale: set[int]
     """Where the cube may be behind the replications."""
     took: float = 0.0
-    """Seconds of the last refresh."""
+    """Seconds of the last refresh, also of one that was given up."""
     _next: float = field(default_factory=lambda: monotonic() + _EVERY)
     _thread: Thread | None = None
-    _left: bool = False
+    _over: Event = field(default_factory=Event)
 
     def done(self, n: int) -> None:
         """A unit at this n was written."""
@@ -43,9 +68,8 @@ class Keeper:
 
     def finish(self) -> None:
         """The cube as it stays. If a unit can't be read, it loses its receipt, so that the next run computes it."""
-        self._left = True  # what is being computed beside the run is old already
-        self._join()
-        self._left, sizes = False, self._taken()
+        self._end()
+        sizes = self._taken()
         try:
             self._refresh(sizes)
         except Unreachable:
@@ -61,9 +85,8 @@ class Keeper:
 
     def leave(self) -> None:
         """The run was stopped, or broke: what ended it is to be told, and soon."""
-        self._left = self.took > _QUICK
-        if not self._left:
-            self._join()
+        ended = self._end(_QUICK)
+        if ended and self.took <= _QUICK:
             with suppress(Exception):
                 self._refresh(self._taken())
 
@@ -74,16 +97,22 @@ class Keeper:
 
     def _beside(self, sizes: set[int]) -> None:
         try:
-            self._refresh(sizes)
+            self._refresh(sizes, _Pace(self._over))
         except Exception:  # it isn't wanted, a store that doesn't answer, a torn chunk: at the end is early enough
             self.stale |= sizes
         self._next = monotonic() + max(_EVERY, 20 * self.took)
 
-    def _refresh(self, sizes: Collection[int]) -> None:
+    def _refresh(self, sizes: Collection[int], pace: _Pace | None = None) -> None:
         start = monotonic()
-        refresh(self.url, self.record, sorted(sizes), lambda: not self._left)
-        self.took = monotonic() - start
+        try:
+            refresh(self.url, self.record, sorted(sizes), pace or (lambda: None))
+        finally:
+            self.took = monotonic() - start - (pace.paused if pace else 0.0)
 
-    def _join(self) -> None:
-        if self._thread is not None:
-            self._thread.join()
+    def _end(self, patience: float | None = None) -> bool:
+        """What is being computed beside the run isn't wanted any more; whether it has ended."""
+        self._over.set()
+        if self._thread is None:
+            return True
+        self._thread.join(patience)
+        return not self._thread.is_alive()

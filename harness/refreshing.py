@@ -11,20 +11,17 @@ from harness.record import Record
 from harness.summary import cube_at
 
 
-class Unwanted(Exception):
-    """Somebody doesn't want the cube any more that was being computed."""
+def refresh(url: str, record: Record, sizes: Iterable[int], between: Callable[[], None] = lambda: None) -> None:
+    """Computes the cube anew at these n, from the replications, and writes it.
 
-
-def refresh(url: str, record: Record, sizes: Iterable[int], wanted: Callable[[], bool] = lambda: True) -> None:
-    """Computes the cube anew at these n, from the replications, and writes it; `Unwanted` when it isn't any more."""
+    `between` is called now and then: it may wait, or raise if the cube isn't wanted any more.
+    """
     for n in sizes:
 
         def read(name: str, where: tuple[Any, ...], n: int = n) -> Values:
-            if not wanted():
-                raise Unwanted
-            return store.read(url, n, name, record.generation, where)
+            between()
+            return store.read(url, n, name, record.generation, where, between)
 
         values = cube_at(record, n, read)
-        if not wanted():
-            raise Unwanted
+        between()
         store.write_cube(url, record.generation, record.extent.grid.n.index(n), values)

@@ -6,7 +6,7 @@ Workers write whole chunks of their own with zarr itself: all variables, status 
 from __future__ import annotations
 
 from asyncio import gather
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from hashlib import sha256
 from typing import Any
@@ -125,14 +125,21 @@ def read_unit(url: str, record: Record, unit: Unit, variable: str) -> Values:
     return read(url, unit.n, variable, record.generation, where)
 
 
-def read(url: str, n: int, variable: str, generation: int, where: tuple[Any, ...] = (...,)) -> Values:
-    """A part of a variable of the replications at an n."""
+def read(
+    url: str,
+    n: int,
+    variable: str,
+    generation: int,
+    where: tuple[Any, ...] = (...,),
+    between: Callable[[], None] = lambda: None,
+) -> Values:
+    """A part of a variable of the replications at an n. Of many chunks, `between` is called now and then."""
     path = f"{group_name(n)}/{variable}"
     with telling(url):
         one = plain(url, path, generation)
         if one is None or not chunks.is_box(where):
             return np.asarray(array(url, path, generation)[where])
-        return chunks.read(one, where)
+        return chunks.read(one, where, between)
 
 
 def write_cube(url: str, generation: int, place_of_n: int, values: dict[str, Values]) -> None:

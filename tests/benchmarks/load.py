@@ -58,6 +58,7 @@ class Watch(Silent):
 
     def finish(self) -> None:
         self._over.set()
+        print(f"the last unit came after {perf_counter() - self._start:.1f} s", flush=True)
         for one in self._telling:
             one.join()
 

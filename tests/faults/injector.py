@@ -256,6 +256,7 @@ def _everywhere(how: str, *names: str) -> dict[str, str]:
     return dict.fromkeys(names, how)
 
 
+_DIED = r"a worker died at unit \S+, which is computed again"
 FAULTS = (
     Fault(
         "kill -9 of a random worker, again and again",
@@ -293,11 +294,13 @@ FAULTS = (
         "a worker out of memory",
         _everywhere(WITHIN, "run"),
         trap("eat"),
+        told=_DIED,
     ),
     Fault(
         "a worker that hangs and holds the GIL",
         _everywhere(WITHIN, "run"),
         trap("hang"),
+        told=_DIED,
         settings=("--set", "replications.seconds=4"),
     ),
     Fault("the network is cut for 2 s", {"run across a network": WITHIN}, _cut(2.0)),

@@ -68,7 +68,22 @@ def test_very_many_chunks(tmp_path: Path, far: float, monkeypatch: pytest.Monkey
     array[...] = np.arange(600).reshape(300, 2)
     one = chunks.plain(array)
     assert one is not None
-    np.testing.assert_array_equal(chunks.read(one, (...,)), np.asarray(array[...]))
+    calls = []
+    np.testing.assert_array_equal(chunks.read(one, (...,), lambda: calls.append(1)), np.asarray(array[...]))
+    assert len(calls) == 4, "64 were tried first; the others came in batches"
+
+
+@pytest.mark.parametrize("where", [(...,), (slice(20, 280),), (slice(20, 280), slice(1, 2)), (slice(90, 110),)])
+def test_of_most_of_an_array_only_what_is_there_is_looked_for(tmp_path: Path, where: Any) -> None:
+    array = made(tmp_path, (300, 2), (1, 1), "float32")
+    array[...] = np.arange(600).reshape(300, 2)
+    for path in (tmp_path / "x").glob("c.*[1-8].1"):
+        path.unlink()
+    for name in ("c.5.1.0123abcd.partial", "c.5", "other"):
+        (tmp_path / "x" / name).write_bytes(b"no chunk")
+    one = chunks.plain(array)
+    assert one is not None
+    np.testing.assert_array_equal(chunks.read(one, where), np.asarray(array[where]))
 
 
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

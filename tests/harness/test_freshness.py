@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from threading import current_thread
+from threading import Event, current_thread
+from time import monotonic, thread_time
 from typing import Any
 
 import numpy as np
 import pytest
 import zarr
 
-from harness import store
+from harness import freshness, store
 from harness.freshness import Keeper
 from harness.record import Record
 from tests.harness.studies import contents, run_serially, until
@@ -39,7 +40,8 @@ def test_it_is_refreshed_where_units_came_in(spoilt: tuple[Path, Record, dict[st
     assert keeper._thread is None, "it isn't time yet"
     keeper._next = 0.0
     keeper.done(20)
-    keeper._join()
+    assert keeper._thread is not None
+    keeper._thread.join()
     assert wrong(where, right) == {10}
     assert keeper.stale == set()
     keeper.done(10)
@@ -67,11 +69,48 @@ def test_at_the_end_nobody_waits_for_what_is_old(
     def slowly(*arguments: Any) -> Any:
         readers.append(current_thread().name)
         if readers[-1] == "cube":
-            until(lambda: keeper._left)
+            until(keeper._over.is_set)
         return read(*arguments)
 
     monkeypatch.setattr(store, "read", slowly)
     keeper.done(20)
+    until(lambda: bool(readers))
     keeper.finish()
     assert readers.count("cube") == 1
     assert wrong(where, right) == {10}
+
+
+def test_a_run_that_is_stopped_waits_for_nobody(
+    spoilt: tuple[Path, Record, dict[str, object]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A store may not answer for minutes."""
+    where, record, right = spoilt
+    keeper, asked, answers = Keeper(str(where), record, set(), _next=0.0), Event(), Event()
+
+    def never(*arguments: Any) -> None:
+        asked.set()
+        answers.wait(60)
+
+    monkeypatch.setattr(store, "read", never)
+    keeper.done(20)
+    asked.wait()
+    start = monotonic()
+    keeper.leave()
+    assert monotonic() - start < 5
+    assert wrong(where, right) == {10, 20}
+    answers.set()
+    assert keeper._thread is not None
+    keeper._thread.join()
+
+
+def test_what_is_done_beside_a_run_rests_most_of_the_time() -> None:
+    over = Event()
+    pace = freshness._Pace(over)
+    end = thread_time() + 0.02
+    while thread_time() < end:
+        pass
+    pace()
+    assert pace.paused > 0.07
+    over.set()
+    with pytest.raises(freshness._Unwanted):
+        pace()
