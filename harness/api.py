@@ -11,7 +11,7 @@ from harness.clusters import described
 from harness.cube import open_cube
 from harness.loading import load
 from harness.progress import Progress, suitable
-from harness.show import plan_facts
+from harness.show_plan import plan_facts
 
 if TYPE_CHECKING:
     import xarray as xr

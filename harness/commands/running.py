@@ -149,7 +149,7 @@ def plan(
     from harness.clusters import described
     from harness.loading import load
     from harness.planning import check_fits
-    from harness.show import plan_facts, plan_text
+    from harness.show_plan import plan_facts, plan_text
 
     file = described(cluster, workers)
     for each in [load(one, settings) for one in scenarios]:

@@ -90,7 +90,7 @@ def test_blas_threads_reach_workers_plan_and_fingerprint(tmp_path: Path, monkeyp
 
 def test_a_plan_says_what_workers_need(tmp_path: Path) -> None:
     from harness.planning import check_fits
-    from harness.show import plan_facts, plan_text
+    from harness.show_plan import plan_facts, plan_text
 
     options = 'kind = "slurm"\njobs = 50\ncores = 2\nmemory = "2 GB"\nwalltime = "01:00:00"\ninterface = "lo"\n'
     file = write(tmp_path / "slurm.toml", options)

@@ -22,7 +22,7 @@ from harness.planning import Plan, make_plan
 from harness.probe import flops
 from harness.receipts import Receipt
 from harness.record import digest
-from harness.show import plan_facts, plan_text
+from harness.show_plan import plan_facts, plan_text
 from harness.worker import work
 from tests.harness.studies import ROOT, contents, prepared, replications, run_serially
 from tests.harness.test_planning import FAMILY, GRID, SHAPE, planned

@@ -18,7 +18,7 @@ from harness.merging import merge
 from harness.nouns import Mistake
 from harness.place import place
 from harness.progress import Silent
-from harness.show import plan_facts, plan_text
+from harness.show_plan import plan_facts, plan_text
 from harness.verify import verify
 from tests.harness.studies import assert_identical, prepared, replications, run
 from tests.harness.toy_prepared import levels
