@@ -23,20 +23,29 @@ def count(record: Record, n: int, asked: Extent) -> int:
     return -(-asked.paths // rows) * -(-asked.draws // columns)
 
 
-def done(record: Record, n: int, asked: Extent) -> Callable[[int, int, int], bool]:
-    """Whether a unit, by its blocks of paths and draws, has what is asked of it if written at a generation.
+def reach(record: Record, n: int, asked: Extent) -> Callable[[int], tuple[int, int]]:
+    """How many blocks of paths and draws have what is asked of them, if they were written at a generation.
 
     The same as `planning.left_over` says, without looking at every cell for every unit.
     """
     rows, columns = record.groups[n].block
     cells = [holds(held, asked, Unit(n, 0, 0, range(0), range(0))) for held in record.extents]
-    ends = [(held.paths, held.draws) for held in record.extents]
 
-    def has(path_block: int, draw_block: int, generation: int) -> bool:
-        first = path_block * rows, draw_block * columns
-        if first[0] >= asked.paths or first[1] >= asked.draws or generation >= len(cells) or not cells[generation]:
-            return False
-        paths, draws = ends[generation]
-        return paths >= min(first[0] + rows, asked.paths) and draws >= min(first[1] + columns, asked.draws)
+    def blocks(generation: int) -> tuple[int, int]:
+        if generation >= len(cells) or not cells[generation]:
+            return 0, 0
+        held = record.extents[generation]
+        return _whole(held.paths, asked.paths, rows), _whole(held.draws, asked.draws, columns)
 
-    return has
+    return blocks
+
+
+def _whole(held: int, asked: int, size: int) -> int:
+    """Blocks that have all that is asked for; the last one may be cut off by the end.
+
+    Examples
+    --------
+    >>> _whole(10, 10, 4), _whole(9, 10, 4), _whole(12, 10, 4), _whole(12, 4, 4)
+    (3, 2, 3, 1)
+    """
+    return -(-asked // size) if held >= asked else held // size

@@ -53,11 +53,11 @@ class Place(Protocol):
         ...
 
     def names(self, prefix: str, start: str = "") -> list[str]:
-        """The names directly under a prefix, or those of them that start so."""
+        """The names directly under a prefix, or those of them that start so; in any order, as there may be many."""
         ...
 
     def below(self, prefix: str) -> list[str]:
-        """All keys under a prefix, however deep, without it."""
+        """All keys under a prefix, however deep, without it; in any order."""
         ...
 
     def exists(self) -> bool:
@@ -159,13 +159,15 @@ class LocalPlace:
             found = os.listdir(self._root / prefix)
         except (FileNotFoundError, NotADirectoryError):
             return []
-        return sorted(name for name in found if name.startswith(start) and not name.endswith(PARTIAL))
+        return [name for name in found if name.startswith(start) and not name.endswith(PARTIAL)]
 
     def below(self, prefix: str) -> list[str]:
         """All files under a prefix, without leftovers of killed writers."""
-        folder = str(self._root / prefix)
-        found = (os.path.join(here, name) for here, _, names in os.walk(folder) for name in names)
-        return sorted(each[len(folder) + 1 :] for each in found if not each.endswith(PARTIAL))
+        folder, found = str(self._root / prefix), list[str]()
+        for here, _, names in os.walk(folder):
+            start = f"{here}/"[len(folder) + 1 :]
+            found += [f"{start}{name}" for name in names if not name.endswith(PARTIAL)]
+        return found
 
     def exists(self) -> bool:
         """Whether there is anything at all."""

@@ -83,7 +83,7 @@ def receipt(there: Place, name: str) -> Mapping[str, Any] | None:
 
 def signed(there: Place) -> list[str]:
     """The names of all that have a receipt."""
-    return [name.removesuffix(".json") for name in there.names(FOLDER) if name.endswith(".json")]
+    return sorted(name.removesuffix(".json") for name in there.names(FOLDER) if name.endswith(".json"))
 
 
 def forget(there: Place, name: str) -> None:

@@ -6,7 +6,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from harness.asked import count, done, latest
+from harness.asked import count, latest, reach
 from harness.nouns import Mistake
 from harness.packaged import scenario_files
 from harness.place import Place, place
@@ -73,7 +73,7 @@ def _nothing() -> dict[str, Any]:
 def _far(there: Place, record: Record) -> dict[str, Any]:
     """How much is done of what the latest run asked for."""
     asked = latest(record)
-    found = counted(there, {n: done(record, n, asked) for n in asked.grid.n})
+    found = counted(there, {n: reach(record, n, asked) for n in asked.grid.n})
     sizes = [{"n": n, "units": count(record, n, asked), "done": units} for n, (units, _) in sorted(found.items())]
     finished, total = sum(one["done"] for one in sizes), sum(one["units"] for one in sizes)
     return {

@@ -70,7 +70,7 @@ class Runs:
 
     def _state(self, n: int) -> int:
         """Another number as soon as a unit at this n is written, or another store is in this place."""
-        return hash((version(self.record), *place(self.url).names(f"{FOLDER}/n={n}")))
+        return hash((version(self.record), frozenset(place(self.url).names(f"{FOLDER}/n={n}"))))
 
     def read_reference(self, slab: Slab, variable: str, procedure: str) -> Values:
         """The same for one procedure, whatever the slab has."""

@@ -229,7 +229,8 @@ def test_shards_are_read_in_parts(tmp_path: Path) -> None:
 
 def test_receipts_are_counted_as_they_are_listed(tmp_path: Path) -> None:
     """A unit may have two, of which the newest counts; what is no receipt doesn't."""
-    names = ["p0_d0.g0.a0.f0.json", "p1_d0.g0.a9.f2.json", "p1_d0.g0.a10.f12.json", "p2_d0.g1.a0.f3.json", "notes.txt"]
+    names = ["p0_d0.g0.a0.f0.json", "p1_d0.g0.a9.f2.json", "p1_d0.g0.a10.f12.json", "p2_d0.g1.a0.f3.json"]
+    names += ["notes.txt", "p_d.g0.a0.f9.json", "other.g0.a0.f9.json"]
     here = place(str(tmp_path))
     for n, some in ((10, names), (20, names[1:2]), (30, [])):
         for name in some:
@@ -237,11 +238,12 @@ def test_receipts_are_counted_as_they_are_listed(tmp_path: Path) -> None:
     for sizes in ((10,), (10, 20, 30)):
         found = receipts.listed(here, sizes)
         slow = {n: [one for name, one in found.items() if name.startswith(f"n={n}/")] for n in sizes}
-        counted = receipts.counted(here, dict.fromkeys(sizes, lambda path, draw, generation: True))
+        counted = receipts.counted(here, dict.fromkeys(sizes, lambda generation: (99, 99)))
         assert counted == {n: (len(some), sum(one.failed for one in some)) for n, some in slow.items()}
     assert counted == {10: (3, 15), 20: (1, 2), 30: (0, 0)}
-    old = receipts.counted(here, {10: lambda path, draw, generation: generation == 0 and path > 0})
-    assert old == {10: (1, 15)}
+    old = receipts.counted(here, {10: lambda generation: (99, 99) if generation == 0 else (0, 0)})
+    assert old == {10: (2, 15)}
+    assert receipts.counted(here, {10: lambda generation: (1, 1)}) == {10: (1, 15)}
 
 
 @pytest.mark.parametrize(
