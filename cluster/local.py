@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -13,9 +12,10 @@ import dask
 from distributed import Client, LocalCluster, Nanny
 from distributed.security import Security
 
+from cluster.forking import environment, forked
 from cluster.keeping import replaced
 from cluster.spec import LOOPBACK
-from cluster.starting import SETTINGS, deaf_loop, forked, main_hidden, put_off
+from cluster.starting import SETTINGS, deaf_loop, main_hidden, put_off
 
 _PATIENCE = 0.5
 """Seconds that workers have to end by themselves when something went wrong; they may be at a long unit."""
@@ -57,7 +57,7 @@ def _started(workers: int, memory: float, security: Security | None, loop: Any) 
             silence_logs=logging.CRITICAL,
             security=security,
             loop=loop,
-            env=dict(os.environ),  # as it is now: they are forked from a process that may be older
+            env=environment(),  # as it is now: they are forked from a process that may be older
         )
     with cluster:
         for interrupt in interrupts:

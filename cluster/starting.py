@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from multiprocessing import resource_tracker
 from types import FrameType
 from typing import Any
 
-import distributed.utils
 from distributed.utils import LoopRunner
 
 _BLAME = {"distributed.scheduler.allowed-failures": 0, "distributed.scheduler.worker-saturation": 1.0}
@@ -32,21 +30,6 @@ EXPORTS = tuple(
     f"export DASK_{key.upper().replace('.', '__').replace('-', '_')}={value}" for key, value in _LEAN.items()
 )
 """The same for the shells that start workers elsewhere."""
-
-_FORKED = ("distributed", "harness.worker")
-"""What every worker imports: one process does that for all of them, and they are forked from it."""
-
-
-def forked() -> dict[str, str]:
-    """Settings of Dask by which workers on this machine are there in a tenth of a second, where they took two.
-
-    The process that they are forked from is one of Python's own (`forkserver`), with a single thread; it ends with us.
-    """
-    if sys.platform != "linux":
-        return {}
-    distributed.utils._forkserver_preload_set = True  # what Dask would import there is more, and not what we need
-    multiprocessing.get_context("forkserver").set_forkserver_preload(list(_FORKED))
-    return {"distributed.worker.multiprocessing-method": "forkserver"}
 
 
 @contextmanager
@@ -70,28 +53,45 @@ def deaf_loop() -> Iterator[Any]:
     all processes that it starts inherit what is blocked.
     """
     _start_tracker()  # would otherwise be started by that thread, and unblock the signal there
-    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
+    with deaf():
         runner = LoopRunner()
         runner.start()
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
     try:
         yield runner.loop
     finally:
         runner.stop()
 
 
+@contextmanager
+def deaf() -> Iterator[None]:
+    """Threads and processes that are started within don't hear Ctrl-C."""
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+
+
 def _start_tracker() -> None:
     """Python's process that removes semaphores after a process was ended at once; it needn't warn of them."""
     usual = os.environ.get("PYTHONWARNINGS")
-    os.environ["PYTHONWARNINGS"] = ",".join([*([usual] if usual else []), "ignore:resource_tracker"])
-    try:
+    with variables({"PYTHONWARNINGS": ",".join([*([usual] if usual else []), "ignore:resource_tracker"])}):
         resource_tracker.ensure_running()
+
+
+@contextmanager
+def variables(some: Mapping[str, object]) -> Iterator[None]:
+    """Of the environment, for a while."""
+    before = {name: os.environ.get(name) for name in some}
+    os.environ.update({name: str(value) for name, value in some.items()})
+    try:
+        yield
     finally:
-        os.environ.pop("PYTHONWARNINGS")
-        if usual is not None:
-            os.environ["PYTHONWARNINGS"] = usual
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name)
+            else:
+                os.environ[name] = value
 
 
 @contextmanager

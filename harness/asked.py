@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import asdict, fields
+from typing import Any
 
 from harness.extents import holds
 from harness.nouns import Extent, Grid, Unit
@@ -15,6 +16,24 @@ def latest(record: Record) -> Extent:
     grid, told = record.scenario["grid"], record.scenario["replications"]
     axes = {f.name: tuple(grid[f.name]) for f in fields(Grid)}
     return Extent(Grid(**axes), int(told["paths"]), int(told["draws"]), record.extent.exclude)
+
+
+def is_everything(record: Record, asked: Extent) -> bool:
+    """Whether that is all that the store is meant to hold."""
+    held = record.extent
+    same = all(set(getattr(asked.grid, f.name)) == set(getattr(held.grid, f.name)) for f in fields(Grid))
+    return same and (asked.paths, asked.draws) == (held.paths, held.draws)
+
+
+def everything(record: Record) -> dict[str, Any]:
+    """The scenario of the latest run, with all that the store holds from earlier ones."""
+    extent = record.extent
+    return {
+        **record.scenario,
+        "grid": asdict(extent.grid),
+        "replications": {**record.scenario["replications"], "paths": extent.paths, "draws": extent.draws},
+        "exclude": [dict(rule) for rule in extent.exclude],
+    }
 
 
 def count(record: Record, n: int, asked: Extent) -> int:

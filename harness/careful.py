@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import tempfile
 from dataclasses import replace
 from itertools import product
@@ -16,6 +15,7 @@ from multiprocessing.connection import Connection, Pipe
 from time import monotonic
 from typing import IO, Any, Self
 
+from harness.belonging import started
 from harness.desk import Desk, Study
 from harness.fate import fate
 from harness.nouns import Block, Bools, Care, Status, Unit, Unreachable
@@ -96,9 +96,7 @@ class _Child:
         ours, theirs = Pipe()
         self._pipe, self._dump = ours, tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the child
         files = (theirs.fileno(), self._dump.fileno())
-        command = [sys.executable, "-P", "-m", "harness.child", *map(str, files)]
-        paths = {"PYTHONPATH": os.pathsep.join(sys.path)}  # what can be imported here can be there
-        self._process = subprocess.Popen(command, pass_fds=files, stdin=subprocess.DEVNULL, env={**os.environ, **paths})
+        self._process = started("harness.child", *map(str, files), files=files)
         theirs.close()
         try:
             ours.send((os.getpid(), self._where, self._care))

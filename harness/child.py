@@ -5,15 +5,14 @@ It computes single replications until nobody asks any more, or until one of them
 
 from __future__ import annotations
 
-import ctypes
 import faulthandler
-import os
 import signal
 import sys
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+from harness.belonging import bind
 from harness.careful import Answer
 from harness.compute import compute
 from harness.desk import Study, kind_of, message_of
@@ -22,9 +21,6 @@ from harness.studies import study_at
 from harness.threads import limited
 from harness.watch import watching
 
-_DIE_WITH_PARENT = 1
-"""PR_SET_PDEATHSIG."""
-
 
 def main(pipe: int, dump: int) -> None:
     """Loads the study, says that it is ready (None) or why it isn't, then answers one question after the other."""
@@ -32,7 +28,7 @@ def main(pipe: int, dump: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the driver
     with Connection(pipe) as asked, suppress(EOFError, BrokenPipeError, ConnectionResetError):
         parent, where, care = asked.recv()
-        _bind(parent)
+        bind(parent)
         try:
             study = study_at(*where)[1]
         except Exception as error:
@@ -55,18 +51,6 @@ def _answer(study: Study, unit: Unit, todo: Bools) -> Answer | Unreachable:
         return error
     except BaseException as error:  # also what isn't meant to be caught, as SystemExit: it is the replication's
         return kind_of(error), message_of(error)
-
-
-def _bind(parent: int) -> None:
-    """Dies with its parent, and before others when the machine's memory runs out. Where there is no Linux, it ends with
-    the pipe.
-    """
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
-        if os.getppid() != parent:  # it died before
-            sys.exit()
-        with suppress(OSError):
-            Path("/proc/self/oom_score_adj").write_text("1000")
 
 
 def _limit(memory: float | None) -> None:

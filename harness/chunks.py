@@ -32,6 +32,8 @@ _CODECS = [BytesCodec, ZstdCodec, Crc32cCodec]
 _BATCH, _FAR, _TOGETHER = 64, 3e-4, 16
 """Chunks that are read at a time; if the quickest of the first takes so many seconds, the file system is far away, and
 that many threads wait for it. (Near ones answer in a tenth of that, and threads would only wait for each other.)"""
+_BINARY = os.O_RDONLY | getattr(os, "O_BINARY", 0)
+"""Windows would read text."""
 _CHECK = 4
 """Bytes of the checksum, which are a chunk's last."""
 
@@ -141,9 +143,11 @@ def encoded(one: Plain, where: Box, values: Values) -> Iterator[tuple[str, bytes
 
 
 def _there(one: Plain, box: list[slice]) -> Iterator[tuple[int, ...]]:
-    """Places of chunks to look for. Of most of an array, those that are there: a study that begins has hardly any."""
+    """Places of chunks to look for. Of most of an array, those that are there: a study that begins has hardly any; and
+    NFS may not know for half a minute of a file that wasn't there when it was looked for by its name.
+    """
     ranges = _ranges(one, box)
-    if 2 * prod(map(len, ranges)) < prod(one.counts) or prod(one.counts) <= _BATCH:
+    if 2 * prod(map(len, ranges)) < prod(one.counts):
         return product(*ranges)
     return _listed(one, ranges)
 
@@ -200,9 +204,12 @@ def _chunk(one: Plain, place: tuple[int, ...]) -> Values | None:
 
 def _read(path: str, largest: int) -> bytes:
     """A small file, with as few calls as there can be: after each, this thread may have to wait for others."""
-    file = os.open(path, os.O_RDONLY)
+    file = os.open(path, _BINARY)
     try:
-        return os.read(file, largest)
+        data = os.read(file, largest)
+        while part := os.read(file, largest):  # a file system may give it in parts
+            data += part
+        return data
     finally:
         os.close(file)
 

@@ -32,8 +32,6 @@ from harness.worker import prepare as prepare_array, work
 
 _HANGS = 30.0
 """A step of a replication hangs if it takes so many times as long as the replication is planned to take, or longer."""
-_LONG = 2.0
-"""Seconds of refreshing the cube after which whoever waits for the end is told of it."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +99,7 @@ def _run(prepared: Prepared, progress: Progress, client: Any, window: int | None
         raise
     finally:
         progress.finish()
-    if keeper.took > _LONG:
+    if keeper.is_slow:
         progress.note("all units are done; the cube is being computed from them")
     patiently(keeper.finish)
     patiently(lambda: _ended(there, start))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import os
+import subprocess
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass, field
-from threading import Event, Thread
-from time import monotonic, thread_time
+from time import monotonic
 
+from harness.belonging import started
 from harness.execute import Broken
 from harness.nouns import Unreachable
 from harness.record import Record
@@ -16,64 +18,50 @@ from harness.verify import verify
 
 _EVERY = 20.0
 """Seconds between two refreshes of the cube, and at least twenty times what one takes."""
-_REST = 4.0
-"""Beside a run, so many times the time that is spent on it is rest."""
+_LONG = 5.0
+"""Seconds of a refresh after which whoever waits for the end of a run should be told of it."""
 _QUICK = 1.0
-"""A run that is stopped refreshes the cube if that takes no longer; the next run does it anyway."""
+"""Seconds that a run which is stopped spends on refreshing the cube; the next run does it anyway."""
 
 
-class _Unwanted(Exception):
-    """The run is over, so the cube that was being computed beside it is old already."""
-
-
-@dataclass
-class _Pace:
-    """Slows down what is done beside the run, which has the same interpreter: units must not wait for it."""
-
-    over: Event
-    paused: float = 0.0
-    """Seconds in all."""
-    _since: float = field(default_factory=thread_time)
-
-    def __call__(self) -> None:
-        """A rest, by what was done since the last one."""
-        rest = _REST * (thread_time() - self._since)
-        start = monotonic()
-        if self.over.wait(rest):
-            raise _Unwanted
-        self.paused += monotonic() - start
-        self._since = thread_time()
+class _TooLong(Exception):
+    """Somebody waits."""
 
 
 @dataclass
 class Keeper:
-    """Writes the cube now and then, without spending more than a twentieth of the time on it."""
+    """Has the cube written now and then, without spending more than a twentieth of the time on it."""
 
     url: str
     record: Record
     stale: set[int]
     """Where the cube may be behind the replications."""
     took: float = 0.0
-    """Seconds of the last refresh, also of one that was given up."""
+    """Seconds of the longest refresh."""
     _next: float = field(default_factory=lambda: monotonic() + _EVERY)
-    _thread: Thread | None = None
-    _over: Event = field(default_factory=Event)
+    _beside: _Beside | None = None
 
     def done(self, n: int) -> None:
         """A unit at this n was written."""
         self.stale.add(n)
-        if monotonic() >= self._next and (self._thread is None or not self._thread.is_alive()):
-            self._thread = Thread(target=self._beside, args=(self._taken(),), name="cube", daemon=True)
-            self._thread.start()
+        if self._beside is not None and self._beside.process.poll() is not None:
+            self._heard(self._beside)
+        if self._beside is None and monotonic() >= self._next:
+            sizes, self.stale = self.stale, set()
+            words = (str(os.getpid()), self.url, str(self.record.generation), *map(str, sorted(sizes)))
+            self._beside = _Beside(started("harness.refreshing", *words, quiet=True), sizes)
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether the end will take its time."""
+        return self.took > _LONG
 
     def finish(self) -> None:
         """The cube as it stays. If a unit can't be read, it loses its receipt, so that the next run computes it."""
         self._end()
-        sizes = self._taken()
         try:
-            self._refresh(sizes)
+            self._refresh(self.stale)
         except Unreachable:
-            self.stale |= sizes
             raise
         except Exception:
             count, torn = verify(self.url)
@@ -82,37 +70,48 @@ class Keeper:
                 raise
             first = f"{found[0].unit}: {found[0].what}"
             raise Broken(f"{len(found)} of {count} units are no good ({first})") from None
+        self.stale = set()
 
     def leave(self) -> None:
         """The run was stopped, or broke: what ended it is to be told, and soon."""
-        ended = self._end(_QUICK)
-        if ended and self.took <= _QUICK:
+        self._end()
+        end = monotonic() + _QUICK
+
+        def hurry() -> None:
+            if monotonic() > end:
+                raise _TooLong
+
+        if not self.is_slow:
             with suppress(Exception):
-                self._refresh(self._taken())
+                self._refresh(self.stale, hurry)
 
-    def _taken(self) -> set[int]:
-        """What is stale now; what comes in from here on is stale again."""
-        sizes, self.stale = self.stale, set()
-        return sizes
+    def _heard(self, beside: _Beside) -> None:
+        """It has ended, or was ended. What went wrong (a torn chunk, a store that doesn't answer) is for the end."""
+        if beside.process.returncode != 0:
+            self.stale |= beside.sizes
+        self._spent(beside.start)
+        self._beside, self._next = None, monotonic() + max(_EVERY, 20 * self.took)
 
-    def _beside(self, sizes: set[int]) -> None:
-        try:
-            self._refresh(sizes, _Pace(self._over))
-        except Exception:  # it isn't wanted, a store that doesn't answer, a torn chunk: at the end is early enough
-            self.stale |= sizes
-        self._next = monotonic() + max(_EVERY, 20 * self.took)
+    def _end(self) -> None:
+        """What is being computed beside the run is old already."""
+        if self._beside is not None:
+            self._beside.process.kill()
+            self._beside.process.wait()
+            self._heard(self._beside)
 
-    def _refresh(self, sizes: Collection[int], pace: _Pace | None = None) -> None:
+    def _refresh(self, sizes: Collection[int], between: Callable[[], None] = lambda: None) -> None:
         start = monotonic()
-        try:
-            refresh(self.url, self.record, sorted(sizes), pace or (lambda: None))
-        finally:
-            self.took = monotonic() - start - (pace.paused if pace else 0.0)
+        refresh(self.url, self.record, sorted(sizes), between)
+        self._spent(start)
 
-    def _end(self, patience: float | None = None) -> bool:
-        """What is being computed beside the run isn't wanted any more; whether it has ended."""
-        self._over.set()
-        if self._thread is None:
-            return True
-        self._thread.join(patience)
-        return not self._thread.is_alive()
+    def _spent(self, start: float) -> None:
+        self.took = max(self.took, monotonic() - start)
+
+
+@dataclass
+class _Beside:
+    """A process that refreshes the cube at some n."""
+
+    process: subprocess.Popen[bytes]
+    sizes: set[int]
+    start: float = field(default_factory=monotonic)

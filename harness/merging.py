@@ -13,6 +13,7 @@ from functools import reduce
 import numpy as np
 
 from harness import preparing, receipts, store
+from harness.asked import everything
 from harness.extents import included, union
 from harness.nouns import INNER, Block, Failure, Mistake, Status, Unit, Values
 from harness.place import Place, place
@@ -73,7 +74,7 @@ def _record(parts: Sequence[_Part]) -> Record:
     levels = reduce(joined, (part.record.levels for part in parts))
     spared = reduce(all_joined, (part.record.spared for part in parts))
     first = replace(parts[0].record, extents=(extent,), history=(*history, merged))
-    return replace(first, groups=ordered, levels=levels, spared=spared)
+    return replace(first, scenario=everything(first), groups=ordered, levels=levels, spared=spared)
 
 
 def _files(part: _Part) -> dict[str, bytes]:

@@ -1,14 +1,26 @@
-"""Computing the cube anew from the replications. (To open it, `cube.py` needs xarray, a second to import.)"""
+"""Computing the cube anew from the replications. (To open it, `cube.py` needs xarray, a second to import.)
+
+`python -m harness.refreshing PARENT URL GENERATION N…` does it beside a run, for the driver with that process number:
+in the driver itself it would hold up the units, and leave its memory in pieces.
+"""
 
 from __future__ import annotations
 
+import os
+import signal
+import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from harness import store
+from harness.belonging import bind
 from harness.nouns import Values
-from harness.record import Record
+from harness.place import place
+from harness.record import Record, load
 from harness.summary import cube_at
+
+_NICE = 10
+"""Units go first."""
 
 
 def refresh(url: str, record: Record, sizes: Iterable[int], between: Callable[[], None] = lambda: None) -> None:
@@ -25,3 +37,20 @@ def refresh(url: str, record: Record, sizes: Iterable[int], between: Callable[[]
         values = cube_at(record, n, read)
         between()
         store.write_cube(url, record.generation, record.extent.grid.n.index(n), values)
+
+
+def main(parent: str, url: str, generation: str, *sizes: str) -> int:
+    """At these n, unless the store has grown since; 0 if that was done."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the driver, who ends this, too
+    bind(int(parent))
+    if hasattr(os, "nice"):
+        os.nice(_NICE)
+    record = load(place(url))
+    if record is None or record.generation != int(generation):
+        return 1
+    refresh(url, record, map(int, sizes))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

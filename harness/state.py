@@ -6,7 +6,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from harness.asked import count, latest, reach
+from harness.asked import count, is_everything, latest, reach
 from harness.nouns import Mistake
 from harness.packaged import scenario_files
 from harness.place import Place, place
@@ -67,24 +67,42 @@ def status(store: str) -> dict[str, Any]:
 
 def _nothing() -> dict[str, Any]:
     """Of a study that was handed over, and whose driver hasn't made the store yet."""
-    return {"scenario": "", "complete": False, "settled": False, "share": 0.0, "sizes": [], "failed": 0, "last_run": {}}
+    return {
+        "scenario": "",
+        "complete": False,
+        "settled": False,
+        "share": 0.0,
+        "share_of_everything": 0.0,
+        "sizes": [],
+        "failed": 0,
+        "last_run": {},
+    }
 
 
 def _far(there: Place, record: Record) -> dict[str, Any]:
-    """How much is done of what the latest run asked for."""
-    asked = latest(record)
-    found = counted(there, {n: reach(record, n, asked) for n in asked.grid.n})
-    sizes = [{"n": n, "units": count(record, n, asked), "done": units} for n, (units, _) in sorted(found.items())]
+    """How much is done of what the latest run asked for, and of all that the store is meant to hold."""
+    asked, all_sizes = latest(record), record.extent.grid.n
+    found = counted(there, {n: reach(record, n, asked) for n in all_sizes})
+    sizes = [{"n": n, "units": count(record, n, asked), "done": found[n][0]} for n in sorted(asked.grid.n)]
     finished, total = sum(one["done"] for one in sizes), sum(one["units"] for one in sizes)
+    share = finished / total
     return {
         "scenario": record.scenario["name"],
         "complete": finished == total,
         "settled": settled(record),
-        "share": finished / total,
+        "share": share,
+        "share_of_everything": share if is_everything(record, asked) else _share_of_everything(there, record),
         "sizes": sizes,
         "failed": sum(failed for _, failed in found.values()),
         "last_run": dict(record.history[-1]) if record.history else {},
     }
+
+
+def _share_of_everything(there: Place, record: Record) -> float:
+    """Tables and reports show all that there is, also what the latest run didn't ask for."""
+    extent = record.extent
+    found = counted(there, {n: reach(record, n, extent) for n in extent.grid.n})
+    return sum(done for done, _ in found.values()) / sum(count(record, n, extent) for n in extent.grid.n)
 
 
 def at_work(there: Place) -> dict[str, Any]:

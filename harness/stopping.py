@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import shutil
 import signal
 import sys
 import threading
@@ -70,4 +71,7 @@ def leave() -> NoReturn:
             stream.flush()
     if os.isatty(2):
         os.write(2, _SHOW_CURSOR)
+    temporary = getattr(multiprocessing.current_process(), "_config", {}).get("tempdir")
+    if temporary is not None:  # Python would remove it on its own way out
+        shutil.rmtree(temporary, ignore_errors=True)
     os._exit(EXIT_INTERRUPTED)

@@ -6,13 +6,14 @@ from base64 import b64encode
 from collections.abc import Mapping
 from typing import Any
 
+from harness.asked import everything
 from harness.labels import label
 from harness.place import place
 from harness.progress import duration
 from harness.record import FILES, digest
 from harness.report.facts import Facts
 from harness.report.markup import Markup, joined, pairs, plain_table, tag
-from harness.report.toml import scenario_of, written
+from harness.report.toml import written
 from harness.show import counted
 
 _LONGEST_FILE = 50_000
@@ -92,7 +93,7 @@ def _machines(facts: Facts) -> Markup:
 
 
 def _again(facts: Facts) -> Markup:
-    text = written(scenario_of(facts.record)) + "\n"
+    text = written(everything(facts.record)) + "\n"
     name = f"{facts.record.scenario.get('name', 'scenario')}.toml"
     link = "data:application/toml;base64," + b64encode(text.encode()).decode()
     files = list(facts.record.fingerprint.get("files", {}))

@@ -48,10 +48,10 @@ def _top(facts: Facts, sections: list[Section]) -> Markup:
 
 def _unfinished(facts: Facts) -> Markup:
     """A study that isn't complete says so before anything else."""
-    state = facts.state
-    if state["complete"] and facts.driver is None:
+    share = facts.state["share_of_everything"]
+    if share == 1 and facts.driver is None:
         return Markup("")
-    done = "complete" if state["complete"] else f"unfinished: {100 * state['share']:.0f} % of its units are done"
+    done = "complete" if share == 1 else f"unfinished: {100 * share:.0f} % of its units are done"
     rest = joined(["No run is at work on it; ", tag("code", "ckrr run"), " goes on."])
     work = f"A run is at work on it now ({facts.driver})." if facts.driver else rest
     now = "All below is from what was there when this report was written, so it may change."

@@ -5,23 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any
 
-from harness.record import Record
-
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
-
-
-def scenario_of(record: Record) -> dict[str, Any]:
-    """The scenario of the latest run, with everything that the store holds from earlier ones."""
-    extent = record.extent
-    return {
-        **record.scenario,
-        "grid": asdict(extent.grid),
-        "replications": {**record.scenario["replications"], "paths": extent.paths, "draws": extent.draws},
-        "exclude": [dict(rule) for rule in extent.exclude],
-    }
 
 
 def written(scenario: Mapping[str, Any]) -> str:

@@ -130,9 +130,10 @@ def table(
 def _notes(url: str) -> list[str]:
     """That there is more to come, or that something failed."""
     state = status(url)
-    share = f"the study isn't complete: {state['share']:.0%} of its units are done"
+    done = state["share_of_everything"]
+    share = f"the study isn't complete: {done:.0%} of its units are done"
     failed = "some replications failed, and numbers are of the others: --measure failed, ckrr errors"
-    return [share] * (not state["complete"]) + [failed] * bool(state["failed"])
+    return [share] * (done < 1) + [failed] * bool(state["failed"])
 
 
 def _found(url: str, name: str, where: Where | None, versus: str | None) -> xr.Dataset:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import numbers
 import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import dask
@@ -21,7 +24,7 @@ from harness.record import load
 from tests.cluster.listening import listening, until, with_children
 from tests.cluster.slow import THREADS
 from tests.cluster.studies import planned, run, serial
-from tests.harness.studies import assert_identical, loaded
+from tests.harness.studies import ROOT, assert_identical, loaded
 
 
 def write(path: Path, text: str) -> Path:
@@ -59,6 +62,49 @@ def test_workers_elsewhere_get_the_same_settings() -> None:
     environment = dict(line.removeprefix("export ").split("=") for line in EXPORTS)
     told = dask.config.collect(paths=[], env=environment)
     assert [dask.config.get(key, config=told) for key in _LEAN] == list(_LEAN.values())
+
+
+ELSEWHERE = """
+import os
+from cluster import local
+
+with local(1, 1e9) as client:
+    ((pid, path),) = client.run(lambda: (os.getppid(), __import__("numbers").__file__)).values()
+    print(pid == os.getpid(), path)
+"""
+
+
+@pytest.mark.parametrize("long", [False, True])
+def test_workers_do_not_import_what_lies_around(long: bool, tmp_path: Path) -> None:
+    """As the driver doesn't. Where there is no place for the socket of what they are forked from, they are spawned."""
+    (tmp_path / "numbers.py").write_text("raise ValueError")
+    temporary = tmp_path / ("long" * 30 if long else "short")
+    temporary.mkdir()
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(temporary)}
+    command = [sys.executable, "-P", "-c", ELSEWHERE]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [str(long), numbers.__file__]
+    assert done.stderr == ""
+    assert list(temporary.glob("pymp-*")) == []
+
+
+GONE = """
+import os
+from cluster import local
+
+for value in ("one", "two", None):
+    os.environ.pop("CKRR_TEST", None)
+    os.environ.update({} if value is None else {"CKRR_TEST": value})
+    with local(1, 1e9) as client:
+        print(*client.run(lambda: (os.environ.get("CKRR_TEST"), os.environ.get("PYTHONSAFEPATH"))).values())
+"""
+
+
+def test_a_variable_that_is_gone_is_gone() -> None:
+    """Those whose values are new are passed on; the path of modules that a server needs isn't."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", GONE], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["('one', '')", "('two', '')", "(None, '')"]
 
 
 def test_workers_have_the_environment_of_now(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import signal
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from threading import Event, current_thread
-from time import monotonic, thread_time
-from typing import Any
 
 import numpy as np
 import pytest
 import zarr
 
-from harness import freshness, store
+from harness import freshness
 from harness.freshness import Keeper
 from harness.record import Record
 from tests.harness.studies import contents, run_serially, until
@@ -33,20 +33,48 @@ def wrong(where: Path, right: dict[str, object]) -> set[int]:
     return {n for i, n in enumerate((10, 20)) if not same[:, :, :, :, i].all()}
 
 
+def ended(keeper: Keeper) -> bool:
+    """Whether what is done beside the run has ended, and is known to have."""
+    assert keeper._beside is not None
+    return keeper._beside.process.poll() is not None
+
+
 def test_it_is_refreshed_where_units_came_in(spoilt: tuple[Path, Record, dict[str, object]]) -> None:
     where, record, right = spoilt
     keeper = Keeper(str(where), record, set())
     keeper.done(20)
-    assert keeper._thread is None, "it isn't time yet"
+    assert keeper._beside is None, "it isn't time yet"
     keeper._next = 0.0
     keeper.done(20)
-    assert keeper._thread is not None
-    keeper._thread.join()
+    until(lambda: ended(keeper))
     assert wrong(where, right) == {10}
-    assert keeper.stale == set()
     keeper.done(10)
+    assert (keeper._beside, keeper.stale) == (None, {10}), "it isn't time again"
+    assert keeper.took > 0
     keeper.finish()
     assert wrong(where, right) == set()
+
+
+def test_what_went_wrong_beside_a_run_is_done_again(spoilt: tuple[Path, Record, dict[str, object]]) -> None:
+    where, record, right = spoilt
+    keeper = Keeper(str(where / "nowhere"), record, {20}, _next=0.0)
+    keeper.done(10)
+    until(lambda: ended(keeper))
+    keeper.done(10)
+    assert keeper.stale == {10, 20}
+    keeper.url = str(where)
+    keeper.finish()
+    assert wrong(where, right) == set()
+
+
+def test_a_store_that_has_grown_is_left_alone(spoilt: tuple[Path, Record, dict[str, object]]) -> None:
+    """By a driver of the time before."""
+    where, record, right = spoilt
+    later = replace(record, extents=(record.extent, record.extent))
+    keeper = Keeper(str(where), later, {10}, _next=0.0)
+    keeper.done(20)
+    until(lambda: ended(keeper))
+    assert wrong(where, right) == {10, 20}
 
 
 @pytest.mark.parametrize(("took", "left"), [(0.1, {10}), (100.0, {10, 20})])
@@ -59,58 +87,26 @@ def test_a_run_that_is_stopped_leaves_soon(
     assert wrong(where, right) == left
 
 
-def test_at_the_end_nobody_waits_for_what_is_old(
+def test_a_run_that_is_stopped_hurries(
     spoilt: tuple[Path, Record, dict[str, object]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is computed beside the run is given up after a variable, and computed anew."""
+    """However long all of it would take."""
     where, record, right = spoilt
-    keeper, read, readers = Keeper(str(where), record, set(), _next=0.0), store.read, list[str]()
-
-    def slowly(*arguments: Any) -> Any:
-        readers.append(current_thread().name)
-        if readers[-1] == "cube":
-            until(keeper._over.is_set)
-        return read(*arguments)
-
-    monkeypatch.setattr(store, "read", slowly)
-    keeper.done(20)
-    until(lambda: bool(readers))
-    keeper.finish()
-    assert readers.count("cube") == 1
-    assert wrong(where, right) == {10}
-
-
-def test_a_run_that_is_stopped_waits_for_nobody(
-    spoilt: tuple[Path, Record, dict[str, object]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A store may not answer for minutes."""
-    where, record, right = spoilt
-    keeper, asked, answers = Keeper(str(where), record, set(), _next=0.0), Event(), Event()
-
-    def never(*arguments: Any) -> None:
-        asked.set()
-        answers.wait(60)
-
-    monkeypatch.setattr(store, "read", never)
-    keeper.done(20)
-    asked.wait()
-    start = monotonic()
-    keeper.leave()
-    assert monotonic() - start < 5
+    monkeypatch.setattr(freshness, "_QUICK", -1.0)
+    Keeper(str(where), record, {20}).leave()
     assert wrong(where, right) == {10, 20}
-    answers.set()
-    assert keeper._thread is not None
-    keeper._thread.join()
 
 
-def test_what_is_done_beside_a_run_rests_most_of_the_time() -> None:
-    over = Event()
-    pace = freshness._Pace(over)
-    end = thread_time() + 0.02
-    while thread_time() < end:
-        pass
-    pace()
-    assert pace.paused > 0.07
-    over.set()
-    with pytest.raises(freshness._Unwanted):
-        pace()
+@pytest.mark.parametrize("end", [Keeper.finish, Keeper.leave])
+def test_at_the_end_nobody_waits_for_what_is_old(
+    end: Callable[[Keeper], None], spoilt: tuple[Path, Record, dict[str, object]]
+) -> None:
+    """What is computed beside the run is ended, and computed anew."""
+    where, record, right = spoilt
+    keeper = Keeper(str(where), record, set(), _next=0.0)
+    keeper.done(20)
+    assert keeper._beside is not None
+    process = keeper._beside.process
+    end(keeper)
+    assert process.returncode == -signal.SIGKILL
+    assert wrong(where, right) == {10}

@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 from hypothesis import example, given, strategies as st
 
+from harness.asked import everything
 from harness.loading import load
 from harness.packaged import packaged
 from harness.place import place
 from harness.record import Record, load as record_of
-from harness.report.toml import scenario_of, written
+from harness.report.toml import written
 from harness.spec import Scenario
 from tests.harness.report.reading import Reader
 from tests.harness.studies import run_serially, toy
@@ -53,7 +54,7 @@ def test_a_store_that_grew_comes_back_whole(tmp_path: Path) -> None:
     run_serially(store, grid__n=[20], grid__theta=[2.5], exclude=[{"n": [20], "procedure": ["split"]}])
     record = record_of(place(str(store)))
     assert isinstance(record, Record)
-    extent = again(scenario_of(record)).extent()
+    extent = again(everything(record)).extent()
     assert extent == record.extent
     assert set(extent.grid.n) == {10, 20}
 

@@ -1,0 +1,38 @@
+"""Processes that belong to another: they are started with what it can import, and end with it."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+_DIE_WITH_PARENT = 1
+"""PR_SET_PDEATHSIG."""
+
+
+def started(module: str, *words: str, files: Sequence[int] = (), quiet: bool = False) -> subprocess.Popen[bytes]:
+    """`python -m module words`, with these open files."""
+    command = [sys.executable, "-P", "-m", module, *words]
+    paths = {"PYTHONPATH": os.pathsep.join(sys.path)}  # what can be imported here can be there
+    out = subprocess.DEVNULL if quiet else None
+    return subprocess.Popen(
+        command, pass_fds=files, stdin=subprocess.DEVNULL, stdout=out, stderr=out, env={**os.environ, **paths}
+    )
+
+
+def bind(parent: int) -> None:
+    """Ends with its parent, and before others when the machine's memory runs out.
+
+    Where there is no Linux, whoever started it has to end it.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
+        if os.getppid() != parent:  # it died before
+            sys.exit()
+        with suppress(OSError):
+            Path("/proc/self/oom_score_adj").write_text("1000")
