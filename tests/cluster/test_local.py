@@ -8,14 +8,17 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from time import sleep
 
 import dask
 import psutil
 import pytest
+from dask.utils import key_split
 from distributed import Client, LocalCluster
 from distributed.security import Security
 
 import cluster
+from cluster import keeping
 from cluster.starting import _LEAN, EXPORTS
 from harness import Mistake, driver, intent
 from harness.place import place
@@ -51,6 +54,23 @@ def test_a_worker_whose_nanny_has_ended_is_replaced(tmp_path: Path) -> None:
         client.cluster.sync(client.cluster.workers[0].close)
         until(lambda: list(client.nthreads()) not in ([], [before]))
         assert list(client.run(_profiled).values()) == [False], "memory that grows with time, in the new one, too"
+
+
+def test_a_scheduler_forgets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dask would keep something of every task, as long as another one is on its way."""
+    monkeypatch.setattr(keeping, "_FORGET", 4.0)
+    with cluster.local(1, 1e9) as client:
+        endless = client.submit(sleep, 60)
+        spans = client.cluster.scheduler.extensions["spans"].spans
+
+        def kept() -> int:
+            return sum(len(span.metadata["collections"]) for span in spans.values()) + key_split.cache_info().currsize
+
+        for i in range(300):
+            client.submit(len, str(i), key=f"one-{i}").release()
+        until(lambda: kept() > 300)
+        until(lambda: kept() < 50)
+        endless.release()
 
 
 def _profiled() -> bool:
