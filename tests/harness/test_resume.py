@@ -29,6 +29,7 @@ from harness.presence import born, me, told
 from harness.progress import Silent
 from harness.record import DRIVER
 from harness.replay import Asked, replay
+from harness.state import status
 from harness.verify import verify
 from tests.faults import disks
 from tests.faults.injector import flip, truncate
@@ -390,6 +391,32 @@ def test_two_stores_become_one(tmp_path: Path) -> None:
         np.testing.assert_array_equal(one[name].to_numpy(), other[name].to_numpy(), err_msg=str(name))
     for name in ("coverage", "width", "theta_hat", "status"):
         np.testing.assert_array_equal(replications(c, 10, name), replications(fresh, 10, name), err_msg=name)
+
+
+def test_a_merged_store_is_not_complete_before_all_of_it_is(tmp_path: Path) -> None:
+    """Whatever the first of its parts asked for."""
+    a, b, c = (str(tmp_path / f"{name}.zarr") for name in "abc")
+    run_serially(Path(a), grid__n=[10])
+    driver._started(prepared(Path(b), grid__n=[20]))
+    merge([a, b], c)
+    facts = status(c)
+    assert [one["n"] for one in facts["sizes"]] == [10, 20]
+    assert not facts["complete"]
+
+
+def test_what_the_latest_run_did_not_ask_for_is_not_forgotten(tmp_path: Path) -> None:
+    """Its failures count, and tables that show it say that it isn't complete."""
+    where = tmp_path / "one.zarr"
+    source = {"function": "tests.harness.toy:Toy", "test_points": 10, "fails_at": 0.3}
+    run_serially(where, grid__n=[10], source=source)
+    failed = status(str(where))["failed"]
+    driver._started(prepared(where, grid__n=[20], source=source, replications={"paths": 60, "draws": 2}))
+    run_serially(where, grid__n=[10], source=source)
+    facts = status(str(where))
+    assert failed > 0
+    assert (facts["complete"], facts["failed"], [one["n"] for one in facts["sizes"]]) == (True, failed, [10])
+    assert 0 < facts["share_of_everything"] < 1
+    assert "isn't complete" in harness.table(str(where)).notes[0]
 
 
 def test_merged_units_are_not_computed_again(tmp_path: Path) -> None:
