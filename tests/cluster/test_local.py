@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import sleep
 
 import dask
@@ -98,14 +99,13 @@ with local(1, 1e9) as client:
 def test_workers_do_not_import_what_lies_around(long: bool, tmp_path: Path) -> None:
     """As the driver doesn't. Where there is no place for the socket of what they are forked from, they are spawned."""
     (tmp_path / "numbers.py").write_text("raise ValueError")
-    temporary = tmp_path / ("long" * 30 if long else "short")
-    temporary.mkdir()
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(temporary)}
-    command = [sys.executable, "-P", "-c", ELSEWHERE]
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == [str(long), numbers.__file__]
-    assert done.stderr == ""
-    assert list(temporary.glob("pymp-*")) == []
+    with TemporaryDirectory(dir="/tmp", suffix="long" * 30 * long) as temporary:  # that of a test may be long already
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": temporary}
+        command = [sys.executable, "-P", "-c", ELSEWHERE]
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+        assert done.stdout.split() == [str(long), numbers.__file__]
+        assert done.stderr == ""
+        assert list(Path(temporary).glob("pymp-*")) == []
 
 
 GONE = """
