@@ -102,7 +102,7 @@ def _run(prepared: Prepared, progress: Progress, client: Any, window: int | None
     if keeper.is_slow:
         progress.note("all units are done; the cube is being computed from them")
     patiently(keeper.finish)
-    patiently(lambda: _ended(there, start))
+    patiently(lambda: _ended(there, record.history[-1], start))
     efficiency = spent.efficiency(prepared.machine.workers)
     return Outcome(there.url, spent.units, failed, monotonic() - start, efficiency)
 
@@ -245,8 +245,9 @@ def _started(prepared: Prepared) -> Record:
     return record
 
 
-def _ended(there: Place, start: float) -> None:
-    add_to_history(there, {"end": _now(), "seconds": round(monotonic() - start, 1)})
+def _ended(there: Place, entry: Mapping[str, Any], start: float) -> None:
+    """Another run may have begun meanwhile."""
+    add_to_history(there, {"end": _now(), "seconds": round(monotonic() - start, 1)}, entry)
 
 
 def stopped(prepared: Prepared) -> None:

@@ -5,6 +5,7 @@ Where both have a number it must be the same in every bit: if it isn't, that is 
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -33,8 +34,11 @@ class _Part:
     """Each with its n."""
 
 
-def merge(urls: Sequence[str], target: str) -> int:
-    """Joins stores into a new one; how many units of it are complete."""
+def merge(urls: Sequence[str], target: str) -> tuple[int, int]:
+    """Joins stores into a new one; how many units of it are complete, and how many there are in all.
+
+    A unit of which only some cells are there is left out: an α, say, that one of the stores has and another one hasn't.
+    """
     parts = [_part(url) for url in urls]
     there = place(target)
     if load(there) is not None:
@@ -52,7 +56,7 @@ def merge(urls: Sequence[str], target: str) -> int:
         preparing.copy(part.there, there)
     done = sum(_write(there, record, _joined(record, parts, unit)) for unit in units)
     refresh(there.url, record, record.extent.grid.n)
-    return done
+    return done, len(units)
 
 
 def _part(url: str) -> _Part:
@@ -68,7 +72,12 @@ def _record(parts: Sequence[_Part]) -> Record:
     extent = reduce(union, (part.record.extent for part in parts))
     groups = {n: group for part in reversed(parts) for n, group in part.record.groups.items()}
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    merged = {"start": now, "end": now, "host": "", "command": "merge of " + ", ".join(p.there.url for p in parts)}
+    merged = {
+        "start": now,
+        "end": now,
+        "host": platform.node(),
+        "command": "merge of " + ", ".join(p.there.url for p in parts),
+    }
     history = [entry for part in parts for entry in part.record.history]
     ordered = {n: groups[n] for n in extent.grid.n}
     levels = reduce(joined, (part.record.levels for part in parts))

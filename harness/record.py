@@ -241,9 +241,13 @@ def save(place: Place, record: Record) -> None:
     place.put(ROOT, json.dumps(root).encode())
 
 
-def add_to_history(place: Place, more: Mapping[str, Any]) -> None:
-    """What there is to say of the latest run."""
+def add_to_history(place: Place, more: Mapping[str, Any], entry: Mapping[str, Any] | None = None) -> None:
+    """What there is to say of the latest run, or of the one whose entry this was when it began."""
     record = load(place)
-    if record is not None and record.history:
-        *before, last = record.history
-        save(place, replace(record, history=(*before, {**last, **more})))
+    if record is None or not record.history:
+        return
+    history = list(record.history)
+    begun = [i for i, one in enumerate(history) if entry is not None and {**one, **entry} == one and "end" not in one]
+    at = begun[-1] if begun else -1
+    history[at] = {**history[at], **more}
+    save(place, replace(record, history=tuple(history)))

@@ -96,8 +96,7 @@ def state_line(facts: Mapping[str, Any]) -> str:
     """How far a study is, and who is at work on it, in one line."""
     name = f"{facts['scenario']} in {facts['store']}" if facts["scenario"] else facts["store"]
     if facts["complete"]:
-        behind = "" if facts["settled"] or facts["at_work"] else ", but its cube may be behind: `ckrr run` refreshes it"
-        return f"{name}: complete{behind}"
+        return f"{name}: {_complete(facts)}"
     driver, told = facts["driver"], facts["submission"]
     if driver is not None and driver["alive"]:
         speed = f", {pace(driver['rate'], ' replications')}" if driver.get("rate") else ""
@@ -111,6 +110,16 @@ def state_line(facts: Mapping[str, Any]) -> str:
     dead = driver is not None and not (told and told["ended"])
     silent = f" ({driver['name']} died: silent for {duration(driver['silent'])})" if driver and dead else ""
     return f"{name}: {facts['share']:.0%} done, nobody is at work on it{silent}; `ckrr {again}` goes on"
+
+
+def _complete(facts: Mapping[str, Any]) -> str:
+    """Of a study that has what was asked for last."""
+    driver, share = facts["driver"], facts["share_of_everything"]
+    busy = f" ({driver['name']} is at work on it)" if driver is not None and driver["alive"] else ""
+    if share < 1:
+        return f"complete as asked for last; of all that was ever asked for, {share:.0%} is done{busy}"
+    behind = "" if facts["settled"] or facts["at_work"] else ", but its cube may be behind: `ckrr run` refreshes it"
+    return f"complete{behind}{busy}"
 
 
 def _handed_over_text(facts: Mapping[str, Any]) -> list[str]:
@@ -127,7 +136,7 @@ def submitted_text(prepared: Prepared, done: Submitted, store: str) -> str:
     """What became of a study that was to be handed over, and how to follow it."""
     follow = f"follow it: ckrr status {store} --watch"
     if done.running is not None:
-        return f"it has been handed over already, to {done.running}: nothing was done\n{follow}"
+        return f"{done.running} is at work on it already: nothing was handed over\n{follow}"
     if done.submission is None:
         return f"{prepared.loaded.scenario.name}: complete, nothing to do"
     plan = prepared.plan

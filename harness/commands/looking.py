@@ -155,6 +155,9 @@ def replay(
 def merge(stores: tuple[str, ...], output: str) -> None:
     """Join STORES of one study, made in several places, into a new one."""
     from harness.merging import merge as merged
+    from harness.show import counted
 
-    done = merged(stores, output)
-    click.echo(f"wrote {output}: {done} units are complete; `ckrr run` computes what is missing")
+    done, total = merged(stores, output)
+    click.echo(f"wrote {output}: {done} of {counted(total, 'unit')} complete")
+    if done < total:
+        click.echo("units that lack a value which another store has (an α, say) are left out: `ckrr run` computes them")

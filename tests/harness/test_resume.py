@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -27,8 +28,9 @@ from harness.nouns import Block, Bools, Mistake, Status, Unit
 from harness.place import place
 from harness.presence import born, me, told
 from harness.progress import Silent
-from harness.record import DRIVER
+from harness.record import DRIVER, add_to_history, load
 from harness.replay import Asked, replay
+from harness.show import state_line
 from harness.state import status
 from harness.verify import verify
 from tests.faults import disks
@@ -416,14 +418,36 @@ def test_what_the_latest_run_did_not_ask_for_is_not_forgotten(tmp_path: Path) ->
     assert failed > 0
     assert (facts["complete"], facts["failed"], [one["n"] for one in facts["sizes"]]) == (True, failed, [10])
     assert 0 < facts["share_of_everything"] < 1
+    assert re.search(r": complete as asked for last; of all that was ever asked for, \d+% is done$", state_line(facts))
     assert "isn't complete" in harness.table(str(where)).notes[0]
+
+
+def test_cells_that_one_part_lacks_are_left_out_of_a_merger_and_counted(tmp_path: Path) -> None:
+    a, b, c = (str(tmp_path / f"{name}.zarr") for name in "abc")
+    run_serially(Path(a), grid__n=[10], grid__alpha=[0.1])
+    run_serially(Path(b), grid__n=[20], grid__alpha=[0.1, 0.2])
+    done, total = merge([a, b], c)
+    assert 0 < done < total
+
+
+def test_the_end_of_a_run_is_told_in_its_own_entry(tmp_path: Path) -> None:
+    """Another one may have begun since, and ended."""
+    where = tmp_path / "one.zarr"
+    first = driver._started(prepared(where)).history[-1]
+    second = driver._started(replace(prepared(where), record=load(place(str(where))))).history[-1]
+    for entry, end in ((second, "early"), (first, "late")):
+        add_to_history(place(str(where)), {"end": end}, entry)
+    found = load(place(str(where)))
+    assert found is not None
+    assert [one["end"] for one in found.history] == ["late", "early"]
 
 
 def test_merged_units_are_not_computed_again(tmp_path: Path) -> None:
     a, b, c = (tmp_path / f"{name}.zarr" for name in "abc")
     run_serially(a, grid__n=[10])
     run_serially(b, grid__n=[20])
-    assert merge([str(a), str(b)], str(c)) == len(prepared(tmp_path / "none.zarr").plan.units)
+    count = len(prepared(tmp_path / "none.zarr").plan.units)
+    assert merge([str(a), str(b)], str(c)) == (count, count)
     assert not prepared(c).plan.units
     assert verify(str(c))[1] == []
     with pytest.raises(Mistake, match="is there already: choose another name with -o"):
