@@ -211,13 +211,13 @@ class Run:
             return self._process.poll() is not None
         return not status(str(self.study.store))["at_work"]
 
-    def wait(self) -> int | None:
+    def wait(self, longest: float = _LONGEST) -> int | None:
         """Its exit code; None for a submitted driver that died."""
         if self._process is not None:
             if not self._heard:
-                self.said, self._heard = "".join(self._process.communicate(timeout=_LONGEST)), True
+                self.said, self._heard = "".join(self._process.communicate(timeout=longest)), True
             return self._process.returncode
-        end = monotonic() + _LONGEST
+        end = monotonic() + longest
         while not self.over:
             assert monotonic() < end, self.said
             sleep(0.2)
