@@ -210,7 +210,7 @@ def test_interrupted_twice_it_ends_at_once(pattern: str, folder: Path) -> None:
         began = monotonic()
         assert interrupted(process) == ["quit: what is done is kept, the same command goes on"]
         assert process.wait(timeout=60) == 130
-        assert monotonic() - began < 3
+        assert monotonic() - began < 6, "it takes less than a second; longer on a busy machine"
         assert_no_process_is_left(process.pid)
     assert ckrr("status", "results/toy.zarr", cwd=folder)[0] == 0
 
