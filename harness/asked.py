@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields
 from typing import Any
 
@@ -25,6 +25,20 @@ def is_everything(record: Record, asked: Extent) -> bool:
     return same and (asked.paths, asked.draws) == (held.paths, held.draws)
 
 
+def is_other(told: Mapping[str, Any], record: Record) -> bool:
+    """Whether a scenario's file asks for something else than the latest run did: values, paths or draws."""
+
+    def values(part: Any, key: str) -> list[Any]:
+        found = part.get(key, []) if isinstance(part, Mapping) else []
+        return list(found) if isinstance(found, list | tuple) else [found]
+
+    pairs = [("grid", field.name) for field in fields(Grid)] + [("replications", key) for key in ("paths", "draws")]
+    asked = [values(told.get(part), key) for part, key in pairs]
+    return any(
+        some and some != values(record.scenario[part], key) for some, (part, key) in zip(asked, pairs, strict=True)
+    )
+
+
 def everything(record: Record) -> dict[str, Any]:
     """The scenario of the latest run, with all that the store holds from earlier ones."""
     extent = record.extent
@@ -42,19 +56,20 @@ def count(record: Record, n: int, asked: Extent) -> int:
     return -(-asked.paths // rows) * -(-asked.draws // columns)
 
 
-def reach(record: Record, n: int, asked: Extent) -> Callable[[int], tuple[int, int]]:
-    """How many blocks of paths and draws have what is asked of them, if they were written at a generation.
+def reach(record: Record, n: int, asked: Extent) -> Callable[[int], tuple[int, int] | None]:
+    """How many blocks of paths and draws have what is asked of them, if written at a generation; None for all.
 
     The same as `planning.left_over` says, without looking at every cell for every unit.
     """
     rows, columns = record.groups[n].block
     cells = [holds(held, asked, Unit(n, 0, 0, range(0), range(0))) for held in record.extents]
 
-    def blocks(generation: int) -> tuple[int, int]:
+    def blocks(generation: int) -> tuple[int, int] | None:
         if generation >= len(cells) or not cells[generation]:
             return 0, 0
         held = record.extents[generation]
-        return _whole(held.paths, asked.paths, rows), _whole(held.draws, asked.draws, columns)
+        found = _whole(held.paths, asked.paths, rows), _whole(held.draws, asked.draws, columns)
+        return None if found == (-(-held.paths // rows), -(-held.draws // columns)) else found
 
     return blocks
 

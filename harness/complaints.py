@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from types import MappingProxyType
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
@@ -78,9 +80,21 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f" (did you mean {folded[near[0]]!r}?)" if near else ""
 
 
-def report(where: str, complaints: Iterable[Complaint]) -> Mistake:
-    """All of a file's mistakes as one error."""
-    return Mistake("\n".join(f"{where}: {complaint}" for complaint in complaints))
+def report(where: str, complaints: Iterable[Complaint], settings: Mapping[str, str] = MappingProxyType({})) -> Mistake:
+    """All of a file's mistakes as one error; those of keys that `--set` has changed are not the file's."""
+    return Mistake("\n".join(f"{_origin(one.key, where, settings)}: {one}" for one in complaints))
+
+
+def _origin(key: str, where: str, settings: Mapping[str, str]) -> str:
+    """Who said what is at a key.
+
+    Examples
+    --------
+    >>> _origin("grid.n[1]", "my.toml", {"grid.n": "--set grid.n=[25,0]"})
+    '--set grid.n=[25,0]'
+    """
+    setting = next((text for name, text in settings.items() if re.match(rf"{re.escape(name)}(?![\w-])", key)), None)
+    return setting or where
 
 
 def from_pydantic(error: ValidationError, names: Callable[[tuple[Any, ...]], Iterable[str]]) -> list[Complaint]:

@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, fields
 from typing import Any, TypeVar
 
-import numpy as np
-
 from harness.labels import axis_values
 from harness.nouns import Bools, Extent, Grid, Unit
 from harness.variables import CELL
@@ -40,6 +38,8 @@ def _appended(old: tuple[T, ...], new: tuple[T, ...]) -> tuple[T, ...]:
 
 def included(extent: Extent, n: int) -> Bools:
     """Which cells at this n the rules leave in: over procedure, γ, θ and λ."""
+    import numpy as np  # not before rules are looked at: `ckrr status` starts at once
+
     grid = extent.grid
     mask = np.ones([len(getattr(grid, axis)) for axis in CELL], dtype=bool)
     for rule in extent.exclude:
@@ -54,6 +54,10 @@ def holds(held: Extent, asked: Extent, unit: Unit) -> bool:
     inner = all(set(getattr(asked.grid, axis)) <= set(getattr(held.grid, axis)) for axis in (*CELL, "alpha"))
     if not inner or unit.n not in held.grid.n or held.paths < unit.paths.stop or held.draws < unit.draws.stop:
         return False
+    if not (held.exclude or asked.exclude):
+        return True
+    import numpy as np
+
     places = [[getattr(held.grid, axis).index(value) for value in getattr(asked.grid, axis)] for axis in CELL]
     return bool((included(held, unit.n)[np.ix_(*places)] | ~included(asked, unit.n)).all())
 

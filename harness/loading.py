@@ -7,6 +7,7 @@ import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from pydantic import ValidationError
@@ -56,9 +57,8 @@ def load(reference: str, settings: Iterable[str] = ()) -> Loaded:
     """A scenario by the path of its file or by the name of a packaged one, with `key=value` settings applied."""
     path = find(reference)
     plain = _read(path)
-    for setting in settings:
-        _set(plain, setting)
-    return check(plain, str(path), path.parent)
+    changed = {_set(plain, setting): f"--set {setting}" for setting in settings}
+    return check(plain, str(path), path.parent, changed)
 
 
 def find(reference: str) -> Path:
@@ -88,8 +88,8 @@ def _read(path: Path) -> dict[str, Any]:
         raise Mistake(f"{path}: is not TOML: {error}") from None
 
 
-def _set(plain: dict[str, Any], setting: str) -> None:
-    """`grid.n=[25,50]` in place of what the file says; the value is TOML, or else a text."""
+def _set(plain: dict[str, Any], setting: str) -> str:
+    """`grid.n=[25,50]` in place of what the file says; the value is TOML, or else a text. The key."""
     key, equals, text = setting.partition("=")
     if not equals or not key.strip():
         raise Mistake(f"--set {setting}: must be key=value, as in grid.n=[25,50]")
@@ -106,10 +106,13 @@ def _set(plain: dict[str, Any], setting: str) -> None:
         if not isinstance(plain, dict):
             raise Mistake(f"--set {setting}: {folder} is no table")
     plain[last] = value
+    return key.strip()
 
 
-def check(plain: Mapping[str, Any], where: str, folder: Path) -> Loaded:
-    """Everything that can be wrong with a scenario, in one report."""
+def check(
+    plain: Mapping[str, Any], where: str, folder: Path, changed: Mapping[str, str] = MappingProxyType({})
+) -> Loaded:
+    """Everything that can be wrong with a scenario, in one report; `changed` says by what, for keys of `--set`."""
     complaints: list[Complaint] = []
     known = _family(plain, complaints)
     built = _source(plain, folder, complaints)
@@ -121,7 +124,7 @@ def check(plain: Mapping[str, Any], where: str, folder: Path) -> Loaded:
     if complaints or scenario is None or built is None or known is None:
         tables = _tables(built)
         ordered = sorted(complaints, key=lambda one: "is missing" in one.text)
-        raise report(where, [homed(one, tables) for one in ordered])
+        raise report(where, [homed(one, tables) for one in ordered], changed)
     return Loaded(where, scenario, built, known, _fingerprint(scenario, built, known))
 
 

@@ -52,8 +52,8 @@ def newness(there: Sequence[Extent], asked: Extent) -> Newness:
     ]  # an older extent than the one that brought an n has none of its units
     return Newness(
         {axis: tuple(dict.fromkeys(chain(*found))) for axis, found in missing.items() if any(found)},
-        max(0, asked.paths - min(each.paths for each in there)),
-        max(0, asked.draws - min(each.draws for each in there)),
+        max(0, asked.paths - present.paths),  # older units were written when there were fewer, and lack none of them
+        max(0, asked.draws - present.draws),
         max(_let_in(each, asked) for each in there),
         {axis: values for axis in AXES if (values := _beyond(present, asked, axis))},
     )

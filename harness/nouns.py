@@ -11,17 +11,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-import numpy as np
-import numpy.typing as npt
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
-Array = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
-Values = npt.NDArray[Any]
+    Array = npt.NDArray[np.float64]
+    Bools = npt.NDArray[np.bool_]
+    Values = npt.NDArray[Any]
+    Generator = np.random.Generator
+else:  # whoever computes loads NumPy; `ckrr status` does without
+    Array = Bools = Values = Generator = Any
+
 Theta = float | str
 """A number, or the name of a search for one."""
-Streams = Callable[[str], np.random.Generator]
+Streams = Callable[[str], Generator]
 """Named, independent streams of random numbers."""
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from time import monotonic
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from harness.nouns import Unit
-from harness.planning import Plan
+if TYPE_CHECKING:
+    from harness.nouns import Unit
+    from harness.planning import Plan
 
 
 class Progress(Protocol):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import platform
 import re
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -21,7 +21,8 @@ from harness.place import Place
 
 FOLDER = "receipts"
 _END = re.compile(r"g(\d+)\.a(\d+)\.f(\d+)\.json")
-_NAME = re.compile(rf"(p\d+_d\d+)\.{_END.pattern}")
+_UNIT = re.compile(r"p\d+_d\d+")
+_NAME = re.compile(rf"({_UNIT.pattern})\.{_END.pattern}")
 
 
 @dataclass(frozen=True, order=True)
@@ -66,48 +67,45 @@ def listed(place: Place, sizes: Iterable[int]) -> dict[str, Receipt]:
     return found
 
 
-Reach = Callable[[int], tuple[int, int]]
-"""How many blocks of paths and of draws are done if they were written at a generation; (0, 0) if none are."""
+Reach = Callable[[int], tuple[int, int] | None]
+"""How many blocks of paths and of draws are done if they were written at a generation; None if all of them are."""
 
 
 def counted(place: Place, reach: Mapping[int, Reach]) -> dict[int, tuple[int, int]]:
     """At each n, how many units are done, and how many replications of cells failed in all that have a receipt.
 
-    From names alone, whose ends are nearly all the same: two hundred thousand units take a quarter of a second.
+    From names alone, whose ends are nearly all the same: two hundred thousand units take a tenth of a second.
     """
-    found: dict[str, dict[str, list[str]]] = {f"n={n}": defaultdict(list) for n in reach}
-    for n, names in _names(place, found.keys()):
-        by_end = found[n]
-        for name in names:
-            unit, _, end = name.partition(".")
-            by_end[end].append(unit)
-    return {n: _tally(found[f"n={n}"], of) for n, of in reach.items()}
+    by_folder = {f"n={n}": n for n in reach}
+    return {by_folder[n]: _tally(names, reach[by_folder[n]]) for n, names in _names(place, by_folder.keys())}
 
 
-def _tally(found: Mapping[str, Sequence[str]], reach: Reach) -> tuple[int, int]:
-    """Of units by the ends of their receipts' names; of several receipts of a unit the newest counts."""
-    ages = {end: tuple(map(int, match.groups())) for end in found if (match := _END.fullmatch(end)) is not None}
+def _tally(names: Sequence[str], reach: Reach) -> tuple[int, int]:
+    """Of units by their receipts' names; of several receipts of a unit the newest counts."""
+    ends = Counter(name.partition(".")[2] for name in names if name.startswith("p"))
+    ages = {end: tuple(map(int, match.groups())) for end in ends if (match := _END.fullmatch(end)) is not None}
+    if len(ages) == 1:
+        ((end, (generation, _, failed)),) = ages.items()
+        if reach(generation) is None:
+            return ends[end], failed * ends[end]
     done = failures = 0
     newer = set[str]()
     for end in sorted(ages, key=lambda end: ages[end], reverse=True):
         generation, _, failed = ages[end]
-        inside, count = _count((unit for unit in found[end] if unit not in newer), *reach(generation))
-        done, failures = done + inside, failures + failed * count
-        newer.update(found[end] if len(ages) > 1 else ())
+        some = {unit for name in names if name.endswith(f".{end}") and _UNIT.fullmatch(unit := name[: -len(end) - 1])}
+        some -= newer
+        done, failures = done + _within(some, reach(generation)), failures + failed * len(some)
+        newer |= some
     return done, failures
 
 
-def _count(units: Iterable[str], paths: int, draws: int) -> tuple[int, int]:
-    """How many units are within so many blocks of paths and draws, and how many there are in all."""
-    inside = count = 0
-    for unit in units:
-        path, _, draw = unit.removeprefix("p").partition("_d")
-        try:
-            inside += int(path) < paths and int(draw) < draws
-        except ValueError:  # it is no unit
-            continue
-        count += 1
-    return inside, count
+def _within(units: Collection[str], blocks: tuple[int, int] | None) -> int:
+    """How many units are within so many blocks of paths and draws."""
+    if blocks is None:
+        return len(units)
+    paths, draws = blocks
+    places = (map(int, unit[1:].split("_d")) for unit in units)
+    return sum(path < paths and draw < draws for path, draw in places)
 
 
 def _names(place: Place, folders: Collection[str]) -> Iterator[tuple[str, list[str]]]:

@@ -89,7 +89,9 @@ def status_text(facts: Mapping[str, Any]) -> str:
     )
     history = [f"last run: started {last['start']} on {last['host']}{ended}"] if last else []
     sizes = [table(rows)] if facts["sizes"] else []
-    return "\n".join([state_line(facts), *sizes, *failed, *history, *_handed_over_text(facts)])
+    edited = ["the scenario's file asks for something else than the last run did: `ckrr plan` says what"]
+    told = [*failed, *history, *_handed_over_text(facts), *edited * facts["edited"]]
+    return "\n".join([state_line(facts), *sizes, *told])
 
 
 def state_line(facts: Mapping[str, Any]) -> str:
@@ -106,10 +108,15 @@ def state_line(facts: Mapping[str, Any]) -> str:
         return f"{name}: {facts['share']:.0%} done, it waits for {told['waits']}"
     if told is not None and told["code"] == 2:
         return f"{name}: {facts['share']:.0%} done, its driver gave up: {told['outcome']}"
-    again = "submit" if told is not None else "run"
+    again = "submit" if told is not None and not _was_run(facts["last_run"]) else "run"
     dead = driver is not None and not (told and told["ended"])
     silent = f" ({driver['name']} died: silent for {duration(driver['silent'])})" if driver and dead else ""
     return f"{name}: {facts['share']:.0%} done, nobody is at work on it{silent}; `ckrr {again}` goes on"
+
+
+def _was_run(last: Mapping[str, Any]) -> bool:
+    """Whether the last run of a store was one that somebody waited for (`ckrr run`)."""
+    return str(last.get("command", "")).split()[1:2] == ["run"]
 
 
 def _complete(facts: Mapping[str, Any]) -> str:

@@ -6,7 +6,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from harness.asked import count, is_everything, latest, reach
+from harness.asked import count, is_everything, is_other, latest, reach
 from harness.nouns import Mistake
 from harness.packaged import scenario_files
 from harness.place import Place, place
@@ -27,14 +27,11 @@ def store_of(reference: str, begun: bool = True) -> str:
 
     Unless it has to be `begun`, a study that was handed over will do, whose driver hasn't made the store yet.
     """
-    path = Path(reference)
-    if path.is_file():
-        return _existing(default_store(_name_in(path)), reference, begun)
+    path, file = Path(reference), _file(reference)
+    if file is not None:
+        return _existing(default_store(str(_told_in(file)["name"])), reference, begun)
     if "://" in reference or path.is_dir():
         return _existing(reference, f"SCENARIO --store {reference}", begun)
-    known = scenario_files()
-    if reference in known:
-        return _existing(default_store(_name_in(known[reference])), reference, begun)
     if path.suffix == ".toml":
         raise Mistake(f"{reference}: there is no such file; `ckrr new` writes a scenario to start from")
     raise Mistake(
@@ -50,19 +47,29 @@ def _existing(store: str, run: str, begun: bool) -> str:
     return there.url if "://" in store else store
 
 
-def _name_in(path: Path) -> str:
-    """What a scenario calls itself. Nothing else of it is looked at, and nothing that it names is run."""
+def _file(reference: str) -> Path | None:
+    """That of a scenario; None for what is a store, or nothing."""
+    path = Path(reference)
+    if path.is_file():
+        return path
+    return None if "://" in reference or path.is_dir() else scenario_files().get(reference)
+
+
+def _told_in(path: Path) -> dict[str, Any]:
+    """What a scenario says. Nothing that it names is run."""
     try:
-        return str(tomllib.loads(path.read_text(encoding="utf-8"))["name"])
+        told = tomllib.loads(path.read_text(encoding="utf-8"))
+        return {**told, "name": told["name"]}
     except (OSError, ValueError, KeyError):
         raise Mistake(f"{path} is no scenario: `ckrr plan {path}` says what is wrong with it") from None
 
 
 def status(store: str) -> dict[str, Any]:
     """How far a store is: units done and in all, failures, the last run. A scenario means its default store."""
-    there = place(store_of(str(store), begun=False))
+    there, file = place(store_of(str(store), begun=False)), _file(str(store))
     record = load(there)
-    return {"store": there.url, **(_far(there, record) if record else _nothing()), **at_work(there)}
+    edited = record is not None and file is not None and is_other(_told_in(file), record)
+    return {"store": there.url, **(_far(there, record) if record else _nothing()), "edited": edited, **at_work(there)}
 
 
 def _nothing() -> dict[str, Any]:

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 QUANTILES = (0.05, 0.5, 0.95)
 """Of widths and lengths over the test points of a replication; of type inverted_cdf, because inf is common."""
 
 CELL = ("procedure", "gamma", "theta", "lam")
 """The axes that a status is for: α costs nothing, so no rule leaves one out."""
 RESULT = (*CELL, "alpha")
+_LARGEST = {"uint8": 2**8 - 1, "uint16": 2**16 - 1, "int32": 2**31 - 1, "int64": 2**63 - 1}
 
 
 @dataclass(frozen=True)
@@ -31,7 +30,7 @@ class Variable:
     @property
     def fill(self) -> float | int:
         """What no result can be."""
-        return float("nan") if np.dtype(self.dtype).kind == "f" else int(np.iinfo(self.dtype).max)
+        return float("nan") if self.dtype.startswith("float") else _LARGEST[self.dtype]
 
 
 REPLICATION = (

@@ -16,23 +16,20 @@ _LOOK, _LINE = 2.0, 15.0
 
 def watch(store: str, say: Callable[[str], None] | None = None) -> dict[str, Any]:
     """Until nobody is at work on it any more; its state then."""
-    tell, due = say or _Line().tell, 0.0
-    while True:
-        facts = status(store)
-        over = not facts["at_work"]
-        if over or monotonic() >= due:
+    tell, due = say or _tell, 0.0
+    while (facts := status(store))["at_work"]:
+        if monotonic() >= due:
             tell(state_line(facts))
             due = monotonic() + (_LOOK if sys.stderr.isatty() else _LINE)
-        if over:
-            return facts
         sleep(_LOOK)
+    if say is None and sys.stderr.isatty():
+        print("\r\x1b[K", end="", file=sys.stderr, flush=True)  # whoever asked says how it ended
+    return facts
 
 
-class _Line:
+def _tell(text: str) -> None:
     """On a terminal the line is written anew."""
-
-    def tell(self, text: str) -> None:
-        if sys.stderr.isatty():
-            print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
-        else:
-            print(text, file=sys.stderr, flush=True)
+    if sys.stderr.isatty():
+        print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+    else:
+        print(text, file=sys.stderr, flush=True)

@@ -33,12 +33,12 @@ def status(store: str, checked: bool, precision: float | None, followed: bool, a
     from harness.show import status_text
     from harness.state import status as state, store_of
 
-    store = store_of(store, begun=checked or precision is not None)
+    told, store = store, store_of(store, begun=checked or precision is not None)
     if checked and (code := _verify(store)):
         return code
     if followed:
         return _watch(store)
-    facts = state(store)
+    facts = state(told)
     needs = None if precision is None else _needs(store, precision)
     if as_json:
         click.echo(json.dumps(facts if needs is None else {**facts, "precision": [vars(one) for one in needs]}))
@@ -57,7 +57,6 @@ def _watch(store: str) -> int:
     from harness.watching import watch
 
     facts = watch(store)
-    click.echo(err=True)
     click.echo(status_text(facts))
     told = facts["submission"]
     if facts["complete"]:

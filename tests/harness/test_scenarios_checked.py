@@ -168,7 +168,8 @@ def test_what_is_no_scenario_is_told(tmp_path: Path) -> None:
         ("grid.n", "--set grid.n: must be key=value, as in grid.n=[25,50]"),
         ("seed.x=3", "--set seed.x=3: seed is no table"),
         ("grid.n=[25", "--set grid.n=[25: the value is not TOML: lists are [25,50], texts in them are in quotes"),
-        ("grid.n=[1]", "grid.n[0] must be >= 2, got 1"),
+        ("grid.n=[1]", "--set grid.n=[1]: grid.n[0] must be >= 2, got 1"),
+        ("grid.nn=[1]", "--set grid.nn=[1]: grid.nn is unknown (did you mean 'n'?)"),
         ("source.function=heavyside", "(did you mean 'heaviside'?)"),
     ],
 )

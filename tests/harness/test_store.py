@@ -244,6 +244,8 @@ def test_receipts_are_counted_as_they_are_listed(tmp_path: Path) -> None:
     old = receipts.counted(here, {10: lambda generation: (99, 99) if generation == 0 else (0, 0)})
     assert old == {10: (2, 15)}
     assert receipts.counted(here, {10: lambda generation: (1, 1)}) == {10: (1, 15)}
+    everything = receipts.counted(here, dict.fromkeys((10, 20, 30), lambda generation: None))
+    assert everything == counted, "all, without a look at each"
 
 
 @pytest.mark.parametrize(

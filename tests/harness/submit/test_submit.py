@@ -72,7 +72,9 @@ def test_it_goes_on_alone_and_is_the_same_cube(one: Study, whole: Path) -> None:
     assert facts["complete"]
     assert facts["submission"]["outcome"] == "complete"
     assert facts["submission"]["code"] == 0
-    assert told[-1] == f"toy in {one.store}: complete"
+    assert told, "it was followed"
+    assert all("% done" in line for line in told), "how it ended is said once, by whoever asked"
+    assert state_line(facts) == f"toy in {one.store}: complete"
     assert_identical(one.store, whole)
     text, _ = logs(place(str(one.store)))
     assert "48 replications in " in text
