@@ -14,6 +14,7 @@ from distributed.security import Security
 
 from cluster.forking import environment, forked
 from cluster.keeping import replaced
+from cluster.modest import NICE, Modest
 from cluster.spec import LOOPBACK
 from cluster.starting import SETTINGS, deaf_loop, main_hidden, put_off
 
@@ -33,6 +34,7 @@ def local(workers: int, memory: float, security: Security | None = None) -> Iter
     ):
         try:
             with replaced(cluster):
+                client.register_plugin(Modest(NICE))
                 yield client
         except BaseException:
             cluster.sync(_end, list(cluster.workers.values()))

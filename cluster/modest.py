@@ -1,0 +1,35 @@
+"""What workers of ours do besides computing: they let the driver go first, and forget names of tasks that have been."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from dask.utils import key_split
+from distributed import WorkerPlugin
+from tornado.ioloop import PeriodicCallback
+
+_FORGET = 10.0
+"""Seconds between two times that a worker forgets what has been."""
+NICE = 5
+"""By how much workers of this machine are nicer than their driver: who feeds them comes first, and so do others here."""
+
+
+class Modest(WorkerPlugin):
+    """Workers that take what is left of their machine, and keep nothing of tasks that have been.
+
+    Dask remembers the names of a hundred thousand tasks, a quarter of a kilobyte each.
+    """
+
+    name = "ckrr-modest"
+
+    def __init__(self, nice: int = 0) -> None:
+        self._nice = nice
+
+    def setup(self, worker: Any) -> None:
+        """Threads that a worker starts later, to compute, are as nice as the one that this runs in."""
+        if self._nice:
+            os.nice(self._nice)
+        forgets = PeriodicCallback(key_split.cache_clear, 1000 * _FORGET)
+        worker.periodic_callbacks[self.name] = forgets
+        forgets.start()
