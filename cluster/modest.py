@@ -12,7 +12,7 @@ from tornado.ioloop import PeriodicCallback
 _FORGET = 10.0
 """Seconds between two times that a worker forgets what has been."""
 NICE = 5
-"""By how much workers of this machine are nicer than their driver: who feeds them comes first, and so do others here."""
+"""By how much workers of this machine are nicer than their driver, who feeds them, and than others here."""
 
 
 class Modest(WorkerPlugin):
