@@ -1,7 +1,7 @@
 """A cluster file → a connected Dask client, and nothing else."""
 
 from cluster.address import offered
-from cluster.connecting import connected, sized
+from cluster.connecting import connected, expected, sized
 from cluster.local import local
 from cluster.reading import Wrong, parsed, read, text_of
 from cluster.spec import ClusterFile, Local, Size
@@ -12,6 +12,7 @@ __all__ = [
     "Size",
     "Wrong",
     "connected",
+    "expected",
     "local",
     "offered",
     "parsed",

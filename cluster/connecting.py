@@ -9,6 +9,7 @@ from distributed import Client
 
 from cluster.address import address, looked_at
 from cluster.encryption import security
+from cluster.forking import forked
 from cluster.local import local
 from cluster.other import other
 from cluster.slurm import slurm
@@ -19,6 +20,12 @@ from cluster.ssh import ssh
 def sized(file: ClusterFile) -> Size:
     """What the planner may count on. A running scheduler is asked; nothing is started."""
     return looked_at(file) if isinstance(file, Address) else file.size()
+
+
+def expected(file: ClusterFile) -> None:
+    """A client will be wanted soon: what workers of this machine are forked from can start meanwhile."""
+    if isinstance(file, Local) and file.workers != 1:
+        forked()
 
 
 @contextmanager

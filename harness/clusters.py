@@ -26,6 +26,11 @@ def described(path: str | Path | None, workers: int | None = None, client: Any =
         return cluster.read(path)
 
 
+def expected(file: ClusterFile | None, workers: int | None) -> None:
+    """A cluster will be wanted soon, if all goes well: it may start what takes long and does no harm."""
+    cluster.expected(file or cluster.Local(workers=workers))
+
+
 def machine(
     url: str, workers: int | None, speed: float | None, file: ClusterFile | None, client: Any = None
 ) -> Machine:

@@ -47,15 +47,17 @@ def run(
 
     The same command goes on where an earlier run stopped.
     """
-    from harness.clusters import described
-    from harness.loading import load
+    from harness.clusters import described, expected
     from harness.nouns import Mistake
 
     if store is not None and len(scenarios) > 1:
         raise Mistake("--store takes one scenario; give each its own run, or leave --store out")
     with stoppable():
-        loaded = [load(each, settings) for each in scenarios]  # all are checked before the first one starts
         on = (workers, described(cluster, workers))
+        expected(on[1], workers)
+        from harness.loading import load  # half a second, in which what workers are forked from starts
+
+        loaded = [load(each, settings) for each in scenarios]  # all are checked before the first one starts
         return max(_run(each, store, on, smoke, retry, as_json) for each in loaded)
 
 

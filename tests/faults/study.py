@@ -60,6 +60,12 @@ class Study:
         """Units that were begun again."""
         return self.begun().total() - len(self.begun())
 
+    def pace(self, pause: float) -> None:
+        """So many seconds a unit takes from now on."""
+        draft = self.folder / "pause.new"
+        draft.write_text(str(pause))
+        draft.replace(self.folder / "pause")
+
     @property
     def complete(self) -> bool:
         return bool(status(str(self.store))["complete"])
@@ -98,4 +104,5 @@ def _write(one: Study, pause: float) -> None:
     seeds = _prepared(one).loaded.seeds
     ours = {float(seeds.path(i)("fate").random()): i for i in range(one.paths)}
     text = SOURCE.replace('FOLDER = ""', f"FOLDER = {str(one.folder)!r}").replace("OURS = {}", f"OURS = {ours!r}")
-    (one.folder / "source.py").write_text(text.replace("PAUSE = 0.0", f"PAUSE = {pause}"))
+    (one.folder / "source.py").write_text(text)
+    one.pace(pause)

@@ -68,6 +68,7 @@ def _struck(fault: Fault, trial: Trial) -> int | None:
     assert left > 0, f"the run ended before the fault came: {trial.run.wait()} {trial.run.said}"
     fault.strike(trial)
     assert trial.toll > 0, "nothing was struck"
+    trial.study.pace(0.0)  # what is left needn't wait for anything
     code = trial.run.wait()
     assert "Traceback" not in trial.run.said, trial.run.said
     assert re.search(fault.told, trial.run.said), trial.run.said
