@@ -9,8 +9,6 @@ from dask.utils import key_split
 from distributed import WorkerPlugin
 from tornado.ioloop import PeriodicCallback
 
-_FORGET = 10.0
-"""Seconds between two times that a worker forgets what has been."""
 NICE = 5
 """By how much workers of this machine are nicer than their driver, who feeds them, and than others here."""
 
@@ -18,18 +16,22 @@ NICE = 5
 class Modest(WorkerPlugin):
     """Workers that take what is left of their machine, and keep nothing of tasks that have been.
 
-    Dask remembers the names of a hundred thousand tasks, a quarter of a kilobyte each.
+    Dask remembers the names of a hundred thousand tasks, a quarter of a kilobyte each. `every` is seconds between two
+    times that a worker forgets them.
     """
 
     name = "ckrr-modest"
 
-    def __init__(self, nice: int = 0) -> None:
-        self._nice = nice
+    def __init__(self, nice: int = 0, every: float = 10.0) -> None:
+        self._nice, self._every = nice, every
 
     def setup(self, worker: Any) -> None:
         """Threads that a worker starts later, to compute, are as nice as the one that this runs in."""
-        if self._nice:
+        if self._nice and hasattr(os, "nice"):
             os.nice(self._nice)
-        forgets = PeriodicCallback(key_split.cache_clear, 1000 * _FORGET)
-        worker.periodic_callbacks[self.name] = forgets
-        forgets.start()
+        self._forgets = PeriodicCallback(key_split.cache_clear, 1000 * self._every)
+        self._forgets.start()
+
+    def teardown(self, worker: Any) -> None:
+        """It is over, or another takes its place."""
+        self._forgets.stop()

@@ -20,6 +20,7 @@ from distributed.security import Security
 
 import cluster
 from cluster import keeping
+from cluster.modest import NICE, Modest
 from cluster.starting import _LEAN, EXPORTS
 from harness import Mistake, driver, intent
 from harness.place import place
@@ -72,6 +73,26 @@ def test_a_scheduler_forgets(monkeypatch: pytest.MonkeyPatch) -> None:
         until(lambda: kept() > 300)
         until(lambda: kept() < 50)
         endless.release()
+
+
+def test_workers_are_modest() -> None:
+    """They let the driver go first, also those that come later, and forget the names of tasks that have been."""
+    with cluster.local(1, 1e9) as client:
+        (before,) = client.nthreads()
+        assert client.submit(os.nice, 0).result() == os.nice(0) + NICE
+        client.cluster.sync(client.cluster.workers[0].close)
+        until(lambda: list(client.nthreads()) not in ([], [before]))
+        assert client.submit(os.nice, 0, pure=False).result() == os.nice(0) + NICE
+        client.register_plugin(Modest(every=2.0))
+        for i in range(300):
+            client.submit(len, str(i), key=f"one-{i}").release()
+        until(lambda: _names_kept(client) > 100)
+        until(lambda: _names_kept(client) < 50)
+
+
+def _names_kept(client: Client) -> int:
+    (count,) = client.run(lambda: key_split.cache_info().currsize).values()
+    return int(count)
 
 
 def _profiled() -> bool:

@@ -94,6 +94,10 @@ def test_a_study_from_the_first_command_to_the_last(folder: Path) -> None:
     code, out, _ = ckrr("status", "results/toy.zarr", "--json", cwd=folder)
     assert json.loads(out)["complete"] is True
     assert ckrr("status", "toy.toml", "--json", cwd=folder) == (0, out, ""), "a scenario means its store"
+    (folder / "more.toml").write_text(TOY.replace("paths = 6", "paths = 7"))
+    code, out, _ = ckrr("status", "more.toml", cwd=folder)
+    assert "complete" in out
+    assert "the scenario's file asks for something else than the last run did: `ckrr plan` says what" in out
 
     code, out, _ = ckrr("run", "toy.toml", "--json", cwd=folder)
     facts = json.loads(out)
@@ -249,11 +253,11 @@ def smoked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     "arguments", [["--help"], ["status", "results/toy.zarr"], ["status", "toy.toml"], ["list"], ["run", "--help"]]
 )
 def test_light_commands_start_light(arguments: list[str], smoked: Path) -> None:
-    """Neither Dask nor xarray nor Zarr is loaded."""
+    """Neither Dask nor xarray nor Zarr is loaded, and for a state not even NumPy."""
     code = (
         "import sys\nfrom harness.cli import main\n"
         f"try:\n    main({arguments!r})\nexcept SystemExit as end:\n    assert end.code == 0, end.code\n"
-        "heavy = {'dask', 'distributed', 'xarray', 'zarr', 'pandas', 'scipy', 'matplotlib'} & set(sys.modules)\n"
+        "heavy = {'dask', 'distributed', 'xarray', 'zarr', 'numpy', 'scipy', 'matplotlib'} & set(sys.modules)\n"
         "assert not heavy, heavy\n"
     )
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}

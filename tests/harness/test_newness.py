@@ -136,6 +136,15 @@ def test_an_extension_that_was_killed_is_still_told(tmp_path: Path, monkeypatch:
     assert counts(facts) == witness.work()
 
 
+def test_units_of_an_older_extent_lack_no_paths(tmp_path: Path) -> None:
+    """They were written when there were fewer, and are to be computed again for something else."""
+    where = tmp_path / "toy.zarr"
+    run_serially(where, replications__paths=3)
+    run_serially(where)
+    text = plan_text(plan_facts(prepared(where, replications__paths=8, grid__alpha=[0.05, 0.1, 0.2])))
+    assert "new in the scenario: alpha 0.2; 1 more path\n" in text
+
+
 def test_it_is_told_in_words(tmp_path: Path) -> None:
     where = tmp_path / "toy.zarr"
     small = {"grid__procedure": ["exact", "wide", "random"], "replications__paths": 6}
