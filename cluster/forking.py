@@ -10,7 +10,7 @@ from multiprocessing import forkserver
 import dask
 import distributed.utils
 
-from cluster.starting import deaf, variables
+from cluster.starting import deaf, start_tracker, variables
 
 _FORKED = ["distributed", "harness.worker", "harness.krr"]
 """What every worker imports, and the procedures that nearly all need: one process does that for all of them, and they
@@ -44,6 +44,7 @@ def _serves() -> bool:
     forkserver.set_forkserver_preload(_FORKED)
     modules = os.pathsep.join(each or os.getcwd() for each in path)  # and not first of all the current directory
     usual = dask.config.get("distributed.nanny.pre-spawn-environ")  # threads of BLAS, say: a nanny would set them later
+    start_tracker()  # before, since it makes whoever starts it hear Ctrl-C again
     with variables({**usual, "PYTHONPATH": modules, "PYTHONSAFEPATH": "1"}), deaf():
         try:
             forkserver.ensure_running()

@@ -7,7 +7,7 @@ from typing import Any
 
 from dask.utils import key_split
 from distributed import WorkerPlugin
-from tornado.ioloop import PeriodicCallback
+from distributed.compatibility import PeriodicCallback
 
 NICE = 5
 """By how much workers of this machine are nicer than their driver, who feeds them, and than others here."""

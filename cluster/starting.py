@@ -52,7 +52,7 @@ def deaf_loop() -> Iterator[Any]:
     Ctrl-C reaches the whole process group, but only the driver is to hear it: it then stops the workers. A thread and
     all processes that it starts inherit what is blocked.
     """
-    _start_tracker()  # would otherwise be started by that thread, and unblock the signal there
+    start_tracker()  # would otherwise be started by that thread, and unblock the signal there
     with deaf():
         runner = LoopRunner()
         runner.start()
@@ -72,7 +72,7 @@ def deaf() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
 
 
-def _start_tracker() -> None:
+def start_tracker() -> None:
     """Python's process that removes semaphores after a process was ended at once; it needn't warn of them."""
     usual = os.environ.get("PYTHONWARNINGS")
     with variables({"PYTHONWARNINGS": ",".join([*([usual] if usual else []), "ignore:resource_tracker"])}):
