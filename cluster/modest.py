@@ -7,7 +7,7 @@ from typing import Any
 
 from dask.utils import key_split
 from distributed import WorkerPlugin
-from distributed.compatibility import PeriodicCallback
+from tornado.ioloop import PeriodicCallback
 
 NICE = 5
 """By how much workers of this machine are nicer than their driver, who feeds them, and than others here."""

@@ -5,8 +5,9 @@ The serial loop is the definition; Dask must give the identical cube.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import CancelledError
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from math import inf
@@ -26,6 +27,7 @@ from distributed import (
 from distributed.client import ClosedClientError
 
 from harness.likeness import Unlike, check_here
+from harness.muteness import Muteness
 from harness.nouns import Care, Mistake, Preparation, Unit, Unreachable
 
 Result = dict[str, Any]
@@ -41,6 +43,8 @@ _BACK = 30.0
 """Seconds by which a clock may be set back: Dask's connections are silent until it has caught up."""
 _POLL, _LOOK = 0.02, 2.0
 """Seconds between two looks for results, and for workers."""
+_QUIET, _LISTEN = 60.0, 15.0
+"""Seconds without a result after which a cluster may be mute, and between two looks at that."""
 
 
 def _never() -> bool:
@@ -186,7 +190,7 @@ def _flow(
     running: dict[Any, _Try] = {}
     sent: dict[Any, Future[Any]] = {}
     stream = as_completed(with_results=True, raise_errors=False, loop=client.loop)  # the client needn't be the default
-    guard = _Guard(client, terms.note, terms.patience or PATIENCE, terms.stop)
+    guard = _Guard(client, terms.note, terms.patience or PATIENCE, terms.stop, running)
 
     def send(one: _Try) -> None:
         key = f"ckrr-{arguments[1]}-{arguments[2]}-{one.unit.name}-{one.errors}-{one.deaths}"
@@ -249,6 +253,8 @@ class _Guard:
     note: Callable[[str], None]
     patience: float
     stop: Callable[[], bool]
+    sent: Collection[str]
+    """Names of the tasks that are on their way, as they change."""
     next: float = field(default_factory=lambda: monotonic() + _LOOK)
     seen: bool = False
     """Whether there were workers at all: at first they may wait in a queue for hours."""
@@ -258,6 +264,9 @@ class _Guard:
     """Whether the user knows."""
     ahead: float = -inf
     """The most by which the time of day was ahead of the seconds that the machine counts."""
+    listen: float = field(default_factory=lambda: monotonic() + _QUIET)
+    """When to look whether the cluster is mute."""
+    muteness: Muteness = field(default_factory=Muteness)
 
     def heed(self) -> None:
         """Ends the run if somebody asked for it."""
@@ -267,6 +276,7 @@ class _Guard:
     def heard(self) -> None:
         """Results come, so there are workers."""
         self.seen, self.since = True, None
+        self.listen = monotonic() + _QUIET
 
     def look(self) -> None:
         """Now and then, whether scheduler and workers are there."""
@@ -276,7 +286,8 @@ class _Guard:
             return
         self._check_clock()
         if self._workers():
-            self.heard()
+            self.seen, self.since = True, None
+            self._check_muteness()
         else:
             self._miss()
         self.next = monotonic() + _LOOK
@@ -286,6 +297,16 @@ class _Guard:
         self.ahead = max(self.ahead, now)
         if self.ahead - now > _BACK:
             raise Broken(f"the clock of this machine was set back by {self.ahead - now:.0f} s, which silences Dask")
+
+    def _check_muteness(self) -> None:
+        if monotonic() < self.listen:
+            return
+        self.listen = monotonic() + _LISTEN
+        with suppress(OSError):  # the connection was lost just now
+            workers = self.client.scheduler_info(n_workers=-1)["workers"]
+            if self.muteness.look(workers, self.client.processing(), self.sent):
+                why = "was a clock set back there?"
+                raise Broken(f"{_scheduler(self.client)} doesn't reach its workers ({why}): it has to be started anew")
 
     def _workers(self) -> int:
         try:

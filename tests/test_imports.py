@@ -39,6 +39,7 @@ EXCEPTIONS = {
     "harness/paper/figures/data.py": {"scenarios"},  # the wiring: names become the samples of the paper's figures
     "cluster/ssh.py": {"asyncssh"},  # optional
     "cluster/slurm.py": {"dask_jobqueue"},  # optional
+    "cluster/modest.py": {"tornado"},  # the loop that Dask runs in
     "harness/clusters.py": {"cluster"},  # the wiring: cluster files become clients
     "harness/execute.py": {"distributed"},  # the one place that talks to Dask
     "harness/probe.py": {"distributed"},  # how much memory there is

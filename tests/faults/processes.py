@@ -14,6 +14,7 @@ from tests.cluster.listening import alive
 
 MARK = "CKRR_TEST_TRIAL"
 DRIVER, SCHEDULER, NANNY, WORKER, CHILD = "driver", "scheduler", "nanny", "worker", "child"
+CLUSTER = (SCHEDULER, NANNY, WORKER)
 _FORKS = "multiprocessing.forkserver"
 _WORDS = {
     "harness.cli": DRIVER,

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
+from time import sleep, time
 
 import pytest
 from distributed import Client
 
+import cluster
 from harness import Broken, driver, execute, intent, receipts
+from harness.nouns import Care, Unit
 from harness.place import place
+from harness.presence import Presence
+from harness.progress import Silent
 from tests.harness.studies import ROOT, until
 from tests.harness.test_poison import Study, written
 from tests.harness.test_resume import Noted
@@ -66,3 +71,35 @@ def broken(one: Study, client: Client, victim: subprocess.Popen[bytes], notes: l
     killer.join()
     assert len(receipts.listed(there, (10,))) < len(prepared.plan.units) + done
     return str(caught.value)
+
+
+def test_a_scheduler_that_is_mute_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clock that is set back where it runs leaves its streams to workers waiting for an hour; all else looks well."""
+    for name in ("_QUIET", "_LISTEN"):
+        monkeypatch.setattr(execute, name, 2.0)
+    one = written(tmp_path / "one", {"all": "slow"})
+    with cluster.local(1, 1e9) as client:
+        stream = client.cluster.scheduler.stream_comms[next(iter(client.nthreads()))]
+
+        def told(facts: Mapping[str, object]) -> None:
+            stream.next_deadline = time() + 3600
+
+        prepared = intent.prepare(one.loaded, str(one.store), 1, speed=2e7)
+        presence = Presence(prepared.there)
+        monkeypatch.setattr(presence, "tell", told)  # at the start, and with every unit
+        with pytest.raises(Broken, match=r"doesn't reach its workers \(was a clock set back there\?\): it has to be"):
+            driver.run(prepared, Silent(), client, presence=presence)
+
+
+def test_a_long_unit_is_not_muteness(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("_QUIET", "_LISTEN"):
+        monkeypatch.setattr(execute, name, 0.1)
+    with cluster.local(1, 1e9) as client:
+        jobs = [(Unit(10, i, 0, range(i, i + 1), range(1)), Care()) for i in range(2)]
+        results = list(execute.on_dask(client, _long, ("", "v", 0), jobs))
+    assert results == [{"name": "n=10/p0_d0"}, {"name": "n=10/p1_d0"}]
+
+
+def _long(url: str, fingerprint: str, generation: int, unit: Unit, care: Care) -> dict[str, str]:
+    sleep(4)
+    return {"name": unit.name}
