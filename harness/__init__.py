@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from harness.api import plan, run
     from harness.cube import open_cube
-    from harness.execute import Broken
+    from harness.guard import Broken
     from harness.nouns import Mistake
     from harness.results.estimates import difference, estimate
     from harness.results.precision import precision
@@ -42,7 +42,7 @@ _HOMES = {
     "precision": "harness.results.precision",
     "table": "harness.results.tables",
     "verdicts": "harness.results.verdicts",
-    "Broken": "harness.execute",
+    "Broken": "harness.guard",
 }
 
 

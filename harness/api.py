@@ -42,7 +42,7 @@ def run(
     ------
     harness.nouns.Mistake
         If the scenario or the store can't be right: every mistake, one a line.
-    harness.execute.Broken
+    harness.Broken
         If the cluster died. What is done is kept: run again to go on.
     """
     file = described(cluster, workers, client)

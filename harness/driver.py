@@ -18,6 +18,7 @@ from typing import Any
 from harness import clusters, execute, likeness, receipts, store
 from harness.commit import commit
 from harness.freshness import Keeper
+from harness.guard import Broken
 from harness.intent import Prepared, prepare
 from harness.nouns import Care, Mistake, Refused, Unreachable
 from harness.place import Place, place
@@ -63,7 +64,7 @@ def run(
         except Refused:
             raise
         except Unreachable as error:
-            raise execute.Broken(str(error)) from None
+            raise Broken(str(error)) from None
 
 
 def _greet(prepared: Prepared, progress: Progress) -> None:

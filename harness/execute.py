@@ -5,13 +5,11 @@ The serial loop is the definition; Dask must give the identical cube.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import CancelledError
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import islice
-from math import inf
-from time import monotonic, sleep, time
+from time import sleep
 from typing import Any
 
 from distributed import (
@@ -26,8 +24,8 @@ from distributed import (
 )
 from distributed.client import ClosedClientError
 
+from harness.guard import Broken, Guard, Stopped, named
 from harness.likeness import Unlike, check_here
-from harness.muteness import Muteness
 from harness.nouns import Care, Mistake, Preparation, Unit, Unreachable
 
 Result = dict[str, Any]
@@ -37,14 +35,8 @@ ATTEMPTS = 3
 """A unit that raises an exception as a whole is tried again, elsewhere if there is an elsewhere."""
 DEATHS = 10
 """So often a unit may be lost with its worker: others' deaths, and killed machines, hit innocent ones, too."""
-PATIENCE = 60.0
-"""Seconds that a run waits for workers to come back, or for the scheduler."""
-_BACK = 30.0
-"""Seconds by which a clock may be set back: Dask's connections are silent until it has caught up."""
-_POLL, _LOOK = 0.02, 2.0
-"""Seconds between two looks for results, and for workers."""
-_QUIET, _LISTEN = 60.0, 15.0
-"""Seconds without a result after which a cluster may be mute, and between two looks at that."""
+_POLL = 0.02
+"""Seconds between two looks for results."""
 
 
 def _never() -> bool:
@@ -72,20 +64,6 @@ class Terms:
 _USUAL = Terms()
 
 
-class Broken(Exception):
-    """A unit failed at every attempt, or the cluster is gone."""
-
-    def __init__(self, why: str) -> None:
-        super().__init__(f"{why}; what is done is kept: run again to go on")
-
-
-class Stopped(Exception):
-    """Somebody asked the driver to end."""
-
-    def __init__(self) -> None:
-        super().__init__("stopped as asked: what is done is kept, the same command goes on")
-
-
 def serial(
     work: Callable[..., Result],
     arguments: tuple[Any, ...],
@@ -107,9 +85,9 @@ def looked_at(client: Client, look: Callable[..., Any], arguments: tuple[Any, ..
     """
     found: dict[str, Any] = {}
     try:
-        found[_scheduler(client)] = client.run_on_scheduler(look)
+        found[named(client)] = client.run_on_scheduler(look)
     except Exception as error:
-        found[_scheduler(client)] = error
+        found[named(client)] = error
     workers = client.run(look, *arguments, on_error="return")
     return found | {f"the worker at {address}": one for address, one in workers.items()}
 
@@ -176,7 +154,7 @@ def on_dask(
     try:
         yield from _flow(client, work, arguments, jobs, terms)
     except (OSError, ClosedClientError) as error:  # of the connection: those of the work come as results
-        raise Broken(f"{_scheduler(client)} can't be reached ({type(error).__name__})") from None
+        raise Broken(f"{named(client)} can't be reached ({type(error).__name__})") from None
 
 
 def _flow(
@@ -190,7 +168,7 @@ def _flow(
     running: dict[Any, _Try] = {}
     sent: dict[Any, Future[Any]] = {}
     stream = as_completed(with_results=True, raise_errors=False, loop=client.loop)  # the client needn't be the default
-    guard = _Guard(client, terms.note, terms.patience or PATIENCE, terms.stop, running)
+    guard = Guard(client, terms.note, terms.patience, terms.stop, running)
 
     def send(one: _Try) -> None:
         key = f"ckrr-{arguments[1]}-{arguments[2]}-{one.unit.name}-{one.errors}-{one.deaths}"
@@ -221,7 +199,7 @@ def _flow(
             future.release()
 
 
-def _batch(stream: Any, guard: _Guard) -> list[tuple[Future[Any], Any]]:
+def _batch(stream: Any, guard: Guard) -> list[tuple[Future[Any], Any]]:
     """What has come in: at least one, unless the cluster dies before."""
     while True:
         guard.heed()
@@ -241,99 +219,6 @@ def _error(future: Future[Any], outcome: Any) -> BaseException | None:
     return error if isinstance(error, BaseException) else CancelledError(str(future.status))
 
 
-def _scheduler(client: Client) -> str:
-    return f"the scheduler at {address(client)}" if client.scheduler is not None else "the scheduler"
-
-
-@dataclass
-class _Guard:
-    """Notices when there is nobody left to wait for."""
-
-    client: Client
-    note: Callable[[str], None]
-    patience: float
-    stop: Callable[[], bool]
-    sent: Collection[str]
-    """Names of the tasks that are on their way, as they change."""
-    next: float = field(default_factory=lambda: monotonic() + _LOOK)
-    seen: bool = False
-    """Whether there were workers at all: at first they may wait in a queue for hours."""
-    since: float | None = None
-    """When there were none any more."""
-    told: bool = False
-    """Whether the user knows."""
-    ahead: float = -inf
-    """The most by which the time of day was ahead of the seconds that the machine counts."""
-    listen: float = field(default_factory=lambda: monotonic() + _QUIET)
-    """When to look whether the cluster is mute."""
-    muteness: Muteness = field(default_factory=Muteness)
-
-    def heed(self) -> None:
-        """Ends the run if somebody asked for it."""
-        if self.stop():
-            raise Stopped
-
-    def heard(self) -> None:
-        """Results come, so there are workers."""
-        self.seen, self.since = True, None
-        self.listen = monotonic() + _QUIET
-
-    def look(self) -> None:
-        """Now and then, whether scheduler and workers are there."""
-        if self.client.status != "running":
-            self.wait_for_scheduler()
-        if monotonic() < self.next:
-            return
-        self._check_clock()
-        if self._workers():
-            self.seen, self.since = True, None
-            self._check_muteness()
-        else:
-            self._miss()
-        self.next = monotonic() + _LOOK
-
-    def _check_clock(self) -> None:
-        now = time() - monotonic()
-        self.ahead = max(self.ahead, now)
-        if self.ahead - now > _BACK:
-            raise Broken(f"the clock of this machine was set back by {self.ahead - now:.0f} s, which silences Dask")
-
-    def _check_muteness(self) -> None:
-        if monotonic() < self.listen:
-            return
-        self.listen = monotonic() + _LISTEN
-        with suppress(OSError):  # the connection was lost just now
-            workers = self.client.scheduler_info(n_workers=-1)["workers"]
-            if self.muteness.look(workers, self.client.processing(), self.sent):
-                why = "was a clock set back there?"
-                raise Broken(f"{_scheduler(self.client)} doesn't reach its workers ({why}): it has to be started anew")
-
-    def _workers(self) -> int:
-        try:
-            return len(self.client.nthreads())
-        except OSError:  # the connection was lost just now
-            return 0
-
-    def _miss(self) -> None:
-        now = monotonic()
-        if self.since is None:
-            self.since, self.told = now, False
-        elif not self.told:  # they are missed twice: nannies take a second or two to start others
-            limit = f" for {self.patience:.0f} s" if self.seen and self.patience < inf else ""
-            self.note(f"there are no workers: waiting for them{limit}")
-            self.told = True
-        if self.seen and now - self.since > self.patience:
-            raise Broken(f"there have been no workers for {self.patience:.0f} s")
-
-    def wait_for_scheduler(self) -> None:
-        """Until a lost connection is there again: the client tries for a while."""
-        end = monotonic() + PATIENCE
-        while self.client.status != "running":
-            if self.client.status != "connecting" or monotonic() > end:
-                raise Broken(f"{_scheduler(self.client)} is gone")
-            sleep(_POLL)
-
-
 def hand_over(client: Client, work: Callable[..., Any], arguments: tuple[Any, ...], key: str) -> None:
     """A task that nobody waits for: it lives on when the client has left."""
     fire_and_forget(client.submit(work, *arguments, key=key, pure=False))
@@ -344,11 +229,6 @@ def aboard() -> Client:
     client = get_client()
     secede()
     return client
-
-
-def address(client: Client) -> str:
-    """Where its scheduler is."""
-    return str(client.scheduler.address) if client.scheduler is not None else "a scheduler"
 
 
 def worker_logs(client: Client) -> dict[str, str]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from time import monotonic
 
 from harness.belonging import started
-from harness.execute import Broken
+from harness.guard import Broken
 from harness.nouns import Unreachable
 from harness.record import Record
 from harness.refreshing import refresh

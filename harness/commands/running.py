@@ -80,7 +80,7 @@ def _run(loaded: Any, store: str | None, on: tuple[int | None, Any], smoke: bool
 def outcome_of(prepared: Any) -> Any:
     """Runs what is left; None if the cluster died, which is told."""
     from harness import driver
-    from harness.execute import Broken, Stopped
+    from harness.guard import Broken, Stopped
     from harness.progress import suitable
 
     try:

@@ -17,7 +17,7 @@ from types import FrameType
 from typing import Any
 
 from harness import clusters, driver, intent, receipts
-from harness.execute import Broken, Stopped
+from harness.guard import Broken, Stopped
 from harness.loading import Loaded, check
 from harness.nouns import Mistake
 from harness.place import Place, place

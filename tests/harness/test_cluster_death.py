@@ -14,7 +14,7 @@ import pytest
 from distributed import Client
 
 import cluster
-from harness import Broken, driver, execute, intent, receipts
+from harness import Broken, driver, execute, guard, intent, receipts
 from harness.nouns import Care, Unit
 from harness.place import place
 from harness.presence import Presence
@@ -38,7 +38,7 @@ def dask(*arguments: str) -> Iterator[subprocess.Popen[bytes]]:
 
 def test_a_cluster_without_workers_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The only worker dies, and nobody replaces it. (`tests/faults` has what heals.)"""
-    monkeypatch.setattr(execute, "PATIENCE", 3.0)
+    monkeypatch.setattr(guard, "PATIENCE", 3.0)
     one, notes = written(tmp_path / "one", {"all": "slow"}), list[str]()
     file = tmp_path / "scheduler.json"
     where = ("--host", "127.0.0.1", "--port", "0", "--dashboard-address", "127.0.0.1:0", "--scheduler-file", str(file))
@@ -76,7 +76,7 @@ def broken(one: Study, client: Client, victim: subprocess.Popen[bytes], notes: l
 def test_a_scheduler_that_is_mute_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A clock that is set back where it runs leaves its streams to workers waiting for an hour; all else looks well."""
     for name in ("_QUIET", "_LISTEN"):
-        monkeypatch.setattr(execute, name, 2.0)
+        monkeypatch.setattr(guard, name, 2.0)
     one = written(tmp_path / "one", {"all": "slow"})
     with cluster.local(1, 1e9) as client:
         stream = client.cluster.scheduler.stream_comms[next(iter(client.nthreads()))]
@@ -93,7 +93,7 @@ def test_a_scheduler_that_is_mute_is_told(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_a_long_unit_is_not_muteness(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("_QUIET", "_LISTEN"):
-        monkeypatch.setattr(execute, name, 0.1)
+        monkeypatch.setattr(guard, name, 0.1)
     with cluster.local(1, 1e9) as client:
         jobs = [(Unit(10, i, 0, range(i, i + 1), range(1)), Care()) for i in range(2)]
         results = list(execute.on_dask(client, _long, ("", "v", 0), jobs))
@@ -103,3 +103,12 @@ def test_a_long_unit_is_not_muteness(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def _long(url: str, fingerprint: str, generation: int, unit: Unit, care: Care) -> dict[str, str]:
     sleep(4)
     return {"name": unit.name}
+
+
+def test_a_clock_that_is_set_back_at_once_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before the first look, too."""
+    one = guard.Guard(None, print, None, lambda: False, ())
+    one._check_clock()
+    monkeypatch.setattr(guard, "time", lambda: time() - 3600)
+    with pytest.raises(Broken, match="the clock of this machine was set back by 3600 s"):
+        one._check_clock()

@@ -13,7 +13,7 @@ from distributed import Client, LocalCluster
 
 from cluster import local
 from harness import driver, receipts, stopping
-from harness.execute import Stopped
+from harness.guard import Stopped
 from harness.nouns import Status, Unit
 from harness.place import place
 from harness.progress import Silent
