@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 
 from distributed import Client
 
@@ -12,14 +13,23 @@ from cluster.encryption import security
 from cluster.forking import forked
 from cluster.local import local
 from cluster.other import other
-from cluster.slurm import slurm
+from cluster.reading import Wrong
+from cluster.slurm import NEEDS_JOBQUEUE, slurm
 from cluster.spec import Address, ClusterFile, Local, Other, Size, Slurm, Ssh
-from cluster.ssh import ssh
+from cluster.ssh import NEEDS_ASYNCSSH, ssh
 
 
 def sized(file: ClusterFile) -> Size:
     """What the planner may count on. A running scheduler is asked; nothing is started."""
     return looked_at(file) if isinstance(file, Address) else file.size()
+
+
+def check_installed(file: ClusterFile) -> None:
+    """Refuses what can't start here for want of a package: a driver that is started elsewhere would find out late."""
+    if isinstance(file, Slurm) and file.python is None and find_spec("dask_jobqueue") is None:
+        raise Wrong(file.where, NEEDS_JOBQUEUE)
+    if isinstance(file, Ssh) and find_spec("asyncssh") is None:
+        raise Wrong(file.where, NEEDS_ASYNCSSH)
 
 
 def expected(file: ClusterFile) -> None:

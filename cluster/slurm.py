@@ -26,6 +26,7 @@ from cluster.serving import QUIET, scheduler_options, security_of
 from cluster.spec import Slurm
 from cluster.starting import EXPORTS, SETTINGS, deaf_loop, hearing, put_off
 
+NEEDS_JOBQUEUE = "kind = 'slurm' needs dask-jobqueue: pip install 'ckrr[slurm]'"
 _LOOK = 2.0
 """Seconds between two looks at the queue."""
 _FRUITLESS = 3
@@ -67,7 +68,7 @@ def _maker(file: Slurm) -> Callable[..., Any]:
         with hearing():
             from dask_jobqueue.slurm import SLURMCluster, SLURMJob
     except ImportError:
-        raise Wrong(file.where, "kind = 'slurm' needs dask-jobqueue: pip install 'ckrr[slurm]'") from None
+        raise Wrong(file.where, NEEDS_JOBQUEUE) from None
 
     class Job(SLURMJob):
         refused: str | None = None
@@ -140,7 +141,8 @@ class _Keeper:
         names = {str(worker.name) for worker in self.cluster.scheduler.workers.values()}
         self.seen |= {job for job in self.cluster.workers if any(f"{name}-".startswith(f"{job}-") for name in names)}
         queued = await _queued()
-        if queued is None:
+        if queued is None:  # Slurm may be about to start again; if it never took a job, it isn't there
+            self.problem = self._refused() if not self.seen else None
             return
         self.pending = sum(queued.get(job.job_id) == "PENDING" for job in self.cluster.workers.values())
         gone = {name: job for name, job in self.cluster.workers.items() if job.job_id not in queued}
@@ -151,6 +153,11 @@ class _Keeper:
             if self.fruitless >= _FRUITLESS:
                 log = Path(self.file.log_directory) / f"{self.file.job_name}-{job.job_id}.err"
                 self.problem = job.refused or f"{self.fruitless} jobs ended without a worker: {_tail(log)}"
+
+    def _refused(self) -> str | None:
+        """Why there are no jobs, if none was taken."""
+        told = [job.refused for job in self.cluster.workers.values()]
+        return told[0] if told and all(told) else None
 
 
 @contextmanager

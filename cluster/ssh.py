@@ -27,6 +27,7 @@ from cluster.serving import QUIET, scheduler_options, security_of
 from cluster.spec import Ssh
 from cluster.starting import EXPORTS, SETTINGS, deaf_loop, put_off
 
+NEEDS_ASYNCSSH = "kind = 'ssh' needs asyncssh: pip install 'ckrr[ssh]'"
 _GOODBYE = 8.0
 """Seconds that a host's workers have to end by themselves."""
 
@@ -36,7 +37,7 @@ def ssh(file: Ssh) -> Iterator[Client]:
     """A client, when all hosts have their workers."""
     secure = security_of(file)
     if find_spec("asyncssh") is None:
-        raise Wrong(file.where, "kind = 'ssh' needs asyncssh: pip install 'ckrr[ssh]'")
+        raise Wrong(file.where, NEEDS_ASYNCSSH)
     with (
         deaf_loop() as loop,
         _started(file, secure, loop) as cluster,

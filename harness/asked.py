@@ -10,6 +10,9 @@ from harness.extents import holds
 from harness.nouns import Extent, Grid, Unit
 from harness.record import Record
 
+_DEFAULTS = {"alpha": [0.01, 0.05, 0.1, 0.25], "draws": 1}
+"""Of a scenario's file (`spec.py`, which takes longer to load)."""
+
 
 def latest(record: Record) -> Extent:
     """What the latest run asked for; the store may hold more, or be meant to."""
@@ -26,17 +29,16 @@ def is_everything(record: Record, asked: Extent) -> bool:
 
 
 def is_other(told: Mapping[str, Any], record: Record) -> bool:
-    """Whether a scenario's file asks for something else than the latest run did: values, paths or draws."""
+    """Whether a scenario has another seed, other values, paths or draws than that of the latest run."""
 
     def values(part: Any, key: str) -> list[Any]:
-        found = part.get(key, []) if isinstance(part, Mapping) else []
+        found = part.get(key, _DEFAULTS.get(key, [])) if isinstance(part, Mapping) else []
         return list(found) if isinstance(found, list | tuple) else [found]
 
     pairs = [("grid", field.name) for field in fields(Grid)] + [("replications", key) for key in ("paths", "draws")]
-    asked = [values(told.get(part), key) for part, key in pairs]
-    return any(
-        some and some != values(record.scenario[part], key) for some, (part, key) in zip(asked, pairs, strict=True)
-    )
+    here = record.scenario
+    same = all(values(told.get(part), key) == values(here[part], key) for part, key in pairs)
+    return not same or told.get("seed") != here["seed"]
 
 
 def everything(record: Record) -> dict[str, Any]:

@@ -26,6 +26,13 @@ def described(path: str | Path | None, workers: int | None = None, client: Any =
         return cluster.read(path)
 
 
+def check_installed(file: ClusterFile | None) -> None:
+    """Refuses a cluster file that needs a package which isn't here."""
+    if file is not None:
+        with _told():
+            cluster.check_installed(file)
+
+
 def expected(file: ClusterFile | None, workers: int | None) -> None:
     """A cluster will be wanted soon, if all goes well: it may start what takes long and does no harm."""
     cluster.expected(file or cluster.Local(workers=workers))

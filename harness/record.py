@@ -211,7 +211,7 @@ def load(place: Place) -> Record | None:
     if raw is None and _is_taken(place):
         raw = place.get(ROOT)  # a driver may have made it just now
         if raw is None:
-            raise Mistake(f"{place.url} holds something that is no ckrr store: choose another place with --store")
+            raise Mistake(f"{place.url} holds something that is no ckrr store: choose another place")
     return None if raw is None else _checked(place.url, raw)
 
 
@@ -226,7 +226,7 @@ def _checked(url: str, raw: bytes) -> Record:
         plain = json.loads(raw)["attributes"]
         schema = plain["ckrr_schema"]
     except (ValueError, KeyError, TypeError):
-        raise Mistake(f"{url} is no ckrr store: choose another place with --store") from None
+        raise Mistake(f"{url} is no ckrr store: choose another place") from None
     if schema != SCHEMA:
         raise Mistake(
             f"{url} has the format {schema}, this version of ckrr knows {SCHEMA}: install the ckrr that made it"

@@ -100,18 +100,23 @@ def state_line(facts: Mapping[str, Any]) -> str:
     if facts["complete"]:
         return f"{name}: {_complete(facts)}"
     driver, told = facts["driver"], facts["submission"]
+    far = f"{facts['share']:.0%} done" + " of what was asked before" * facts["more_to_come"]
     if driver is not None and driver["alive"]:
         speed = f", {pace(driver['rate'], ' replications')}" if driver.get("rate") else ""
         left = f", about {duration(driver['left'])} left" if driver.get("left") is not None else ""
-        return f"{name}: {facts['share']:.0%} done{speed}{left} ({driver['name']})"
+        return f"{name}: {far}{speed}{left} ({driver['name']})"
     if told is not None and told["waits"]:
-        return f"{name}: {facts['share']:.0%} done, it waits for {told['waits']}"
+        return f"{name}: {far}, it waits for {told['waits']}"
     if told is not None and told["code"] == 2:
-        return f"{name}: {facts['share']:.0%} done, its driver gave up: {told['outcome']}"
+        return f"{name}: {far}, {'' if told['starts'] == 0 else 'its driver gave up: '}{told['outcome']}"
     again = "submit" if told is not None and not _was_run(facts["last_run"]) else "run"
     dead = driver is not None and not (told and told["ended"])
     silent = f" ({driver['name']} died: silent for {duration(driver['silent'])})" if driver and dead else ""
-    return f"{name}: {facts['share']:.0%} done, nobody is at work on it{silent}; `ckrr {again}` goes on"
+    return f"{name}: {far}, nobody is at work on it{silent}{_unasked(told)}; `ckrr {again}` goes on"
+
+
+def _unasked(told: Mapping[str, Any] | None) -> str:
+    return "" if told is None or told["asked"] else " (whether a job of Slurm waits can't be asked from here)"
 
 
 def _was_run(last: Mapping[str, Any]) -> bool:
@@ -135,7 +140,8 @@ def _handed_over_text(facts: Mapping[str, Any]) -> list[str]:
     if told is None:
         return []
     starts = f", started {told['starts']} times" if told["starts"] > 1 else ""
-    end = f"; ended {told['ended']}: {told['outcome']}" if told["ended"] else ""
+    said = "" if told["code"] == 2 else f": {told['outcome']}"  # it stands above
+    end = f"; ended {told['ended']}{said}" if told["ended"] else ""
     return [f"submitted {told['submitted']} from {told['host']} as {told['id']}{starts}{end}"]
 
 

@@ -148,11 +148,12 @@ def plan_text(facts: Mapping[str, Any]) -> str:
     for one in facts["sizes"]:
         block = f"{one['paths_per_unit']} × {one['draws_per_unit']}"
         rows.append([str(one["n"]), str(one["units"]), str(one["units_left"]), block, f"{one['seconds_per_unit']:.3g}"])
+    head = [f"{facts['scenario']} → {facts['store']}{' (new)' * facts['new']}", table(rows), *_newness_text(facts)]
+    if not (facts["replications_left"] or facts["preparations"]):
+        return "\n".join([*head, f"{counted(facts['replications'], 'replication')}: complete, nothing to do"])
     return "\n".join(
         [
-            f"{facts['scenario']} → {facts['store']}{' (new)' * facts['new']}",
-            table(rows),
-            *_newness_text(facts),
+            *head,
             *_preparations_text(facts),
             f"asked for {counted(facts['replications'], 'replication')}, {facts['replications_left']} left: "
             f"about {duration(facts['seconds'])} on {counted(facts['workers'], 'worker')}",

@@ -14,6 +14,7 @@ from harness.presence import heard
 from harness.receipts import counted
 from harness.record import DRIVER, SUBMISSION, Record, load
 from harness.settled import settled
+from harness.submit import submission
 from harness.submit.whereabouts import handed_over
 
 
@@ -69,7 +70,17 @@ def status(store: str) -> dict[str, Any]:
     there, file = place(store_of(str(store), begun=False)), _file(str(store))
     record = load(there)
     edited = record is not None and file is not None and is_other(_told_in(file), record)
-    return {"store": there.url, **(_far(there, record) if record else _nothing()), "edited": edited, **at_work(there)}
+    facts = {**(_far(there, record) if record else _nothing()), "edited": edited, **at_work(there)}
+    more = record is not None and _is_more_to_come(there, record)
+    return {"store": there.url, **facts, "more_to_come": more, "complete": facts["complete"] and not more}
+
+
+def _is_more_to_come(there: Place, record: Record) -> bool:
+    """Whether something else was handed over, of which the store knows when its driver has begun."""
+    one = submission.read(there)
+    if one is None or one.ended is not None or (record.history and record.history[-1]["start"] >= one.submitted):
+        return False
+    return is_other(one.scenario, record)
 
 
 def _nothing() -> dict[str, Any]:

@@ -72,7 +72,7 @@ def _called(command: list[str], text: str | None = None) -> str:
     try:
         done = subprocess.run(command, input=text or "", capture_output=True, text=True, timeout=_PATIENCE, check=False)
     except FileNotFoundError:
-        raise Mistake(f"{command[0]} isn't here: submit to Slurm from a machine that has its commands") from None
+        raise Mistake(f"{command[0]} isn't here: do this on a machine that has Slurm's commands") from None
     except subprocess.TimeoutExpired:
         raise Mistake(f"{command[0]} didn't answer for {_PATIENCE:.0f} s") from None
     if done.returncode:

@@ -49,6 +49,7 @@ def submit(
     """Hands a study over that could start now."""
     there = prepared.there
     check_fits(prepared.plan, prepared.machine, prepared.loaded.where)
+    clusters.check_installed(prepared.cluster)
     if (who := at_work(there)) is not None:
         _check_same(prepared, who)
         return Submitted(there.url, None, who, True)

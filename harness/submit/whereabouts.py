@@ -42,22 +42,28 @@ def handed_over(there: Place) -> dict[str, Any] | None:
     one = submission.read(there)
     if one is None:
         return None
+    waits, asked = (None, True) if one.ended is not None else _seen(one)
     return {
         "id": one.id,
         "how": one.how,
         "host": one.host,
         "submitted": one.submitted,
         "starts": len(one.starts),
-        "waits": None if one.ended is not None else _seen(one),
+        "waits": waits,
+        "asked": asked,
         "ended": one.ended,
         "outcome": one.outcome,
         "code": one.code,
     }
 
 
-def _seen(one: Submission) -> str | None:
-    """From a machine without Slurm's commands a queue can't be seen."""
+def _seen(one: Submission) -> tuple[str | None, bool]:
+    """A driver that can't be heard of yet, and whether that could be asked: a queue can't be seen from everywhere.
+
+    A job that was never heard of may wait in it.
+    """
     try:
-        return waiting(one)
+        return waiting(one), True
     except Mistake:
-        return None
+        waits = f"job {one.handle.get('job', '?')} of Slurm, which can't be asked from here"
+        return None if one.starts else waits, False

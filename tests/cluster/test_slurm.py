@@ -17,7 +17,7 @@ import cluster
 from harness import Mistake, receipts
 from harness.place import place
 from tests.cluster import slurm
-from tests.cluster.listening import alive, listening, until, with_children, workers_of
+from tests.cluster.listening import alive, free_port, listening, until, with_children, workers_of
 from tests.cluster.slow import PAUSE
 from tests.cluster.studies import LONG, SLOWLY, run, serial
 from tests.harness.studies import ROOT, assert_identical
@@ -113,3 +113,13 @@ def _words(process: psutil.Process, file: Path) -> list[str]:
         return process.cmdline() if str(file.parent) in process.environ().get("SLURM_SUBMIT_DIR", "") else []
     except psutil.Error:
         return []
+
+
+def test_a_slurm_that_is_not_there_is_told(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither takes it jobs, nor does it say what is queued."""
+    text = (Path(os.environ["SLURM_CONF"])).read_text()
+    port = next(line for line in text.splitlines() if line.startswith("SlurmctldPort="))
+    (tmp_path / "slurm.conf").write_text(text.replace(port, f"SlurmctldPort={free_port()}"))
+    monkeypatch.setenv("SLURM_CONF", str(tmp_path / "slurm.conf"))
+    with pytest.raises(Mistake, match=r"Slurm refuses jobs: .*Unable to contact slurm controller"):
+        run(file, tmp_path / "one.zarr")

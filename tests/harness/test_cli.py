@@ -98,6 +98,9 @@ def test_a_study_from_the_first_command_to_the_last(folder: Path) -> None:
     code, out, _ = ckrr("status", "more.toml", cwd=folder)
     assert "complete" in out
     assert "the scenario's file asks for something else than the last run did: `ckrr plan` says what" in out
+    (folder / "more.toml").write_text(TOY.replace("lam =", "lambda ="))
+    assert "asks for something else" in ckrr("status", "more.toml", cwd=folder)[1]
+    assert ckrr("plan", "toy.toml", cwd=folder)[1].endswith("24 replications: complete, nothing to do\n")
 
     code, out, _ = ckrr("run", "toy.toml", "--json", cwd=folder)
     facts = json.loads(out)

@@ -177,3 +177,43 @@ def test_a_submission_that_cannot_be_read_is_told(one: Study) -> None:
     there.put("submission/submission.json", b"{")
     with pytest.raises(Mistake, match=r"submission.json can't be read: delete it"):
         status(str(one.store))
+
+
+def pending(one: Study, **values: object) -> submission.Submission:
+    """Handed over a while after the last run, and not begun."""
+    scenario = one.loaded.scenario.model_dump(mode="json")
+    plain = submission.Submission("x", scenario, "", (), None, None, False, "", "", "2999-01-01")
+    return replace(plain, **values)  # type: ignore[arg-type]
+
+
+def test_a_study_to_which_more_was_handed_over_is_not_complete(tmp_path: Path) -> None:
+    one = written(tmp_path, {}, replications__paths=16)
+    one.run(workers=1, speed=2e9)
+    there = place(str(one.store))
+    submission.write(there, pending(one, how=submission.TASK))
+    assert status(str(one.store))["complete"], "the same once more is nothing more"
+    more = written(tmp_path, {}, replications__paths=32)
+    waits = pending(more, how=submission.TASK)
+    submission.write(there, waits)
+    facts = status(str(one.store))
+    assert not facts["complete"]
+    assert "100% done of what was asked before, it waits for a task that waits for a worker" in state_line(facts)
+    submission.write(there, replace(waits, submitted="2026-01-01"))
+    assert status(str(one.store))["complete"], "a run has begun since"
+
+
+def test_from_where_slurm_cannot_be_asked_a_job_may_wait(
+    one: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = place(str(one.store))
+    queued = pending(one, how=submission.SLURM)
+    submission.write(there, queued)
+    queued = submission.add(there, queued, handle={"job": "77"})
+    monkeypatch.setenv("PATH", str(tmp_path))
+    facts = status(str(one.store))
+    assert facts["at_work"]
+    assert "it waits for job 77 of Slurm, which can't be asked from here" in state_line(facts)
+    submission.add(there, queued, starts=({"time": "2026-01-01T00:00:00+00:00"},))
+    facts = status(str(one.store))
+    assert not facts["at_work"]
+    assert "nobody is at work on it (whether a job of Slurm waits can't be asked from here)" in state_line(facts)
