@@ -140,7 +140,8 @@ def _handed_over_text(facts: Mapping[str, Any]) -> list[str]:
     if told is None:
         return []
     starts = f", started {told['starts']} times" if told["starts"] > 1 else ""
-    said = "" if told["code"] == 2 else f": {told['outcome']}"  # it stands above
+    above = told["code"] == 2 and not facts["complete"]  # the line of the state has it
+    said = "" if above else f": {told['outcome']}"
     end = f"; ended {told['ended']}{said}" if told["ended"] else ""
     return [f"submitted {told['submitted']} from {told['host']} as {told['id']}{starts}{end}"]
 

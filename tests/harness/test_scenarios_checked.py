@@ -12,9 +12,11 @@ import pytest
 from click.testing import CliRunner, Result
 from hypothesis import HealthCheck, given, settings, strategies as st
 
+from harness import asked
 from harness.cli import main
 from harness.loading import check, load
 from harness.nouns import Mistake
+from harness.spec import GridPart, Replications
 from tests.harness.studies import toy
 
 GOOD = """
@@ -178,6 +180,12 @@ def test_settings_are_checked_too(setting: str, expected: str, tmp_path: Path) -
     result = invoke("plan", str(tmp_path / "my.toml"), "--set", setting)
     assert result.exit_code == 2
     assert expected in result.stderr
+
+
+def test_status_knows_the_defaults() -> None:
+    """It compares files without the spec, which takes longer to load."""
+    parts = {"alpha": GridPart.model_fields["alpha"].default, "draws": Replications.model_fields["draws"].default}
+    assert {key: list(one) if isinstance(one, tuple) else one for key, one in parts.items()} == asked._DEFAULTS
 
 
 def test_settings_override(tmp_path: Path) -> None:
