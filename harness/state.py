@@ -70,7 +70,7 @@ def status(store: str) -> dict[str, Any]:
     there, file = place(store_of(str(store), begun=False)), _file(str(store))
     record = load(there)
     edited = record is not None and file is not None and is_other(_told_in(file), record)
-    facts = {**(_far(there, record) if record else _nothing()), "edited": edited, **at_work(there)}
+    facts = {**(_far(there, record) if record else _nothing(there)), "edited": edited, **at_work(there)}
     more = record is not None and _is_more_to_come(there, record)
     return {"store": there.url, **facts, "more_to_come": more, "complete": facts["complete"] and not more}
 
@@ -83,10 +83,11 @@ def _is_more_to_come(there: Place, record: Record) -> bool:
     return is_other(one.scenario, record)
 
 
-def _nothing() -> dict[str, Any]:
+def _nothing(there: Place) -> dict[str, Any]:
     """Of a study that was handed over, and whose driver hasn't made the store yet."""
+    one = submission.read(there)
     return {
-        "scenario": "",
+        "scenario": "" if one is None else one.scenario.get("name", ""),
         "complete": False,
         "settled": False,
         "share": 0.0,
