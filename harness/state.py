@@ -15,6 +15,7 @@ from harness.receipts import counted
 from harness.record import DRIVER, SUBMISSION, Record, load
 from harness.settled import settled
 from harness.submit import submission
+from harness.submit.submission import Submission
 from harness.submit.whereabouts import handed_over
 
 
@@ -68,24 +69,21 @@ def _told_in(path: Path) -> dict[str, Any]:
 def status(store: str) -> dict[str, Any]:
     """How far a store is: units done and in all, failures, the last run. A scenario means its default store."""
     there, file = place(store_of(str(store), begun=False)), _file(str(store))
-    record = load(there)
+    record, one = load(there), submission.read(there)
     edited = record is not None and file is not None and is_other(_told_in(file), record)
-    facts = {**(_far(there, record) if record else _nothing(there)), "edited": edited, **at_work(there)}
-    more = record is not None and _is_more_to_come(there, record)
+    facts = {**(_far(there, record) if record else _nothing(one)), "edited": edited, **_at_work(there, one)}
+    more = record is not None and one is not None and _is_more(one, record)
     return {"store": there.url, **facts, "more_to_come": more, "complete": facts["complete"] and not more}
 
 
-def _is_more_to_come(there: Place, record: Record) -> bool:
+def _is_more(one: Submission, record: Record) -> bool:
     """Whether something else was handed over, of which the store knows when its driver has begun."""
-    one = submission.read(there)
-    if one is None or one.ended is not None or (record.history and record.history[-1]["start"] >= one.submitted):
-        return False
-    return is_other(one.scenario, record)
+    begun = record.history and record.history[-1]["start"] >= one.submitted
+    return one.ended is None and not begun and is_other(one.scenario, record)
 
 
-def _nothing(there: Place) -> dict[str, Any]:
+def _nothing(one: Submission | None) -> dict[str, Any]:
     """Of a study that was handed over, and whose driver hasn't made the store yet."""
-    one = submission.read(there)
     return {
         "scenario": "" if one is None else one.scenario.get("name", ""),
         "complete": False,
@@ -124,10 +122,10 @@ def _share_of_everything(there: Place, record: Record) -> float:
     return sum(done for done, _ in found.values()) / sum(count(record, n, extent) for n in extent.grid.n)
 
 
-def at_work(there: Place) -> dict[str, Any]:
+def _at_work(there: Place, one: Submission | None) -> dict[str, Any]:
     """The driver that is at work or was the last to be heard of, how far it says it is, and what was handed over."""
     found = heard(there.get(DRIVER))
-    told = handed_over(there)
+    told = None if one is None else handed_over(one)
     alive = found is not None and found.alive
     return {
         "at_work": alive or (told is not None and told["waits"] is not None),

@@ -37,11 +37,8 @@ def waiting(one: Submission) -> str | None:
     return f"a task that waits for a worker of {one.handle.get('scheduler')}"
 
 
-def handed_over(there: Place) -> dict[str, Any] | None:
-    """What was handed over last, as plain values."""
-    one = submission.read(there)
-    if one is None:
-        return None
+def handed_over(one: Submission) -> dict[str, Any]:
+    """What was handed over, and who waits to begin it, as plain values."""
     waits, asked = (None, True) if one.ended is not None else _seen(one)
     return {
         "id": one.id,
