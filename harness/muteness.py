@@ -1,7 +1,7 @@
 """Whether a cluster is mute: its scheduler has given units to workers that live and don't hear of them.
 
-That comes of a clock that was set back where the scheduler runs: Dask's streams to its workers wait until it has caught
-up, be it an hour, while everything else looks well. Whoever asked for the units would wait as long.
+That can come of a clock that was set back where the scheduler runs: a stream to a worker that was just used waits until
+it has caught up, be it an hour, while everything else looks well. Whoever asked for the units would wait as long.
 """
 
 from __future__ import annotations
