@@ -108,7 +108,6 @@ def _long(url: str, fingerprint: str, generation: int, unit: Unit, care: Care) -
 def test_a_clock_that_is_set_back_at_once_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """Before the first look, too."""
     one = guard.Guard(None, print, None, lambda: False, ())
-    one._check_clock()
     monkeypatch.setattr(guard, "time", lambda: time() - 3600)
     with pytest.raises(Broken, match="the clock of this machine was set back by 3600 s"):
         one._check_clock()
