@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import logging
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from distributed import Client
+from distributed.utils import silence_logging_cmgr
 from distributed.versions import VersionMismatchWarning
 
 from cluster.encryption import given
@@ -26,7 +28,7 @@ def address(file: Address) -> Iterator[Client]:
             client = Client(where, timeout=file.timeout, security=given(file), set_as_default=False)
         except (OSError, TimeoutError, ValueError) as error:
             raise Wrong(file.where, f"no scheduler answers at {where}: {_told(error)}") from None
-    with client:
+    with silence_logging_cmgr(logging.CRITICAL), client:  # a scheduler that goes is told in words, too
         yield client
 
 

@@ -16,7 +16,6 @@ from distributed import (
     Client,
     Future,
     KilledWorker,
-    as_completed,
     fire_and_forget,
     get_client,
     get_worker,
@@ -25,6 +24,7 @@ from distributed import (
 from distributed.client import ClosedClientError
 
 from harness.guard import Broken, Guard, Stopped, named
+from harness.harvest import Harvest
 from harness.likeness import Unlike, check_here
 from harness.nouns import Care, Mistake, Preparation, Unit, Unreachable
 
@@ -167,26 +167,25 @@ def _flow(
     waiting = iter(jobs)
     running: dict[Any, _Try] = {}
     sent: dict[Any, Future[Any]] = {}
-    stream = as_completed(with_results=True, raise_errors=False, loop=client.loop)  # the client needn't be the default
+    harvest = Harvest(client.loop)
     guard = Guard(client, terms.note, terms.patience, terms.stop, running)
 
     def send(one: _Try) -> None:
         key = f"ckrr-{arguments[1]}-{arguments[2]}-{one.unit.name}-{one.errors}-{one.deaths}"
         future = client.submit(on_worker, work, arguments, one.unit, one.care, terms.ours, key=key, pure=False)
         running[future.key], sent[future.key] = one, future
-        stream.add(future)
+        harvest.add(future)
 
     try:
         for job in islice(waiting, terms.window or max(window_of(client), 3 * terms.workers)):
             send(_Try(*job))
         while running:
-            for future, outcome in _batch(stream, guard):
+            for future, outcome in _batch(harvest, guard):
                 one = running.pop(future.key)
-                error = _error(future, outcome)
                 sent.pop(future.key).release()
-                if error is not None:
-                    following = one.again(error)
-                    if isinstance(error, KilledWorker):
+                if isinstance(outcome, BaseException):
+                    following = one.again(outcome)
+                    if isinstance(outcome, KilledWorker):
                         terms.note(f"a worker died at unit {one.unit.name}, which is computed again")
                     guard.wait_for_scheduler()
                     send(following)
@@ -199,24 +198,16 @@ def _flow(
             future.release()
 
 
-def _batch(stream: Any, guard: Guard) -> list[tuple[Future[Any], Any]]:
+def _batch(harvest: Harvest, guard: Guard) -> list[tuple[Future[Any], Any]]:
     """What has come in: at least one, unless the cluster dies before."""
     while True:
         guard.heed()
-        batch: list[tuple[Future[Any], Any]] = stream.next_batch(block=False)
+        batch = harvest.batch()
         if batch:
             guard.heard()
             return batch
         guard.look()
         sleep(_POLL)
-
-
-def _error(future: Future[Any], outcome: Any) -> BaseException | None:
-    """Why a task didn't finish; None if it did."""
-    if future.status == "finished":
-        return None
-    error = outcome[1] if isinstance(outcome, tuple) and len(outcome) == 3 else outcome
-    return error if isinstance(error, BaseException) else CancelledError(str(future.status))
 
 
 def hand_over(client: Client, work: Callable[..., Any], arguments: tuple[Any, ...], key: str) -> None:
