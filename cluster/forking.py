@@ -12,9 +12,8 @@ import distributed.utils
 
 from cluster.starting import deaf, start_tracker, variables
 
-_FORKED = ["distributed", "harness.worker", "harness.krr"]
-"""What every worker imports, and the procedures that nearly all need: one process does that for all of them, and they
-are forked from it."""
+_FORKED = ["cluster.forked"]
+"""What the process imports that workers are forked from."""
 _LOADED = ("DASK_", "MALLOC_", "MKL_", "OMP_", "OPENBLAS_", "PYTHON", "ZARR_")
 """How variables begin that are read once, when a process starts or imports something."""
 _server: list[tuple[dict[str, str], list[str]]] = []

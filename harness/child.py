@@ -13,6 +13,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from harness.belonging import bind
+from harness.brief import brief
 from harness.careful import Answer
 from harness.compute import compute
 from harness.desk import Study, kind_of, message_of
@@ -65,4 +66,5 @@ def _limit(memory: float | None) -> None:
 
 
 if __name__ == "__main__":
+    brief()
     main(*map(int, sys.argv[1:]))

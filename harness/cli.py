@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from harness.brief import brief
 from harness.commands import beginning, following, looking, paper, running
 from harness.commands.common import Commands
 
@@ -12,6 +13,7 @@ from harness.commands.common import Commands
 @click.version_option(package_name="ckrr")
 def main() -> None:
     """Simulation studies of prediction intervals: scenario files in, an xarray cube of coverage and widths out."""
+    brief()
 
 
 for command in (

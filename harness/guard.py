@@ -56,7 +56,8 @@ class Guard:
     stop: Callable[[], bool]
     sent: Collection[str]
     """Names of the tasks that are on their way, as they change."""
-    next: float = field(default_factory=lambda: monotonic() + _LOOK)
+    next: float = 0.0
+    """When to look again."""
     seen: bool = False
     """Whether there were workers at all: at first they may wait in a queue for hours."""
     since: float | None = None

@@ -1,4 +1,4 @@
-"""The harvest of a run: futures that are done, each with what came of it. It asks futures, and knows no Dask besides."""
+"""The harvest of a run: futures that are done, with what came of them. It asks futures, and knows no Dask besides."""
 
 from __future__ import annotations
 

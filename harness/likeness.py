@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from pathlib import Path
 
 from harness.desk import message_of
@@ -46,10 +47,16 @@ def _code() -> str:
     """A hash of all our modules that computing needs."""
     hashed = sha256()
     for package in _OURS:
-        folder = Path(str(importlib.import_module(package).__file__)).parent
+        folder = Path(str(_origin(package))).parent
         for path in sorted(folder.rglob("*.py")):
             hashed.update(path.relative_to(folder.parent).as_posix().encode() + path.read_bytes())
     return hashed.hexdigest()[:8]
+
+
+def _origin(package: str) -> str | None:
+    """Where a package is, without importing it."""
+    spec = find_spec(package)
+    return None if spec is None else spec.origin
 
 
 @cache

@@ -14,6 +14,7 @@ from typing import Any
 
 from harness import store
 from harness.belonging import bind
+from harness.brief import brief
 from harness.nouns import Values
 from harness.place import place
 from harness.record import Record, load
@@ -53,4 +54,5 @@ def main(parent: str, url: str, generation: str, *sizes: str) -> int:
 
 
 if __name__ == "__main__":
+    brief()
     sys.exit(main(*sys.argv[1:]))

@@ -17,6 +17,7 @@ from types import FrameType
 from typing import Any
 
 from harness import clusters, driver, intent, receipts
+from harness.brief import brief
 from harness.guard import Broken, Stopped
 from harness.loading import Loaded, check
 from harness.nouns import Mistake
@@ -138,4 +139,5 @@ def _now() -> str:
 
 
 if __name__ == "__main__":
+    brief()
     sys.exit(drive(*sys.argv[1:3]))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -20,7 +21,7 @@ from harness.submit.logbook import logs
 from tests.cluster import slurm, sshd
 from tests.cluster.listening import until
 from tests.faults import namespaces
-from tests.faults.processes import MARK, NANNY, SCHEDULER, found
+from tests.faults.processes import CLUSTER, MARK, NANNY, SCHEDULER, found, kill
 from tests.faults.study import Study
 from tests.harness.studies import ROOT
 from tests.harness.test_cli import ckrr, start
@@ -71,6 +72,7 @@ def _running(
 
     def restore() -> None:
         if not found(study.folder, SCHEDULER):
+            kill(found(study.folder, *CLUSTER))  # workers of one that is gone are about to leave
             json.unlink(missing_ok=True)
             started.append(_dask(study, variables, *scheduler))
             until(json.exists)
@@ -99,18 +101,34 @@ def _apart(study: Study, shelf: Shelf, variables: Mapping[str, str]) -> Iterator
 
 @contextmanager
 def _slurm(study: Study, shelf: Shelf, variables: Mapping[str, str]) -> Iterator[Site]:
-    one = shelf.get("slurm", slurm.running)
-    assert isinstance(one, slurm.Slurm)
+    one = _slurm_of(shelf)
     os.environ["SLURM_CONF"] = one.conf  # also for `ckrr status`, which looks at the queue
     file = slurm.cluster_file(study.folder)
     yield Site(file, slurm=one)
     slurm.end_jobs(one)
 
 
+def _slurm_of(shelf: Shelf) -> slurm.Slurm:
+    one = shelf.get("slurm", slurm.running)
+    assert isinstance(one, slurm.Slurm)
+    return one
+
+
+@contextmanager
+def _server() -> Iterator[sshd.Server]:
+    with tempfile.TemporaryDirectory(prefix="ckrr-ssh-") as made, sshd.running(Path(made) / "ssh") as one:
+        yield one
+
+
+def _server_of(shelf: Shelf) -> sshd.Server:
+    one = shelf.get("ssh", _server)
+    assert isinstance(one, sshd.Server)
+    return one
+
+
 @contextmanager
 def _ssh(study: Study, shelf: Shelf, variables: Mapping[str, str]) -> Iterator[Site]:
-    server = shelf.get("ssh", lambda: sshd.running(study.folder / "ssh"))
-    assert isinstance(server, sshd.Server)
+    server = _server_of(shelf)
     prologue = [f"export PYTHONPATH={ROOT} {MARK}={study.folder}"]
     yield Site(
         _written(
@@ -144,6 +162,8 @@ class Executor:
     site: Callable[[Study, Shelf, Mapping[str, str]], AbstractContextManager[Site]]
     missing: Callable[[], str | None] = lambda: None
     """Why it can't be used here."""
+    ready: Callable[[Shelf], object] = lambda shelf: None
+    """Starts what was there before the study: a Slurm, a server."""
 
 
 EXECUTORS = {
@@ -152,9 +172,9 @@ EXECUTORS = {
     "run on a scheduler": Executor("run", _running),
     "submit to a scheduler": Executor("submit", _running),
     "run across a network": Executor("run", _apart, namespaces.missing),
-    "run on hosts (SSH)": Executor("run", _ssh, sshd.missing),
-    "run on Slurm": Executor("run", _slurm, slurm.missing),
-    "submit to Slurm": Executor("submit", _slurm, slurm.missing),
+    "run on hosts (SSH)": Executor("run", _ssh, sshd.missing, _server_of),
+    "run on Slurm": Executor("run", _slurm, slurm.missing, _slurm_of),
+    "submit to Slurm": Executor("submit", _slurm, slurm.missing, _slurm_of),
 }
 
 

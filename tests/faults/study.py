@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -65,6 +67,15 @@ class Study:
         draft = self.folder / "pause.new"
         draft.write_text(str(pause))
         draft.replace(self.folder / "pause")
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Units that begin wait, for the while."""
+        (self.folder / "gate").touch()
+        try:
+            yield
+        finally:
+            (self.folder / "gate").unlink()
 
     @property
     def complete(self) -> bool:

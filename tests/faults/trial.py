@@ -36,6 +36,7 @@ def missing(fault: Fault, executor: str) -> str | None:
 
 def tried(fault: Fault, executor: str, folder: Path, whole: Path, shelf: Shelf) -> Result:
     """Tries it, and says how it went; nothing is left of it but the folder."""
+    EXECUTORS[executor].ready(shelf)
     start = monotonic()
     with ExitStack() as stack:
         folder.mkdir(parents=True, exist_ok=True)

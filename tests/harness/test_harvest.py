@@ -95,9 +95,7 @@ def work(url: str, version: str, generation: int, unit: Unit, care: Care) -> dic
     return {"name": unit.name}
 
 
-def test_a_result_that_could_not_be_fetched_is_fetched_again(
-    scheduler: str, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_result_that_could_not_be_fetched_is_fetched_again(scheduler: str, capfd: pytest.CaptureFixture[str]) -> None:
     """And not computed again."""
     _begun.clear()
     with reached(scheduler) as (client, proxy):
