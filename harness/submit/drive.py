@@ -11,6 +11,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
@@ -20,11 +21,11 @@ from harness import clusters, driver, intent, receipts
 from harness.brief import brief
 from harness.guard import Broken, Stopped
 from harness.loading import Loaded, check
-from harness.nouns import Mistake
+from harness.nouns import Mistake, Unreachable
 from harness.place import Place, place
 from harness.presence import Presence
 from harness.record import load
-from harness.submit import slurm, submission
+from harness.submit import room, slurm, submission
 from harness.submit.logbook import Logbook
 from harness.submit.submission import SLURM, Submission
 from harness.wiring import portable
@@ -42,16 +43,18 @@ def drive(url: str, identity: str, client: Any = None) -> int:
         return COMPLETE  # another submission has taken its place, or it was cancelled meanwhile
     logbook = Logbook(there)
     found = _started(there, found)
+    room.keep(there)
     logbook.note(f"driver of {found.id} started: process {os.getpid()} on {platform.node()}")
     follower = slurm.follow(found, logbook.note) if found.how == SLURM else None
     code, outcome = _outcome(there, found, logbook, client)
-    if code == CLUSTER and follower is not None and not _hopeless(found):
-        logbook.note(f"{outcome}; job {follower} goes on")
-    else:
-        submission.add(there, found, ended=_now(), outcome=outcome, code=code)
-        logbook.note(outcome)
-        slurm.cancel_job(follower)
-    logbook.keep()
+    goes_on = code == CLUSTER and follower is not None and not _hopeless(found)
+    logbook.note(f"{outcome}; job {follower} goes on" if goes_on else outcome)
+    with suppress(Unreachable):  # a store that can't be written to: `ckrr status` sees that nobody is at work any more
+        room.give(there)
+        if not goes_on:
+            submission.add(there, found, ended=_now(), outcome=outcome, code=code)
+        logbook.keep()
+    slurm.cancel_job(None if goes_on else follower)
     return code
 
 
