@@ -37,7 +37,7 @@ __all__ = [
 
 __version__ = version("ckrr")
 
-NUMERICS_VERSION = 1
+NUMERICS_VERSION = 2
 """Raised by any change of the arithmetic that moves a bit of a result."""
 
 

@@ -37,7 +37,7 @@ class Tiled:
 
     tile: int = 512
     """Rows of a tile: part of the definition of the numbers, never tuned to a machine."""
-    padding: int = 512
+    padding: int = 504
     """Columns that products are filled up to a multiple of: how BLAS cuts one for its threads depends on its shape."""
 
     def factorise(self, A: Array) -> int:

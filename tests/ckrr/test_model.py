@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import os
+import subprocess
+import sys
 import tracemalloc
 from math import inf, log, pi
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -131,6 +135,22 @@ def test_a_test_point_has_the_bits_it_has_alone(n: int) -> None:
         assert same(alone, ckrr.Scores(*(each[:, part] for each in arrays(together))))
     shuffled = np.random.default_rng(2).permutation(m)
     assert np.array_equal(fit.predict(X_new[shuffled]), fit.predict(X_new)[shuffled])
+
+
+_TYPES = {"SkylakeX": "avx512dq avx512bw avx512vl", "Haswell": "avx2 fma", "Sandybridge": "avx"}
+"""Types of CPU that OpenBLAS has code of its own for, and what a CPU must know to run it."""
+
+
+@pytest.mark.parametrize("kind", _TYPES)
+def test_bits_depend_on_no_company_on_other_types_of_cpu(kind: str) -> None:
+    """This CPU runs the code for older ones, too."""
+    cpu = Path("/proc/cpuinfo")
+    if not cpu.exists() or not set(_TYPES[kind].split()) <= set(cpu.read_text().split()):
+        pytest.skip(f"this CPU can't run OpenBLAS's code for {kind}")
+    command = [sys.executable, "-m", "pytest", "-n", "0", "-q", __file__, "-k", "alone"]
+    environment = {**os.environ, "OPENBLAS_CORETYPE": kind}
+    done = subprocess.run(command, env=environment, cwd=Path(__file__).parents[2], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
 
 
 def test_problems_have_the_bits_they_have_alone() -> None:

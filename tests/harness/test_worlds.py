@@ -45,6 +45,8 @@ FINGERPRINTS = {
     "paper/pressure2": "f7e7132f99947a39",
 }
 """Of the scenarios that came along before there were worlds, as they were then."""
+NUMERICS = {"procedures": 1, "measures": 1, "sources": 1}
+"""The versions of the arithmetic then."""
 PROCEDURES = ["GPR-f", "RRCM-loo"]
 
 
@@ -77,7 +79,7 @@ def run(loaded: Loaded, url: Path) -> str:
 
 @pytest.mark.parametrize("name", FINGERPRINTS)
 def test_the_older_scenarios_are_what_they_were(name: str) -> None:
-    assert digest(load(name).fingerprint) == FINGERPRINTS[name]
+    assert digest({**load(name).fingerprint, "numerics": NUMERICS}) == FINGERPRINTS[name]
 
 
 def test_a_world_is_told_where_it_isnt_the_default() -> None:
