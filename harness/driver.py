@@ -56,28 +56,31 @@ def run(
 ) -> Outcome:
     """Computes what is left, with the client that is given, or on workers of its own on this machine."""
     check_fits(prepared.plan, prepared.machine, prepared.loaded.where)
-    _greet(prepared, progress)
+    shared = _greet(prepared, progress)
     with present(presence or Presence(prepared.there)) as signs:
         claimed = _claimed(prepared, client)
         try:
-            return _run(claimed, progress, client, window, signs)
+            return _run(claimed, progress, client, window, signs, shared)
         except Refused:
             raise
         except Unreachable as error:
             raise Broken(str(error)) from None
 
 
-def _greet(prepared: Prepared, progress: Progress) -> None:
-    """Two drivers on one store do no harm, unless one of them makes it grow."""
+def _greet(prepared: Prepared, progress: Progress) -> bool:
+    """Whether another driver is at work: two on one store do no harm, unless one of them makes it grow."""
     another = other(prepared.there)
     if another is None:
-        return
+        return False
     if not prepared.is_new and prepared.grows:
         raise Mistake(f"{prepared.there.url} can't grow while {another} is at work on it: wait until that has ended")
-    progress.note(f"{another} is at work on this store, too: both compute what is left, to no harm")
+    progress.note(f"{another} is at work on this store, too: this run begins at the other end of what is left")
+    return True
 
 
-def _run(prepared: Prepared, progress: Progress, client: Any, window: int | None, presence: Presence) -> Outcome:
+def _run(
+    prepared: Prepared, progress: Progress, client: Any, window: int | None, presence: Presence, shared: bool
+) -> Outcome:
     record, there = _started(prepared), prepared.there
     start = monotonic()
     arguments = (there.url, version(record), record.generation, prepared.retry)
@@ -87,7 +90,7 @@ def _run(prepared: Prepared, progress: Progress, client: Any, window: int | None
     tally = Tally(prepared.plan)
     presence.tell(tally.facts())
     try:
-        for result in _results(prepared, client, arguments, window, progress.note, presence):
+        for result in _results(prepared, client, arguments, window, progress.note, presence, shared):
             failed += result["failed"]
             spent.add(result["began"], result["ended"], result["compute"])
             told_of = (result["unit"], result["failed"], result["ended"] - result["began"])
@@ -162,8 +165,11 @@ def _results(
     window: int | None,
     note: Callable[[str], None],
     presence: Presence,
+    shared: bool,
 ) -> Iterator[execute.Result]:
     machine, jobs = prepared.machine, list(zip(prepared.plan.units, _cares(prepared), strict=True))
+    if shared:  # with a driver that began at the other end: they meet in the middle
+        jobs.reverse()
     first = [(one, Care(max(Care.seconds, _HANGS * seconds))) for one, seconds in prepared.plan.preparations]
     if not jobs and not first:
         return

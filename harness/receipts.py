@@ -129,6 +129,11 @@ def of_unit(place: Place, unit: Unit) -> list[Receipt]:
     return sorted(each for each in found if each is not None)
 
 
+def is_signed(place: Place, unit: Unit, generation: int) -> bool:
+    """Whether a unit was written at a generation in the first attempt, and whole: told without a listing."""
+    return place.get(Receipt(generation, 0, 0, unit.name).key) is not None
+
+
 def write(place: Place, block: Block, generation: int, fingerprint: str) -> Receipt:
     """Signs for a unit whose chunks are written, then drops its older receipts."""
     older = of_unit(place, block.unit) if block.unit.signed else []  # a folder may hold very many

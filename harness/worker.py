@@ -31,13 +31,18 @@ _seen: dict[str, str] = {}
 def work(
     url: str, fingerprint: str, generation: int, retry: bool, unit: Unit, care: Care = _ORDINARY
 ) -> dict[str, Any]:
-    """Computes what is left of a unit, writes it, signs for it; a store that doesn't answer is waited for."""
+    """Computes what is left of a unit, writes it, signs for it; a store that doesn't answer is waited for.
+
+    What was signed for since it was planned, by another driver's worker say, isn't computed again.
+    """
     start, began = perf_counter(), time()
     where = (url, fingerprint, generation)
     if _seen.setdefault(url, fingerprint) != fingerprint:
         store.forget_handles()  # its handles are of a store that was here before
         _seen[url] = fingerprint
     record, study = patiently(lambda: study_at(*where))
+    if not unit.signed and patiently(lambda: receipts.is_signed(place(url), unit, generation)):
+        return {"unit": unit, "failed": 0, "compute": 0.0, "began": began, "ended": time()}
     known = patiently(lambda: _known(url, record, unit, retry))
     left = None if known is None else todo(known, record.extent, unit.n)
     block = compute_carefully(study, where, unit, left, care) if care.alone else _computed(study, unit, left, care)

@@ -84,9 +84,11 @@ def _outcome(there: Place, found: Submission, logbook: Logbook, client: Any) -> 
         return CLUSTER, str(broken)
     except (Stopped, KeyboardInterrupt):
         driver.stopped_at(there)
-        if found.how == SLURM and not _cancelled(there, found):  # by Slurm: its time is over, or its node is needed
+        if _cancelled(there, found):
+            return STOPPED, "cancelled: what is done is kept, `ckrr submit` goes on"
+        if found.how == SLURM:  # its time is over, or its node is needed
             return CLUSTER, "the driver's job was ended; what is done is kept"
-        return STOPPED, "cancelled: what is done is kept, `ckrr submit` goes on"
+        return STOPPED, "the driver was told to end, by a signal: what is done is kept, `ckrr submit` goes on"
     except Exception as error:
         logbook.note(_trace(error))
         return CLUSTER, f"the driver failed: {type(error).__name__}: {error}"

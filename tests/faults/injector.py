@@ -193,6 +193,7 @@ def _second(trial: Trial) -> None:
     trial.toll += 1
     assert other.wait() == 0, other.said
     assert "is at work on this store, too" in other.said
+    assert trial.study.again() <= 4, "they don't share the work"
 
 
 def _jobs(trial: Trial) -> list[str]:

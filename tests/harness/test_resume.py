@@ -28,7 +28,7 @@ from harness.nouns import Block, Bools, Mistake, Status, Unit
 from harness.place import place
 from harness.presence import born, me, told
 from harness.progress import Silent
-from harness.record import DRIVER, add_to_history, load
+from harness.record import DRIVER, add_to_history, load, version
 from harness.replay import Asked, replay
 from harness.show import state_line
 from harness.state import status
@@ -276,7 +276,8 @@ def test_a_store_does_not_grow_under_another_driver(tmp_path: Path) -> None:
         progress = Noted(notes)
         assert driver.run(prepared(where), progress).units == 0
         assert notes == [
-            f"process {sleeper.pid} on {me().host} is at work on this store, too: both compute what is left, to no harm"
+            f"process {sleeper.pid} on {me().host} is at work on this store, too: this run begins at the other end of "
+            "what is left"
         ]
         there.put(DRIVER, told(replace(me(), pid=sleeper.pid, born=born(sleeper.pid))))
         with pytest.raises(Mistake, match=rf"can't grow while process {sleeper.pid} on .* is at work on it: wait"):
@@ -285,6 +286,22 @@ def test_a_store_does_not_grow_under_another_driver(tmp_path: Path) -> None:
         sleeper.kill()
         sleeper.wait()
     assert driver.run(prepared(where, replications__paths=8, grid__n=[10]), progress).units > 0, "the dead don't count"
+
+
+def test_what_another_driver_has_done_is_not_computed_again(tmp_path: Path) -> None:
+    """Planned by both, done by one; what failed there is computed again, which does no harm."""
+    where = tmp_path / "toy.zarr"
+    planned = prepared(where)  # before the other has done anything
+    run_serially(where)
+    written = {each: each.stat().st_mtime_ns for each in where.glob("receipts/*/*.json")}
+    assert planned.plan.units
+    failed = next(each for each in written if each.parent.name == "n=10")
+    failed.rename(failed.with_name(failed.name.replace(".f0.", ".f2.")))  # as if it had failures
+    arguments = (planned.there.url, version(planned.record), planned.record.generation, False)
+    results = [worker.work(*arguments, unit) for unit in planned.plan.units]
+    again = {str(result["unit"].name) for result in results if result["compute"] > 0}
+    assert again == {f"n=10/{failed.name.partition('.')[0]}"}
+    assert all(each.stat().st_mtime_ns == then for each, then in written.items() if each != failed)
 
 
 class Noted(Silent):

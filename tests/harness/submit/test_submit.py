@@ -96,9 +96,22 @@ def test_cancelled_it_ends_with_its_workers(one: Study) -> None:
     facts = status(str(one.store))
     assert not facts["at_work"]
     assert facts["submission"]["code"] == 130
+    assert facts["submission"]["outcome"].startswith("cancelled: ")
     assert done(one) >= 1
+    assert not list(one.store.glob("**/room")), "what was kept for its last words is free again"
     with pytest.raises(Mistake, match="nobody is at work on it"):
         cancel(there)
+
+
+def test_told_to_end_by_a_signal_it_says_so(one: Study) -> None:
+    first = handed_over(one).submission
+    assert first is not None
+    until(lambda: done(one) >= 1)
+    os.kill(first.handle["pid"], signal.SIGTERM)
+    until(lambda: not children(first.handle["pid"]))
+    facts = status(str(one.store))
+    assert facts["submission"]["outcome"].startswith("the driver was told to end, by a signal: what is done is kept")
+    assert facts["submission"]["code"] == 130
 
 
 def test_on_a_running_scheduler_the_driver_is_a_task(one: Study, whole: Path, tmp_path: Path) -> None:
