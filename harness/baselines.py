@@ -21,7 +21,8 @@ from ckrr.holdout import HOLDOUT
 from ckrr.ridge import TEST_BLOCK
 from ckrr.space import is_random
 from harness.krr import FAMILY as KRR, KernelRidge
-from harness.nouns import Array, Bools, Factor, Inputs, Scores, Streams, Target
+from harness.nouns import Array, Bools, Streams
+from harness.protocols import Factor, Inputs, Scores, Target
 
 Ends = tuple[Array, Array]
 """Of intervals, each over (test point, α): ±inf where there is no end, NaN where the interval is empty."""

@@ -12,20 +12,8 @@ from itertools import product
 import numpy as np
 
 from harness.desk import Desk, Job, Part, Study
-from harness.nouns import (
-    Array,
-    Block,
-    Bools,
-    Factor,
-    Family,
-    Inputs,
-    Path,
-    Pathbound,
-    Sample,
-    Target,
-    Theta,
-    Unit,
-)
+from harness.nouns import Array, Block, Bools, Theta, Unit
+from harness.protocols import Factor, Family, Inputs, Path, Pathbound, Sample, Target
 
 Looked = tuple[Sample, Target, Factor]
 _BATCH_BYTES, _MOST = 64e6, 64

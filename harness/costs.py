@@ -8,7 +8,8 @@ import numpy as np
 
 from harness.extents import included
 from harness.newness import cells_left
-from harness.nouns import Bools, Extent, Family, Unit
+from harness.nouns import Bools, Extent, Unit
+from harness.protocols import Family
 from harness.receipts import Receipt
 from harness.record import Record
 from harness.variables import QUANTILES, replication_variables

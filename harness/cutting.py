@@ -5,7 +5,8 @@ from __future__ import annotations
 from math import ceil
 
 from harness.costs import Machine, Shape, bytes_per_replication, seconds_per_replication
-from harness.nouns import Extent, Family
+from harness.nouns import Extent
+from harness.protocols import Family
 from harness.record import Group, initial_chunks, is_large
 
 LONGEST, SHORTEST = 20.0, 0.25

@@ -12,22 +12,8 @@ import numpy as np
 
 from harness.extents import included
 from harness.measures import measures
-from harness.nouns import (
-    Block,
-    Bools,
-    Extent,
-    Factor,
-    Failure,
-    Family,
-    Scores,
-    Source,
-    Status,
-    Target,
-    Timed,
-    Unit,
-    Unreachable,
-    Values,
-)
+from harness.nouns import Block, Bools, Extent, Failure, Status, Unit, Unreachable, Values
+from harness.protocols import Factor, Family, Scores, Source, Target, Timed
 from harness.seeds import Seeds
 from harness.variables import QUANTILES, Variable, replication_variables
 from harness.watch import step

@@ -11,10 +11,11 @@ from harness import clusters, preparing, receipts, state
 from harness.costs import Machine, Shape
 from harness.cutting import cut
 from harness.loading import Loaded
-from harness.nouns import Family, Grid, Mistake, Sparing
+from harness.nouns import Grid, Mistake
 from harness.place import Place, place
 from harness.planning import Plan, make_plan, prepared_first
 from harness.probe import check_source
+from harness.protocols import Family, Sparing
 from harness.record import FILES, Levels, Record, all_joined, joined, load
 from harness.spec import Replications
 from harness.unchanged import check_unchanged

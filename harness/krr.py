@@ -14,7 +14,8 @@ from ckrr.procedures import ALL_PROCEDURES
 from ckrr.ridge import TEST_BLOCK
 from ckrr.space import FEATURES, is_random, space_of
 from ckrr.triangles import WHOLE
-from harness.nouns import Array, Factor, Inputs, Scores, Streams, Target
+from harness.nouns import Array, Streams
+from harness.protocols import Factor, Inputs, Scores, Target
 
 _SCRATCH = 1e8
 """Bytes of buffers that don't grow with n."""

@@ -16,8 +16,9 @@ from harness import measures
 from harness.complaints import Complaint, from_pydantic, homed, keys_of, nearest, report, shown
 from harness.hashes import content_hash
 from harness.labels import label
-from harness.nouns import Extent, Family, Limited, Mistake
+from harness.nouns import Extent, Mistake
 from harness.packaged import scenario_files
+from harness.protocols import Family, Limited
 from harness.seeds import Seeds
 from harness.spec import GridPart, Replications, Scenario
 from harness.wiring import Built, Wrong, build, family, kernel_told, on_kernel, smoothed

@@ -15,7 +15,8 @@ from math import ceil
 
 import numpy as np
 
-from harness.nouns import Array, Scores, Values
+from harness.nouns import Array, Values
+from harness.protocols import Scores
 from harness.variables import QUANTILES
 
 VERSION = 1

@@ -9,7 +9,8 @@ from functools import cached_property
 
 from harness.costs import WORKER_BYTES, Costs, Machine, Shape, Share, Work, bytes_per_replication, memory, within
 from harness.extents import holds
-from harness.nouns import Extent, Family, Mistake, Preparation, Unit
+from harness.nouns import Extent, Mistake, Preparation, Unit
+from harness.protocols import Family
 from harness.receipts import Receipt
 from harness.record import Record
 from harness.variables import CUBE, replication_variables

@@ -17,8 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from harness.nouns import Array, Grid, Mistake, Preparation, Preparing, Source
+from harness.nouns import Array, Grid, Mistake, Preparation
 from harness.place import Place
+from harness.protocols import Preparing, Source
 from harness.receipts import machine
 
 FOLDER = "prepared"

@@ -12,7 +12,8 @@ import numpy as np
 from scipy.linalg import lapack
 from threadpoolctl import threadpool_limits
 
-from harness.nouns import Extent, Mistake, Sample, Source
+from harness.nouns import Extent, Mistake
+from harness.protocols import Sample, Source
 from harness.seeds import Seeds
 
 _N, _TURNS = 500, 5

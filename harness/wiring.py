@@ -20,7 +20,8 @@ from typing import Any, get_type_hints
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from harness.complaints import Complaint, from_pydantic, keys_of, nearest, shown
-from harness.nouns import REDRAWS, Family, Kernelled, Smoothable, Source, Theta, Worldly
+from harness.nouns import REDRAWS, Theta
+from harness.protocols import Family, Kernelled, Smoothable, Source, Worldly
 
 FAMILIES = {"krr": "harness.krr:FAMILY", "baselines": "harness.baselines:FAMILY", "peers": "harness.peers:FAMILY"}
 FILE = "file"

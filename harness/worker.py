@@ -13,8 +13,9 @@ from harness.careful import compute_carefully
 from harness.compute import compute
 from harness.desk import Study
 from harness.mending import Known, merged, todo
-from harness.nouns import Block, Bools, Care, Failure, Preparation, Preparing, Unit, Unreachable
+from harness.nouns import Block, Bools, Care, Failure, Preparation, Unit, Unreachable
 from harness.place import place
+from harness.protocols import Preparing
 from harness.receipts import Receipt
 from harness.record import Record
 from harness.remote import patiently

@@ -18,7 +18,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 import ckrr
-from harness.nouns import Factor, Family, Inputs, Scores, Target
+from harness.protocols import Factor, Family, Inputs, Scores, Target
 from harness.seeds import Seeds
 from harness.wiring import family
 from scenarios import SOURCES

@@ -14,7 +14,8 @@ from harness.desk import Study
 from harness.krr import FAMILY
 from harness.labels import axis_values
 from harness.measures import measures
-from harness.nouns import INNER, Factor, Target, Unit, Values
+from harness.nouns import INNER, Unit, Values
+from harness.protocols import Factor, Target
 from harness.variables import QUANTILES, replication_variables
 from tests.benchmarks.common import quickstart
 

@@ -18,7 +18,8 @@ from harness.desk import Study
 from harness.figures import seconds
 from harness.krr import FAMILY as KRR
 from harness.loading import check, load
-from harness.nouns import Array, Extent, Family, Grid, Mistake, Scores, Status, Streams, Target
+from harness.nouns import Array, Extent, Grid, Mistake, Status, Streams
+from harness.protocols import Family, Scores, Target
 from harness.seeds import Seeds
 from harness.wiring import family
 from scenarios import SOURCES

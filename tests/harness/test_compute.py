@@ -15,7 +15,8 @@ from harness import compute as module
 from harness.compute import compute
 from harness.desk import Study, kind_of
 from harness.krr import FAMILY
-from harness.nouns import Extent, Grid, Path, Sample, Status, Streams
+from harness.nouns import Extent, Grid, Status, Streams
+from harness.protocols import Path, Sample
 from harness.seeds import Seeds
 from scenarios import SOURCES
 from tests.harness.studies import unit

@@ -21,8 +21,9 @@ from harness.costs import Machine, Shape, seconds_per_replication
 from harness.cutting import cut
 from harness.desk import Study
 from harness.krr import FAMILY, KernelRidge
-from harness.nouns import Array, Extent, Grid, Inputs, Mistake, Status
+from harness.nouns import Array, Extent, Grid, Mistake, Status
 from harness.planning import check_fits, make_plan
+from harness.protocols import Inputs
 from harness.record import Record
 from harness.seeds import Seeds
 from scenarios import SOURCES

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
-from harness.nouns import Array, Bools, Factor, Inputs, Scores, Streams, Target
+from harness.nouns import Array, Bools, Streams
+from harness.protocols import Factor, Inputs, Scores, Target
 
 PROCEDURES = ("exact", "wide", "random", "split")
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.nouns import Array, Sample, Target
+from harness.nouns import Array
+from harness.protocols import Sample, Target
 from harness.wiring import family
 from scenarios import profiles
 
