@@ -6,12 +6,26 @@ in stay common to all workers.
 
 from __future__ import annotations
 
+import atexit
 import gc
+import os
+import shutil
 from importlib import import_module
+from multiprocessing import forkserver
 
 _NEEDED = ("distributed", "harness.worker", "harness.krr")
 """What every worker imports, and the procedures that nearly all need."""
 
+
+def _tidy(ours: int) -> None:
+    """Removes the directory of our socket when all that could ask us are gone: a driver that was killed has not."""
+    address = forkserver._forkserver._forkserver_address  # type: ignore[attr-defined]
+    folder = os.path.dirname(address) if isinstance(address, str) else ""
+    if os.getpid() == ours and os.path.basename(folder).startswith("pymp-"):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+atexit.register(_tidy, os.getpid())
 gc.disable()
 for name in _NEEDED:
     import_module(name)

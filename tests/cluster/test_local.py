@@ -129,6 +129,26 @@ def test_workers_do_not_import_what_lies_around(long: bool, tmp_path: Path) -> N
         assert list(Path(temporary).glob("pymp-*")) == []
 
 
+KILLED = """
+import os
+from pathlib import Path
+from cluster import local
+
+with local(1, 1e9) as client:
+    print(len(list(Path(os.environ["TMPDIR"]).glob("pymp-*"))), flush=True)
+    os.kill(os.getpid(), 9)
+"""
+
+
+def test_killed_a_driver_leaves_no_socket_behind() -> None:
+    """What its workers were forked from removes it when all of them are gone."""
+    with TemporaryDirectory(dir="/tmp") as temporary:
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": temporary}
+        done = subprocess.run([sys.executable, "-c", KILLED], env=environment, stdout=subprocess.PIPE, text=True)
+        assert done.stdout.split() == ["1"]
+        until(lambda: not list(Path(temporary).glob("pymp-*")))
+
+
 GONE = """
 import os
 from cluster import local

@@ -301,7 +301,7 @@ FAULTS = (
         _everywhere(WITHIN, "run"),
         trap("hang"),
         told=_DIED,
-        settings=("--set", "replications.seconds=3"),
+        settings=("--set", "replications.seconds=4"),
     ),
     Fault("the network is cut for 2 s", {"run across a network": WITHIN}, _cut(2.0)),
     Fault("the network is cut for longer than its time-outs", {"run across a network": WITHIN}, _cut(16.0), slow=True),
