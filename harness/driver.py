@@ -28,6 +28,7 @@ from harness.progress import Progress, Tally
 from harness.record import CLAIM, ROOT, Record, add_to_history, load, save, version
 from harness.remote import patiently
 from harness.settled import settled, torn
+from harness.still import check_still, is_still
 from harness.stopping import pressed
 from harness.worker import prepare as prepare_array, work
 
@@ -85,6 +86,7 @@ def _run(
     start = monotonic()
     arguments = (there.url, version(record), record.generation, prepared.retry)
     failed, spent = prepared.failed, Spent()
+    presence.belongs(lambda: is_still(there, record))
     keeper = Keeper(there.url, record, _stale(prepared.record))
     progress.start(prepared.plan)
     tally = Tally(prepared.plan)
@@ -175,6 +177,8 @@ def _results(
         return
 
     def stop() -> bool:
+        if presence.lost:
+            check_still(prepared.there, prepared.record)
         return presence.asked_to_stop or pressed()
 
     if client is None and prepared.cluster is None and machine.workers == 1 and len(jobs) <= 1:

@@ -26,7 +26,7 @@ from distributed.client import ClosedClientError
 from harness.guard import Broken, Guard, Stopped, named
 from harness.harvest import Harvest
 from harness.likeness import Unlike, check_here
-from harness.nouns import Care, Mistake, Preparation, Unit, Unreachable
+from harness.nouns import Care, Mistake, Preparation, Replaced, Unit, Unreachable
 
 Result = dict[str, Any]
 Facts = Mapping[str, str] | None
@@ -127,6 +127,8 @@ class _Try:
 
     def again(self, error: BaseException) -> _Try:
         """The next try, a careful one if a replication may be to blame."""
+        if isinstance(error, Replaced):
+            raise error
         if isinstance(error, Unlike | Unreachable):  # a worker that was patient with the store; one that isn't like us
             raise Broken(str(error))
         lost = isinstance(error, CancelledError)  # with the connection: nobody died of it

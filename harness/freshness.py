@@ -12,8 +12,10 @@ from time import monotonic
 from harness.belonging import started
 from harness.guard import Broken
 from harness.nouns import Unreachable
+from harness.place import place
 from harness.record import Record
 from harness.refreshing import refresh
+from harness.still import check_still
 from harness.verify import verify
 
 _EVERY = 20.0
@@ -101,6 +103,7 @@ class Keeper:
 
     def _refresh(self, sizes: Collection[int], between: Callable[[], None] = lambda: None) -> None:
         start = monotonic()
+        check_still(place(self.url), self.record)
         refresh(self.url, self.record, sorted(sizes), between)
         self._spent(start)
 

@@ -42,6 +42,10 @@ class Refused(Unreachable):
     """A store that won't have us, or isn't there: waiting doesn't help."""
 
 
+class Replaced(Refused):
+    """A store that was removed, or replaced by another study's: what is computed doesn't belong there any more."""
+
+
 class Status(IntEnum):
     """How one replication of one cell ended."""
 

@@ -36,8 +36,8 @@ class Place(Protocol):
         """The bytes at many keys."""
         ...
 
-    def put(self, key: str, data: bytes) -> None:
-        """Writes, at once or not at all."""
+    def put(self, key: str, data: bytes, *, make: bool = True) -> None:
+        """Writes, at once or not at all. Without `make`, only where there is a folder for it."""
         ...
 
     def puts(self, data: Mapping[str, bytes]) -> None:
@@ -58,6 +58,10 @@ class Place(Protocol):
 
     def below(self, prefix: str) -> list[str]:
         """All keys under a prefix, however deep, without it; in any order."""
+        ...
+
+    def mark(self, key: str) -> object:
+        """Something cheap that is another if the key may have been written anew; None where there is none."""
         ...
 
     def exists(self) -> bool:
@@ -109,24 +113,26 @@ class LocalPlace:
         """The bytes at many keys."""
         return [self.get(key) for key in keys]
 
-    def put(self, key: str, data: bytes) -> None:
+    def put(self, key: str, data: bytes, *, make: bool = True) -> None:
         """Writes to a file beside it, then renames that."""
         target = f"{self.url}/{key}"
         with writable(self.url):
-            os.replace(self._draft(target, data), target)
+            os.replace(self._draft(target, data, make), target)
 
     def puts(self, data: Mapping[str, bytes]) -> None:
         """One after the other."""
         for key, one in data.items():
             self.put(key, one)
 
-    def _draft(self, target: str, data: bytes) -> str:
+    def _draft(self, target: str, data: bytes, make: bool = True) -> str:
         """The data in a file beside the target."""
         draft = f"{target}.{uuid.uuid4().hex}{PARTIAL}"
         try:
             try:
                 _write(draft, data)
             except FileNotFoundError:
+                if not make:
+                    raise
                 os.makedirs(os.path.dirname(target), exist_ok=True)
                 _write(draft, data)
         except BaseException:
@@ -168,6 +174,14 @@ class LocalPlace:
             start = f"{here}/"[len(folder) + 1 :]
             found += [f"{start}{name}" for name in names if not name.endswith(PARTIAL)]
         return found
+
+    def mark(self, key: str) -> object:
+        """Which file it is, and when that was written."""
+        try:
+            found = os.stat(f"{self.url}/{key}")
+        except OSError:
+            return None
+        return found.st_ino, found.st_mtime_ns
 
     def exists(self) -> bool:
         """Whether there is anything at all."""

@@ -113,11 +113,18 @@ class Presence:
         self._name, self._ended, self._asked = uuid.uuid4().hex, threading.Event(), threading.Event()
         self._interrupt = interrupt or self._asked.set
         self._progress: Mapping[str, Any] = {}
+        self._still: Callable[[], bool] = lambda: True
+        self.lost = False
+        """Whether the store isn't there any more, or is another's: nothing is written to it then."""
         self.worker_logs: Callable[[], Mapping[str, str]] = dict
 
     def tell(self, progress: Mapping[str, Any]) -> None:
         """What the next beat says of how far it is."""
         self._progress = progress
+
+    def belongs(self, still: Callable[[], bool]) -> None:
+        """The store is there, and from now on every beat asks first whether it still is."""
+        self._still = still
 
     def logs_of(self, ask: Callable[[], Mapping[str, str]]) -> None:
         """There are workers, who can be asked for their logs."""
@@ -133,6 +140,9 @@ class Presence:
         with suppress(OSError, Unreachable):
             self._place.delete(CANCEL)  # meant for a driver before
         while True:
+            if not self._still():
+                self.lost = True
+                return
             with suppress(OSError, Unreachable):  # a disk that is full or gone, a network: the run will say it
                 self._place.put(DRIVER, told(replace(me(), name=self._name, progress=self._progress)))
                 self._also()

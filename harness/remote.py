@@ -21,6 +21,8 @@ T = TypeVar("T")
 PATIENCE = 60.0
 """Seconds that a run waits for a store that doesn't answer."""
 _PAUSE = 1.0
+_MARK = 10.0
+"""Seconds after which a key counts as written anew."""
 _TOGETHER = 16
 """Requests at a time where there are many."""
 _S3 = ("s3://", "s3a://")
@@ -203,7 +205,7 @@ class RemotePlace:
         """Many at a time."""
         return self._together(self.get, keys)
 
-    def put(self, key: str, data: bytes) -> None:
+    def put(self, key: str, data: bytes, *, make: bool = True) -> None:
         """Writes an object: object stores do that at once or not at all."""
         with telling(self.url):
             self._files.pipe_file(self._path(key), data)
@@ -256,6 +258,10 @@ class RemotePlace:
             return []
         start = f"{folder}/"
         return sorted(path[len(start) :] for path in map(str, found) if path.startswith(start) and path != start)
+
+    def mark(self, key: str) -> object:
+        """A bucket has none that is cheaper than the key itself: it counts as written anew every few seconds."""
+        return monotonic() // _MARK
 
     def exists(self) -> bool:
         """Whether there is anything at all."""

@@ -63,7 +63,7 @@ def _write(url: str, paths: Sequence[str], generation: int, where: Box, values: 
             far.append((array(url, path, generation), new))
             continue
         for key, data in chunks.encoded(one, where, new):
-            there.put(key, data)
+            there.put(key, data, make=False)  # a store that was removed just now stays away
     if far:
         with telling(url):
             sync(_written(far, where))

@@ -6,10 +6,10 @@ from functools import lru_cache
 
 from harness.desk import Study
 from harness.hashes import content_hash
-from harness.nouns import Mistake
+from harness.nouns import Mistake, Replaced
 from harness.place import place
 from harness.preparing import provided
-from harness.record import FILES, Record, load
+from harness.record import FILES, Record, load, version
 from harness.seeds import Seeds
 from harness.wiring import family, kernel_told, on_kernel, smoothed, unpacked
 
@@ -20,6 +20,8 @@ def study_at(url: str, fingerprint: str, generation: int) -> tuple[Record, Study
     record = load(place(url))
     if record is None or record.generation < generation:
         raise Mistake(f"{url} isn't the store that the driver sees: workers must reach it by the same name")
+    if record.generation == generation and version(record) != fingerprint:
+        raise Replaced(f"{url}: another study is there than the driver's")
     return record, study_of(url, record)
 
 

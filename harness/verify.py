@@ -18,7 +18,7 @@ from harness.frame import damaged, unlike
 from harness.nouns import Mistake, Status, Unit, Unreachable
 from harness.place import Place, place
 from harness.receipts import Receipt, listed, read
-from harness.record import ROOT, Record, add_to_history, load
+from harness.record import ROOT, Record, add_to_history, digest, load
 from harness.settled import TORN
 from harness.template import group_name
 from harness.variables import replication_variables
@@ -98,8 +98,17 @@ def _wrong(
     there: Place, record: Record, unit: Unit, receipt: Receipt, there_are: Mapping[str, set[tuple[str, ...]]]
 ) -> Iterator[str]:
     """What is wrong with a unit, in words; nothing if it is good."""
-    if not _says(there, receipt):
+    try:
+        told = read(there, receipt)
+    except Unreachable:
+        raise
+    except Mistake:
+        told = {}
+    if told.get("unit") != receipt.unit:
         yield "its receipt can't be read"
+        return
+    if not _is_mended(record) and told.get("fingerprint") != digest(record.fingerprint):
+        yield "it is another study's"
         return
     values = {}
     block = (str(unit.path_block), str(unit.draw_block))
@@ -127,11 +136,6 @@ def _wrong(
             yield f"{name} has parts that were never written"
 
 
-def _says(there: Place, receipt: Receipt) -> bool:
-    """Whether a receipt is of the unit that its name says."""
-    try:
-        return bool(read(there, receipt).get("unit") == receipt.unit)
-    except Unreachable:
-        raise
-    except Mistake:
-        return False
+def _is_mended(record: Record) -> bool:
+    """Whether its source's code was changed meanwhile: then older receipts are of what was."""
+    return any("mended" in entry for entry in record.history)

@@ -19,6 +19,7 @@ from harness.protocols import Preparing
 from harness.receipts import Receipt
 from harness.record import Record
 from harness.remote import patiently
+from harness.still import check_still
 from harness.studies import study_at
 from harness.threads import limited
 from harness.variables import replication_variables
@@ -49,6 +50,7 @@ def work(
     block = compute_carefully(study, where, unit, left, care) if care.alone else _computed(study, unit, left, care)
     pure = perf_counter() - start
     whole = block if known is None else merged(block, known, record.keep)
+    patiently(lambda: check_still(place(url), record))
     receipt = patiently(lambda: write(url, record, whole, pure))
     return {"unit": unit, "failed": receipt.failed, "compute": pure, "began": began, "ended": time()}
 

@@ -50,6 +50,8 @@ def drive(url: str, identity: str, client: Any = None) -> int:
     goes_on = code == CLUSTER and follower is not None and not _hopeless(found)
     logbook.note(f"{outcome}; job {follower} goes on" if goes_on else outcome)
     with suppress(Unreachable):  # a store that can't be written to: `ckrr status` sees that nobody is at work any more
+        if not _is_ours(there, found):  # it was removed, and isn't made anew
+            return code
         room.give(there)
         if not goes_on:
             submission.add(there, found, ended=_now(), outcome=outcome, code=code)
@@ -95,6 +97,12 @@ def _outcome(there: Place, found: Submission, logbook: Logbook, client: Any) -> 
     if done.failed:
         return FAILED, f"complete, but {done.failed} replications of cells failed: `ckrr errors` says why"
     return COMPLETE, "complete"
+
+
+def _is_ours(there: Place, found: Submission) -> bool:
+    """Whether it is still the last submission of the store."""
+    now = submission.read(there)
+    return now is not None and now.id == found.id
 
 
 def _cancelled(there: Place, found: Submission) -> bool:

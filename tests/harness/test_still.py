@@ -1,0 +1,114 @@
+"""A store that is removed under a run, or replaced by another study's: the run ends, and writes nothing there."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from harness import driver, intent, receipts
+from harness.loading import check
+from harness.nouns import Replaced
+from harness.place import place
+from harness.progress import Silent
+from harness.record import digest, load, version
+from harness.submit import process
+from harness.verify import verify
+from harness.worker import work
+from tests.harness.studies import prepared, toy, until
+from tests.harness.submit.test_submit import done, handed_over
+from tests.harness.test_cli import TOY, start
+from tests.harness.test_poison import Study, written
+
+
+@pytest.fixture
+def one(tmp_path: Path) -> Study:
+    return written(tmp_path, {"all": "slow"}, replications__paths=40)
+
+
+def other(one: Study) -> Study:
+    """With another seed."""
+    return Study(one.folder, check(toy(source={"function": "poison.py"}, seed=6), "toy.toml", one.folder))
+
+
+def remove(store: Path) -> None:
+    """At once: removing file by file would meet those that write."""
+    away = store.with_name("away.zarr")
+    store.rename(away)
+    shutil.rmtree(away, ignore_errors=True)
+
+
+def fingerprints(store: Path) -> set[str]:
+    """Of all that is signed for."""
+    there = place(str(store))
+    return {str(receipts.read(there, each)["fingerprint"]) for each in receipts.listed(there, (10, 20)).values()}
+
+
+def test_removed_under_a_submitted_driver_it_stays_away(one: Study) -> None:
+    given = handed_over(one).submission
+    assert given is not None
+    until(lambda: done(one) >= 1)
+    remove(one.store)
+    until(lambda: not process.runs(given.handle, given.id))
+    left = {each.name for each in one.store.iterdir()} if one.store.exists() else set()
+    assert left <= {"replications", "receipts"}, "a unit may have been about to be written, and nobody makes it anew"
+
+
+def test_replaced_under_a_submitted_driver_it_is_the_others(one: Study) -> None:
+    """Both drivers are alive at first; all that is there in the end is of the second study."""
+    given = handed_over(one).submission
+    assert given is not None
+    until(lambda: done(one) >= 1)
+    os.kill(given.handle["pid"], signal.SIGSTOP)  # its workers go on, so that they find the other study
+    remove(one.store)
+    second = other(one)
+    second.run(workers=2)
+    os.kill(given.handle["pid"], signal.SIGCONT)
+    until(lambda: not process.runs(given.handle, given.id))
+    assert fingerprints(one.store) == {digest(second.loaded.fingerprint)}
+    assert verify(str(one.store))[1] == []
+    assert not list(one.store.glob("submission/*.json")), "its last words aren't told there"
+
+
+def test_a_run_says_that_its_store_is_gone(tmp_path: Path) -> None:
+    (tmp_path / "toy.toml").write_text(TOY.replace("paths = 6", "paths = 20000"))
+    running = start("run", "toy.toml", "--store", "one.zarr", cwd=tmp_path)
+    until(lambda: any((tmp_path / "one.zarr").glob("receipts/*/*.json")))
+    remove(tmp_path / "one.zarr")
+    _, err = running.communicate(timeout=60)
+    assert running.returncode == 2, err
+    assert "the store was removed or replaced while the run was at work: nothing more is written there" in err
+    assert "Traceback" not in err
+
+
+def test_a_worker_writes_to_its_own_study_alone(tmp_path: Path) -> None:
+    mine = prepared(tmp_path / "one.zarr")
+    record = driver._started(mine)
+    arguments = (mine.there.url, version(record), record.generation, False)
+    first, second, *_ = mine.plan.units
+    work(*arguments, first)
+    there = replace(prepared(tmp_path / "two.zarr", seed=6), there=mine.there)
+    shutil.rmtree(tmp_path / "one.zarr")
+    driver._started(there)
+    with pytest.raises(Replaced, match=r"one\.zarr: the store was removed or replaced while the run was at work"):
+        work(*arguments, second)
+    assert not receipts.listed(mine.there, (10, 20))
+
+
+def test_units_of_another_study_are_found(tmp_path: Path) -> None:
+    """However they came there."""
+    mine = prepared(tmp_path / "one.zarr")
+    driver.run(mine, Silent())
+    record = load(mine.there)
+    assert record is not None
+    receipt = next(iter(receipts.listed(mine.there, (10,)).values()))
+    told = (mine.there.get(receipt.key) or b"").replace(digest(record.fingerprint).encode(), b"f" * 16)
+    mine.there.put(receipt.key, told)
+    ((torn,),) = (verify(mine.there.url)[1],)
+    assert (torn.unit, torn.what) == (receipt.unit, "it is another study's")
+    again = intent.prepare(mine.loaded, mine.there.url, 2, speed=2e8)
+    assert [unit.name for unit in again.plan.units] == [receipt.unit]
