@@ -66,6 +66,9 @@ def run(
             raise
         except Unreachable as error:
             raise Broken(str(error)) from None
+        except Broken:
+            _noted(prepared.there, "broke")
+            raise
 
 
 def _greet(prepared: Prepared, progress: Progress) -> bool:
@@ -234,7 +237,7 @@ def _started(prepared: Prepared) -> Record:
     entry = {
         "start": _now(),
         "host": platform.node(),
-        "command": " ".join(sys.argv),
+        "command": prepared.command or " ".join(sys.argv),
         **{key: receipts.machine()[key] for key in ("python", "versions")},
         "commit": commit(),
     }
@@ -268,8 +271,13 @@ def stopped(prepared: Prepared) -> None:
 
 def stopped_at(there: Place) -> None:
     """The same of a store."""
+    _noted(there, "stopped")
+
+
+def _noted(there: Place, how: str) -> None:
+    """How the last run ended, if not at its end."""
     with suppress(Unreachable):
-        add_to_history(there, {"stopped": _now()})
+        add_to_history(there, {how: _now()})
 
 
 def _now() -> str:

@@ -39,6 +39,8 @@ class Prepared:
     """Whether the store has to grow for what is asked."""
     cluster: Any = None
     """The cluster file that it is to run on; None for workers of its own on this machine."""
+    command: str | None = None
+    """What somebody typed to have it done, if that isn't this process's own command."""
 
 
 def default_store(loaded: Loaded) -> str:

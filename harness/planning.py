@@ -178,7 +178,7 @@ def check_fits(plan: Plan, machine: Machine, where: str) -> None:
         )
     if plan.bytes > machine.disk:
         wrong.append(
-            f"{where}: results take up to {plan.bytes / 1e6:.3g} MB, the disk has {machine.disk / 1e6:.3g} free: "
+            f"{where}: results take up to {plan.bytes / 1e6:.3g} MB, the disk has {machine.disk / 1e6:.3g} MB free: "
             "choose another place with --store, or ask for less"
         )
     if wrong:

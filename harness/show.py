@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.labels import label, theta_label
 from harness.nouns import Extent
+from harness.presence import SILENT
 from harness.progress import duration, pace
 
 if TYPE_CHECKING:
@@ -78,16 +79,18 @@ def outcome_facts(prepared: Prepared, outcome: Outcome) -> dict[str, Any]:
     }
 
 
+_ENDS = {"end": "ended {}", "stopped": "stopped by hand", "broke": "broke off {}"}
+"""How a run ended, in words, by what its entry in the history has."""
+
+
 def status_text(facts: Mapping[str, Any]) -> str:
     """The state of a store in words."""
     rows = [["n", "units done", "of"]]
     rows += [[str(one["n"]), str(one["done"]), str(one["units"])] for one in facts["sizes"]]
     failed = [f"{facts['failed']} cells of replications failed: `ckrr errors` says why"] if facts["failed"] else []
     last = facts["last_run"]
-    ended = (
-        f", ended {last['end']}" if last.get("end") else ", stopped by hand" if last.get("stopped") else ", not ended"
-    )
-    history = [f"last run: started {last['start']} on {last['host']}{ended}"] if last else []
+    ended = next((text.format(last[key]) for key, text in _ENDS.items() if last.get(key)), "not ended")
+    history = [f"last run: started {last['start']} on {last['host']}, {ended}"] if last else []
     sizes = [table(rows)] if facts["sizes"] else []
     edited = ["the scenario's file asks for something else than the last run did: `ckrr plan` says what"]
     told = [*failed, *history, *_handed_over_text(facts), *edited * facts["edited"]]
@@ -104,9 +107,10 @@ def state_line(facts: Mapping[str, Any]) -> str:
     if driver is not None and driver["alive"]:
         speed = f", {pace(driver['rate'], ' replications')}" if driver.get("rate") else ""
         left = f", about {duration(driver['left'])} left" if driver.get("left") is not None else ""
-        return f"{name}: {far}{speed}{left} ({driver['name']})"
+        silent = f", silent for {duration(driver['silent'])}" if driver["silent"] > SILENT else ""
+        return f"{name}: {far}{speed}{left} ({driver['name']}{silent})"
     if told is not None and told["waits"]:
-        return f"{name}: {far}, it waits for {told['waits']}"
+        return f"{name}: {far}, its driver is yet to begin: {told['waits']}"
     if told is not None and told["code"] == 2:
         return f"{name}: {far}, {'' if told['starts'] == 0 else 'its driver gave up: '}{told['outcome']}"
     again = "submit" if told is not None and not _was_run(facts["last_run"]) else "run"

@@ -130,14 +130,15 @@ def submit(
 @told
 def logs(store: str, of_workers: bool) -> None:
     """Show what the driver of the study in STORE has logged, and its workers."""
+    from harness.nouns import Mistake
     from harness.place import place
     from harness.state import store_of
     from harness.submit.logbook import logs as kept
 
     found = kept(place(store_of(store, begun=False)))
     if not any(found):
-        click.echo("no logs: no driver of a submission has started here yet; `ckrr status` may say why", err=True)
-    elif of_workers and not found[1]:
+        raise Mistake(f"{store}: there are no logs, since no driver of a submission has started here yet")
+    if of_workers and not found[1]:
         click.echo("no logs of workers: they are kept every half a minute, where they have something to say", err=True)
     for text in found[: 1 + of_workers]:
         click.echo(text, nl=bool(text) and not text.endswith("\n"))

@@ -65,6 +65,8 @@ def _end(one: Mapping[str, Any], facts: Facts, last: bool) -> str:
     if one.get("end"):
         seconds = one.get("seconds")
         return f"{_time(one['end'])}{f' ({duration(seconds)})' if isinstance(seconds, int | float) else ''}"
+    if one.get("broke"):
+        return f"{_time(one['broke'])}, broke off"
     if one.get("stopped"):
         return f"{_time(one['stopped'])}, stopped by hand"
     return "at work" if last and facts.driver is not None else "not ended"

@@ -12,6 +12,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
@@ -123,7 +124,7 @@ def _run(there: Place, found: Submission, logbook: Logbook, client: Any) -> driv
     with tempfile.TemporaryDirectory(prefix="ckrr-") as folder:
         loaded = _loaded(there, found, Path(folder))
     prepared = intent.prepare(loaded, there.url, found.workers, retry=found.retry, cluster=file, client=client)
-    return driver.run(prepared, logbook, client, presence=presence)
+    return driver.run(replace(prepared, command=found.command or None), logbook, client, presence=presence)
 
 
 def _interrupt() -> Callable[[], None]:

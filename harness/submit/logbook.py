@@ -38,7 +38,8 @@ class Logbook:
     def start(self, plan: Plan) -> None:
         """Work is about to start."""
         self._tally = Tally(plan)
-        self.note(f"{self._tally.replications} replications in {len(plan.units)} units are left")
+        count, units = self._tally.replications, len(plan.units)
+        self.note(f"{count} replication{'s' * (count != 1)} in {units} unit{'s' * (units != 1)} to do")
 
     def advance(self, unit: Unit, failed: int, seconds: float) -> None:
         """A unit is on disk."""

@@ -76,5 +76,6 @@ def _called(command: list[str], text: str | None = None) -> str:
     except subprocess.TimeoutExpired:
         raise Mistake(f"{command[0]} didn't answer for {_PATIENCE:.0f} s") from None
     if done.returncode:
-        raise Mistake(f"{command[0]} failed: {' '.join(done.stderr.split())}")
+        lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+        raise Mistake(f"{command[0]} failed: {lines[-1].removeprefix(f'{command[0]}: ')}")  # the last says it best
     return done.stdout

@@ -35,6 +35,8 @@ class Submission:
     """Where it was submitted."""
     host: str
     submitted: str
+    command: str = ""
+    """What was typed."""
     how: str = PROCESS
     """To a process, to a Slurm job, or to a task on a running scheduler."""
     handle: Mapping[str, Any] = field(default_factory=dict)

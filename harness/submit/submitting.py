@@ -96,6 +96,7 @@ def _submission(loaded: Loaded, cluster_path: str | None, workers: int | None, p
         folder=str(Path.cwd()),
         host=platform.node(),
         submitted=datetime.now(UTC).isoformat(timespec="seconds"),
+        command=" ".join(sys.argv),
         how=_HOW.get(prepared.cluster.kind if prepared.cluster else "local", PROCESS),
     )
 

@@ -20,6 +20,8 @@ from harness.nouns import Care, Unit
 from harness.place import place
 from harness.presence import Presence
 from harness.progress import Silent
+from harness.show import status_text
+from harness.state import status
 from tests.harness.studies import ROOT, until
 from tests.harness.test_poison import Study, written
 from tests.harness.test_resume import Noted
@@ -53,6 +55,7 @@ def test_a_cluster_without_workers_is_told(tmp_path: Path, monkeypatch: pytest.M
                 "there have been no workers for 3 s; what is done is kept: run again to go on"
             )
     assert notes == ["there are no workers: waiting for them for 3 s"]
+    assert ", broke off 20" in status_text(status(str(one.store)))
 
 
 def broken(one: Study, client: Client, victim: subprocess.Popen[bytes], notes: list[str]) -> str:

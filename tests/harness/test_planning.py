@@ -89,7 +89,9 @@ def test_what_does_not_fit_is_refused() -> None:
     _, plan = planned(extent, Machine(1e9, 2, 1e6))
     with pytest.raises(Mistake, match=r"^my.toml: grid.n = 40 needs 0.4 GB a worker, there are 0.0: use fewer workers"):
         check_fits(plan, Machine(1e9, 2, 1e6), "my.toml")
-    with pytest.raises(Mistake, match=r"results take up to [0-9.]+ MB, the disk has 1e-05 free: choose another place"):
+    with pytest.raises(
+        Mistake, match=r"results take up to [0-9.]+ MB, the disk has 1e-05 MB free: choose another place"
+    ):
         check_fits(plan, Machine(1e9, 2, 1e12, disk=10.0), "my.toml")
     check_fits(plan, Machine(1e9, 2, 1e12), "my.toml")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -72,6 +73,7 @@ def test_it_goes_on_alone_and_is_the_same_cube(one: Study, whole: Path) -> None:
     assert facts["complete"]
     assert facts["submission"]["outcome"] == "complete"
     assert facts["submission"]["code"] == 0
+    assert facts["last_run"]["command"] == " ".join(sys.argv), "what somebody typed, and not the driver's own"
     assert told, "it was followed"
     assert all("% done" in line for line in told), "how it ended is said once, by whoever asked"
     assert state_line(facts) == f"toy in {one.store}: complete"
@@ -210,7 +212,10 @@ def test_a_study_to_which_more_was_handed_over_is_not_complete(tmp_path: Path) -
     submission.write(there, waits)
     facts = status(str(one.store))
     assert not facts["complete"]
-    assert "100% done of what was asked before, it waits for a task that waits for a worker" in state_line(facts)
+    assert (
+        "100% done of what was asked before, its driver is yet to begin: a task that waits for a worker"
+        in state_line(facts)
+    )
     submission.write(there, replace(waits, submitted="2026-01-01"))
     assert status(str(one.store))["complete"], "a run has begun since"
 
@@ -225,7 +230,7 @@ def test_from_where_slurm_cannot_be_asked_a_job_may_wait(
     monkeypatch.setenv("PATH", str(tmp_path))
     facts = status(str(one.store))
     assert facts["at_work"]
-    assert "it waits for job 77 of Slurm, which can't be asked from here" in state_line(facts)
+    assert "its driver is yet to begin: job 77 of Slurm, which can't be asked from here" in state_line(facts)
     submission.add(there, queued, starts=({"time": "2026-01-01T00:00:00+00:00"},))
     facts = status(str(one.store))
     assert not facts["at_work"]
