@@ -63,11 +63,13 @@ def test_replaced_under_a_submitted_driver_it_is_the_others(one: Study) -> None:
     given = handed_over(one).submission
     assert given is not None
     until(lambda: done(one) >= 1)
-    os.kill(given.handle["pid"], signal.SIGSTOP)  # its workers go on, so that they find the other study
-    remove(one.store)
     second = other(one)
-    second.run(workers=2)
-    os.kill(given.handle["pid"], signal.SIGCONT)
+    os.kill(given.handle["pid"], signal.SIGSTOP)  # its workers go on, so that they find the other study
+    try:
+        remove(one.store)
+        second.run(workers=2)
+    finally:
+        os.kill(given.handle["pid"], signal.SIGCONT)
     until(lambda: not process.runs(given.handle, given.id))
     assert fingerprints(one.store) == {digest(second.loaded.fingerprint)}
     assert verify(str(one.store))[1] == []
