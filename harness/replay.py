@@ -17,7 +17,7 @@ from harness.labels import label
 from harness.nouns import Bools, Care, Failure, Mistake, Theta, Unit, Values
 from harness.place import place
 from harness.probe import cores, memory
-from harness.record import Record, digest, load
+from harness.record import Record, load, version
 from harness.studies import study_of
 from harness.threads import limited
 from harness.variables import replication_variables
@@ -74,7 +74,7 @@ def replay(url: str, asked: Asked, note: Callable[[str], None] = lambda text: No
     else:
         care = _care(record)
         note(f"it failed so: {before}; it gets a process of its own, and {care.seconds:g} s for each of its steps")
-        block = compute_carefully(study, (url, digest(record.fingerprint), record.generation), unit, todo, care)
+        block = compute_carefully(study, (url, version(record), record.generation), unit, todo, care)
     differing: dict[str, int] = {}
     numbers, largest = 0, 0.0
     cells = todo[0, 0]

@@ -21,7 +21,7 @@ from harness.nouns import Block, Bools, Extent, Status, Unit
 from harness.planning import Plan, make_plan
 from harness.probe import flops
 from harness.receipts import Receipt
-from harness.record import digest
+from harness.record import version
 from harness.show_plan import plan_facts, plan_text
 from harness.worker import work
 from tests.harness.studies import ROOT, contents, prepared, replications, run_serially
@@ -240,5 +240,5 @@ def run_really(where: Path, theta: list[float], speed: float) -> tuple[float, fl
     study = intent.prepare(check(plain, "real.toml", ROOT), str(where), workers=1, speed=speed)
     record, start = driver._started(study), process_time()
     for unit in study.plan.units:
-        work(str(where), digest(record.fingerprint), record.generation, False, unit)
+        work(str(where), version(record), record.generation, False, unit)
     return study.plan.seconds, process_time() - start
