@@ -275,8 +275,8 @@ def stopped_at(there: Place) -> None:
 
 
 def _noted(there: Place, how: str) -> None:
-    """How the last run ended, if not at its end."""
-    with suppress(Unreachable):
+    """How the last run ended, if not at its end; where there is nobody to tell, it isn't told."""
+    with suppress(Mistake):
         add_to_history(there, {how: _now()})
 
 

@@ -51,12 +51,11 @@ def drive(url: str, identity: str, client: Any = None) -> int:
     goes_on = code == CLUSTER and follower is not None and not _hopeless(found)
     logbook.note(f"{outcome}; job {follower} goes on" if goes_on else outcome)
     with suppress(Unreachable):  # a store that can't be written to: `ckrr status` sees that nobody is at work any more
-        if not _is_ours(there, found):  # it was removed, and isn't made anew
-            return code
-        room.give(there)
-        if not goes_on:
-            submission.add(there, found, ended=_now(), outcome=outcome, code=code)
-        logbook.keep()
+        if _is_ours(there, found):  # otherwise it was removed, and isn't made anew
+            room.give(there)
+            if not goes_on:
+                submission.add(there, found, ended=_now(), outcome=outcome, code=code)
+            logbook.keep()
     slurm.cancel_job(None if goes_on else follower)
     return code
 
