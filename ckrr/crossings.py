@@ -61,7 +61,7 @@ class Crossings:
             np.divide(chunk.columns.a, self.right, out=self.right)
             np.divide(chunk.columns.a, self.left, out=self.left)
         self.frame = Frame(chunk.mean, chunk.m)
-        usual = chunk.columns.a.min() > 0 and self.right.min() >= 0 and self.left.min() >= 0
+        usual = chunk.columns.a.min() > 0 and self.right.min() > 0 and self.left.min() > 0  # −0 of a tiny a isn't
         self.odd = _NONE if usual else self._odd(D)
         self.equal = self._ordinary(D) if chunk.equal[0].size else chunk.equal
         if self.equal[0].size:

@@ -107,6 +107,7 @@ def problems(draw: st.DrawFn) -> tuple[Array, Array, Array, float, float]:
 @given(problems())
 @example((np.array([1.0]), np.array([-1.0]), np.ones(1), 1.0, 0.0))
 @example((np.zeros(5), np.array([0.0, 1.0, -1.0, 2.0, -2.0]), np.ones(5), 1.0, 0.0))
+@example((np.array([1.0, 5e-324]), np.array([0.0, 23.0]), np.ones(2), 1.0, 0.0))  # its crossing is −0
 def test_regions_are_the_definition(problem: tuple[Array, Array, Array, float, float]) -> None:
     check_against_the_definition(*problem)
 
