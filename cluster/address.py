@@ -14,7 +14,7 @@ from distributed.utils import silence_logging_cmgr
 from distributed.versions import VersionMismatchWarning
 
 from cluster.encryption import given
-from cluster.reading import Wrong
+from cluster.reading import Wrong, text_of
 from cluster.spec import Address, Size
 
 
@@ -38,10 +38,12 @@ def _address(file: Address) -> str:
         return file.address
     path = Path(file.scheduler_file or "")
     try:
-        return str(json.loads(path.read_text())["address"])
-    except OSError as error:
-        raise Wrong(file.where, f"scheduler_file names {path}, which can't be read: {error.strerror}") from None
-    except (ValueError, KeyError, TypeError):
+        text = text_of(path)
+    except Wrong as wrong:
+        raise Wrong(file.where, f"scheduler_file names {path}, which {wrong.problem}") from None
+    try:
+        return str(json.loads(text)["address"])
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise Wrong(file.where, f"scheduler_file names {path}, which no scheduler wrote") from None
 
 

@@ -9,13 +9,15 @@ from importlib.util import find_spec
 from distributed import Client
 
 from cluster.address import address, looked_at
-from cluster.encryption import security
 from cluster.forking import forked
+from cluster.limits import has_room
 from cluster.local import local
 from cluster.other import other
+from cluster.private import scratch_directory
 from cluster.reading import Wrong
+from cluster.serving import check_dashboard
 from cluster.slurm import NEEDS_JOBQUEUE, slurm
-from cluster.spec import Address, ClusterFile, Local, Other, Size, Slurm, Ssh
+from cluster.spec import Address, ClusterFile, Local, Other, Size, Slurm, Ssh, Started
 from cluster.ssh import NEEDS_ASYNCSSH, ssh
 
 
@@ -30,11 +32,13 @@ def check_installed(file: ClusterFile) -> None:
         raise Wrong(file.where, NEEDS_JOBQUEUE)
     if isinstance(file, Ssh) and find_spec("asyncssh") is None:
         raise Wrong(file.where, NEEDS_ASYNCSSH)
+    if isinstance(file, Started):
+        check_dashboard(file)
 
 
 def expected(file: ClusterFile) -> None:
     """A client will be wanted soon: what workers of this machine are forked from can start meanwhile."""
-    if isinstance(file, Local) and file.workers != 1:
+    if isinstance(file, Local) and file.workers != 1 and has_room(file.workers or 1):
         forked()
 
 
@@ -54,10 +58,12 @@ def connected(
     ------
     cluster.Wrong
         If the cluster can't be as the file says.
+    cluster.StartError
+        If it can't be started now, or ends while it starts.
     """
     match file:
         case Local():
-            with local(workers, memory, security(file)) as client:
+            with local(workers, memory, file, note) as client:
                 yield client
         case Address():
             with address(file) as client:
@@ -66,10 +72,10 @@ def connected(
             with slurm(file, note) as client:
                 yield client
         case Ssh():
-            with ssh(file) as client:
+            with ssh(file, note) as client:
                 yield client
         case Other():
-            with other(file) as client:
+            with scratch_directory(file.where), other(file) as client:
                 yield client
         case _:
             raise TypeError(f"a cluster file has one of the known kinds, got {type(file).__name__}")

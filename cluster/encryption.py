@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import os
-import platform
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from distributed.security import Security
 
+from cluster.private import PrivateDirectory, private_directory
 from cluster.reading import Wrong
 from cluster.spec import Encrypted
 
 _ROLES = ("client", "scheduler", "worker")
 
 
-def security(file: Encrypted, beyond: bool = False) -> Security | None:
-    """As the file says; if it says nothing, on where anything listens `beyond` loopback."""
+def security(file: Encrypted) -> Security | None:
+    """Return the certificates of a cluster that we start; None if its file says `tls = false`."""
     if file.tls_files is not None:
         return given(file)
-    return temporary(file) if file.tls or (file.tls is None and beyond) else None
+    return temporary(file) if file.tls else None
 
 
 def given(file: Encrypted) -> Security | None:
@@ -50,40 +48,36 @@ def temporary(file: Encrypted) -> Security:
 
 
 @contextmanager
-def shared(secure: Security | None, folder: str) -> Iterator[Security | None]:
-    """With certificates as files that other nodes see; those of drivers that were killed are removed."""
+def shared(secure: Security | None, folder: str, where: str) -> Iterator[Security | None]:
+    """Write certificates to a private directory that other nodes see, and remove them at the end.
+
+    Parameters
+    ----------
+    secure : Security or None
+        The certificates, in memory or as files. Those in files stay where they are.
+    folder : str
+        A directory that all nodes see. It is made if it doesn't exist.
+    where : str
+        The cluster file that names the folder, for messages.
+
+    Yields
+    ------
+    Security or None
+        The same certificates, all of them as files.
+    """
     if secure is None:
         yield None
         return
     parent = Path(folder).expanduser()
-    mine = f"tls-{platform.node()}-"
-    for old in parent.glob(f"{mine}*"):
-        pid = old.name.removeprefix(mine)
-        if not (pid.isdigit() and _is_alive(int(pid))):
-            shutil.rmtree(old, ignore_errors=True)
-    here = parent / f"{mine}{os.getpid()}"
-    here.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
-        yield _from(*(_written(here / f"{part}.pem", secure, part) for part in ("ca_file", "cert", "key")))
-    finally:
-        shutil.rmtree(here, ignore_errors=True)
+        parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise Wrong(where, f"shared_temp_directory names {parent}, which can't be made: {error.strerror}") from None
+    with private_directory(parent, where) as directory:
+        yield _from(*(_file(directory, secure, part) for part in ("ca_file", "cert", "key")))
 
 
-def _written(path: Path, secure: Security, part: str) -> str:
-    """One that is in memory alone, as a file; the path of one that is in a file."""
+def _file(directory: PrivateDirectory, secure: Security, part: str) -> str:
+    """Return the path of a certificate or key, after writing it if it is in memory alone."""
     text = str(secure.get_tls_config_for_role("worker")[part])
-    if "\n" not in text:
-        return text
-    with open(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "w") as stream:
-        stream.write(text)
-    return str(path)
-
-
-def _is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        pass
-    return True
+    return str(directory.write(f"{part}.pem", text)) if "\n" in text else text

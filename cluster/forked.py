@@ -13,16 +13,23 @@ import shutil
 from importlib import import_module
 from multiprocessing import forkserver
 
+from cluster.private import remove_abandoned, scratch_parent
+
 _NEEDED = ("distributed", "harness.worker", "harness.krr")
 """What every worker imports, and the procedures that nearly all need."""
 
 
 def _tidy(ours: int) -> None:
-    """Removes the directory of our socket when all that could ask us are gone: a driver that was killed has not."""
+    """Remove the directory of our socket, and those of the driver, when all that could ask us are gone.
+
+    A driver that was killed has removed nothing.
+    """
     address = forkserver._forkserver._forkserver_address  # type: ignore[attr-defined]
     folder = os.path.dirname(address) if isinstance(address, str) else ""
     if os.getpid() == ours and os.path.basename(folder).startswith("pymp-"):
         shutil.rmtree(folder, ignore_errors=True)
+    if os.getpid() == ours:
+        remove_abandoned(scratch_parent())
 
 
 atexit.register(_tidy, os.getpid())

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Mapping
 from multiprocessing import forkserver
+from pathlib import Path
 
 import dask
 import distributed.utils
@@ -43,12 +44,12 @@ def _serves() -> bool:
     forkserver.set_forkserver_preload(_FORKED)
     modules = os.pathsep.join(each or os.getcwd() for each in path)  # and not first of all the current directory
     usual = dask.config.get("distributed.nanny.pre-spawn-environ")  # threads of BLAS, say: a nanny would set them later
-    start_tracker()  # before, since it makes whoever starts it hear Ctrl-C again
-    with variables({**usual, "PYTHONPATH": modules, "PYTHONSAFEPATH": "1"}), deaf():
-        try:
+    try:
+        start_tracker()  # before, since it makes whoever starts it hear Ctrl-C again
+        with variables({**usual, "PYTHONPATH": modules, "PYTHONSAFEPATH": "1"}), deaf():
             forkserver.ensure_running()
-        except OSError:  # no place for its socket: the name of a directory for temporary files may be too long
-            return False
+    except OSError:  # no place for its socket: the name of a directory for temporary files may be too long
+        return False
     return True
 
 
@@ -58,6 +59,12 @@ def _is_other(then: Mapping[str, str], now: Mapping[str, str]) -> bool:
     return not then.keys() <= now.keys() or any(then.get(name) != now.get(name) for name in loaded)
 
 
-def environment() -> dict[str, str]:
-    """What workers are to have, who may be forked from a process that has more."""
-    return {"PYTHONPATH": "", "PYTHONSAFEPATH": "", **os.environ}
+def environment(temporary: Path) -> dict[str, str]:
+    """Return the variables of workers, who may be forked from a process that has more.
+
+    Parameters
+    ----------
+    temporary : Path
+        The directory for their temporary files: what a killed worker leaves there is removed with it.
+    """
+    return {"PYTHONPATH": "", "PYTHONSAFEPATH": "", **os.environ, "TMPDIR": str(temporary)}

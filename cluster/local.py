@@ -4,37 +4,68 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import dask
 from distributed import Client, LocalCluster, Nanny
-from distributed.security import Security
 
+from cluster.encryption import security
+from cluster.failures import client_of, dask_failures
 from cluster.forking import environment, forked
 from cluster.keeping import replaced
-from cluster.modest import NICE, Modest
-from cluster.spec import LOOPBACK
-from cluster.starting import SETTINGS, deaf_loop, main_hidden, put_off
+from cluster.limits import check_limits
+from cluster.private import scratch_directory
+from cluster.serving import check_dashboard, dask_settings, tell_dashboard
+from cluster.spec import LOOPBACK, Local
+from cluster.starting import deaf_loop, main_hidden, put_off
 
 _PATIENCE = 0.5
 """Seconds that workers have to end by themselves when something went wrong; they may be at a long unit."""
+_USUAL = Local()
 
 
 @contextmanager
-def local(workers: int, memory: float, security: Security | None = None) -> Iterator[Client]:
-    """A client of so many workers, each with so many bytes of memory; all gone at the end."""
+def local(
+    workers: int, memory: float, file: Local = _USUAL, note: Callable[[str], None] = lambda text: None
+) -> Iterator[Client]:
+    """Start workers on this machine, and end them all at the end.
+
+    Parameters
+    ----------
+    workers : int
+        How many.
+    memory : float
+        Bytes of each.
+    file : Local
+        The cluster file, for all else.
+    note : callable
+        Where to say what the user should know.
+
+    Yields
+    ------
+    distributed.Client
+
+    Raises
+    ------
+    cluster.StartError
+        If they can't be started.
+    """
+    check_dashboard(file)
+    check_limits(workers)
     with (
         main_hidden(),
+        scratch_directory(file.where) as scratch,
         deaf_loop() as loop,
-        dask.config.set({**SETTINGS, **forked()}),  # also for workers that are started later
-        _started(workers, memory, security, loop) as cluster,
-        Client(cluster) as client,
+        dask.config.set({**dask_settings(file, "cluster.modest"), **forked()}),  # also for workers that start later
+        _started(workers, memory, file, loop, scratch.path) as cluster,
+        client_of(cluster, is_default=True) as client,
     ):
         try:
             with replaced(cluster):
-                client.register_plugin(Modest(NICE))
+                tell_dashboard(file, cluster, note)
                 yield client
         except BaseException:
             cluster.sync(_end, list(cluster.workers.values()))
@@ -47,19 +78,21 @@ async def _end(nannies: list[Nanny]) -> None:
 
 
 @contextmanager
-def _started(workers: int, memory: float, security: Security | None, loop: Any) -> Iterator[LocalCluster]:
-    with put_off() as interrupts:
+def _started(workers: int, memory: float, file: Local, loop: Any, scratch: Path) -> Iterator[LocalCluster]:
+    secure = security(file)
+    with put_off() as interrupts, dask_failures():
         cluster = LocalCluster(
             n_workers=workers,
             threads_per_worker=1,
             processes=True,
             host=LOOPBACK,
             dashboard_address=f"{LOOPBACK}:0",
+            scheduler_kwargs={"dashboard": file.dashboard},
             memory_limit=int(memory),
             silence_logs=logging.CRITICAL,
-            security=security,
+            security=secure,
             loop=loop,
-            env=environment(),  # as it is now: they are forked from a process that may be older
+            env=environment(scratch),  # as it is now: they are forked from a process that may be older
         )
     with cluster:
         for interrupt in interrupts:

@@ -13,6 +13,14 @@ NICE = 5
 """By how much workers of this machine are nicer than their driver, who feeds them, and than others here."""
 
 
+async def dask_setup(worker: Any) -> None:
+    """Make a worker of this machine modest before it joins: a module for Dask's `preload` settings.
+
+    (A plugin that is registered with the scheduler is sent to all workers, which fails if one of them dies meanwhile.)
+    """
+    await worker.plugin_add(plugin=Modest(NICE), name=Modest.name)
+
+
 class Modest(WorkerPlugin):
     """Workers that take what is left of their machine, and keep nothing of tasks that have been.
 

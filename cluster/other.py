@@ -1,4 +1,8 @@
-"""Any cluster that Dask reaches, through a function of the user's. It is imported here, and only when work starts."""
+"""Any cluster that Dask reaches, through a function of the user's. It is imported here, and only when work starts.
+
+Only what was meant for it is called: a function with the mark `@cluster.cluster_function`, or a class of clusters or
+clients.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,7 @@ from typing import Any
 from distributed import Client
 from distributed.deploy.cluster import Cluster
 
+from cluster.marking import is_cluster_function
 from cluster.reading import Wrong
 from cluster.spec import Other
 
@@ -41,9 +46,15 @@ def _made(file: Other) -> Any:
 def _function(file: Other) -> Callable[..., Any]:
     module, _, name = file.kind.partition(":")
     try:
-        found: Callable[..., Any] = getattr(importlib.import_module(module), name)
-    except ImportError as error:
-        raise Wrong(file.where, f"kind names {module!r}, which can't be imported: {error}") from None
-    except AttributeError:
-        raise Wrong(file.where, f"kind names {name!r}, which {module!r} doesn't have") from None
+        imported = importlib.import_module(module)
+    except (Exception, SystemExit) as error:
+        said = error if isinstance(error, ImportError) else f"{type(error).__name__}: {error}"
+        raise Wrong(file.where, f"kind names {module!r}, which can't be imported: {said}") from None
+    if not hasattr(imported, name):
+        raise Wrong(file.where, f"kind names {name!r}, which {module!r} doesn't have")
+    found: Callable[..., Any] = getattr(imported, name)
+    if not is_cluster_function(found):
+        line = "put the line `@cluster.cluster_function` above its definition"
+        text = f"kind names {file.kind!r}, which is not called: it is not marked as a function that makes a cluster"
+        raise Wrong(file.where, f"{text}; {line} (or name a class of clusters)")
     return found

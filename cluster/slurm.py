@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
+from uuid import uuid4
 
 import dask
 from distributed import Client
@@ -20,11 +21,14 @@ from distributed.deploy.spec import ProcessInterface
 from distributed.security import Security
 
 from cluster.encryption import shared
+from cluster.failures import client_of, dask_failures
 from cluster.keeping import beside
+from cluster.limits import ELSEWHERE, check_descriptors
+from cluster.private import SCRATCH, PrivateDirectory, scratch_directory, scratch_lines
 from cluster.reading import Wrong
-from cluster.serving import QUIET, scheduler_options, security_of
+from cluster.serving import QUIET, check_dashboard, dask_settings, scheduler_options, security_of, tell_dashboard
 from cluster.spec import Slurm
-from cluster.starting import EXPORTS, SETTINGS, deaf_loop, hearing, put_off
+from cluster.starting import EXPORTS, deaf_loop, hearing, put_off
 
 NEEDS_JOBQUEUE = "kind = 'slurm' needs dask-jobqueue: pip install 'ckrr[slurm]'"
 _LOOK = 2.0
@@ -38,23 +42,27 @@ _QUIET = 10.0
 @contextmanager
 def slurm(file: Slurm, note: Callable[[str], None]) -> Iterator[Client]:
     """A client, as soon as the first worker is there."""
+    check_dashboard(file)
+    check_descriptors(file.jobs * file.workers_per_job, ELSEWHERE)
     with (
+        scratch_directory(file.where) as scratch,
         deaf_loop() as loop,
-        _started(file, loop) as cluster,
+        _started(file, loop, scratch) as cluster,
         _kept(cluster, file, note) as keeper,
-        Client(cluster, set_as_default=False) as client,
+        client_of(cluster) as client,
     ):
+        tell_dashboard(file, cluster, note)
         _wait(client, keeper, note)
         yield client
 
 
 @contextmanager
-def _started(file: Slurm, loop: Any) -> Iterator[Any]:
+def _started(file: Slurm, loop: Any, scratch: PrivateDirectory) -> Iterator[Any]:
     """The scheduler; jobs come later."""
-    make, temporary = _maker(file), security_of(file)
+    make, temporary = _maker(file, scratch), security_of(file)
     _check_commands(file)
-    with shared(temporary, file.shared_temp_directory) as secure:
-        with put_off() as interrupts, dask.config.set(SETTINGS):
+    with shared(temporary, file.shared_temp_directory, file.where) as secure:
+        with put_off() as interrupts, dask.config.set(dask_settings(file)), dask_failures():
             cluster = make(**_options(file, secure), loop=loop)
         with cluster:
             for interrupt in interrupts:
@@ -62,8 +70,11 @@ def _started(file: Slurm, loop: Any) -> Iterator[Any]:
             yield cluster
 
 
-def _maker(file: Slurm) -> Callable[..., Any]:
-    """dask-jobqueue's cluster, whose jobs keep to themselves that Slurm refused them: the keeper will see it."""
+def _maker(file: Slurm, scratch: PrivateDirectory) -> Callable[..., Any]:
+    """dask-jobqueue's cluster, whose jobs keep to themselves that Slurm refused them: the keeper will see it.
+
+    Their scripts are written to a private directory: where dask-jobqueue writes them, another user could change them.
+    """
     try:
         with hearing():
             from dask_jobqueue.slurm import SLURMCluster, SLURMJob
@@ -80,6 +91,14 @@ def _maker(file: Slurm) -> Callable[..., Any]:
                 self.refused = f"Slurm refuses jobs: {_last(str(error))}"
                 await ProcessInterface.start(self)
 
+        @contextmanager
+        def job_file(self) -> Iterator[str]:
+            path = scratch.write(f"{uuid4().hex}.sh", self.job_script())
+            try:
+                yield str(path)
+            finally:
+                path.unlink(missing_ok=True)
+
     made: Any = SLURMCluster
     return partial(made, job_cls=Job)
 
@@ -94,7 +113,7 @@ def _options(file: Slurm, secure: Security | None) -> dict[str, Any]:
     """In dask-jobqueue's words. Each worker has one thread of Dask's; BLAS may have more."""
     life, stagger = file.life
     lived = ["--lifetime", f"{life:.0f}s", "--lifetime-stagger", f"{stagger:.0f}s"]
-    told = ("queue", "account", "walltime", "job_name", "local_directory", "death_timeout", "python", "interface")
+    told = ("queue", "account", "walltime", "job_name", "death_timeout", "python", "interface")
     return {
         **{name: getattr(file, name) for name in told},
         "cores": file.workers_per_job,
@@ -102,7 +121,8 @@ def _options(file: Slurm, secure: Security | None) -> dict[str, Any]:
         "job_cpu": file.cores,
         "memory": f"{file.memory:.0f} B",
         "job_extra_directives": ["--no-requeue", *file.job_extra_directives],  # a job that ends is replaced at once
-        "job_script_prologue": [*EXPORTS, *file.job_script_prologue],
+        "local_directory": SCRATCH,
+        "job_script_prologue": [*scratch_lines(file.local_directory), *EXPORTS, *file.job_script_prologue],
         "log_directory": str(Path(file.log_directory).absolute()),
         "worker_extra_args": [*lived, *QUIET],
         "scheduler_options": scheduler_options(file, secure),

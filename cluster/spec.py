@@ -76,7 +76,7 @@ def _address(text: str) -> str:
     return text
 
 
-Count = Annotated[int, BeforeValidator(_not_bool), Field(strict=True, ge=1)]
+Count = Annotated[int, BeforeValidator(_not_bool), Field(strict=True, ge=1, le=1_000_000)]
 Bytes = Annotated[float, BeforeValidator(in_words(size, 'a size as "4 GB"'))]
 Beside = Annotated[str, AfterValidator(_beside)]
 
@@ -111,8 +111,8 @@ class ClusterFile(BaseModel):
 class Encrypted(ClusterFile):
     """With TLS, by certificates that are given, or made for the while."""
 
-    tls: bool | None = None
-    """On where anything listens beyond loopback, unless it is false."""
+    tls: bool = True
+    """Whether clusters that we start use it: on one machine, too, since other users of it reach every port."""
     tls_ca_file: Beside | None = None
     tls_cert: Beside | None = None
     tls_key: Beside | None = None
@@ -135,7 +135,14 @@ class Encrypted(ClusterFile):
         return self
 
 
-class Local(Encrypted):
+class Started(Encrypted):
+    """A cluster that we start, with its scheduler in the driver."""
+
+    dashboard: bool = False
+    """Whether the scheduler has Dask's dashboard, on loopback. It has no login: every user of this machine sees it."""
+
+
+class Local(Started):
     """Processes on this machine. They listen on loopback alone."""
 
     kind: Literal["local"] = "local"
@@ -168,7 +175,7 @@ class Address(Encrypted):
         return self
 
 
-class Listening(Encrypted):
+class Listening(Started):
     """A scheduler here, in the driver, and workers elsewhere that must reach it."""
 
     interface: str

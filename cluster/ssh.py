@@ -9,7 +9,7 @@ import asyncio
 import logging
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,11 +21,14 @@ from distributed.core import Status
 from distributed.deploy.spec import ProcessInterface, SpecCluster
 from distributed.security import Security
 
+from cluster.failures import client_of, dask_failures
 from cluster.keeping import replaced
+from cluster.limits import ELSEWHERE, check_descriptors
+from cluster.private import SCRATCH, scratch_directory, scratch_lines
 from cluster.reading import Wrong
-from cluster.serving import QUIET, scheduler_options, security_of
+from cluster.serving import QUIET, check_dashboard, dask_settings, scheduler_options, security_of, tell_dashboard
 from cluster.spec import Ssh
-from cluster.starting import EXPORTS, SETTINGS, deaf_loop, put_off
+from cluster.starting import EXPORTS, deaf_loop, put_off
 
 NEEDS_ASYNCSSH = "kind = 'ssh' needs asyncssh: pip install 'ckrr[ssh]'"
 _GOODBYE = 8.0
@@ -33,17 +36,33 @@ _GOODBYE = 8.0
 
 
 @contextmanager
-def ssh(file: Ssh) -> Iterator[Client]:
-    """A client, when all hosts have their workers."""
+def ssh(file: Ssh, note: Callable[[str], None]) -> Iterator[Client]:
+    """Start workers on all hosts, and end them at the end.
+
+    Parameters
+    ----------
+    file : Ssh
+        The cluster file.
+    note : callable
+        Where to say what the user should know.
+
+    Yields
+    ------
+    distributed.Client
+    """
     secure = security_of(file)
     if find_spec("asyncssh") is None:
         raise Wrong(file.where, NEEDS_ASYNCSSH)
+    check_dashboard(file)
+    check_descriptors(len(file.hosts) * file.workers_per_host, ELSEWHERE)
     with (
+        scratch_directory(file.where),
         deaf_loop() as loop,
         _started(file, secure, loop) as cluster,
         replaced(cluster),
-        Client(cluster, set_as_default=False) as client,
+        client_of(cluster) as client,
     ):
+        tell_dashboard(file, cluster, note)
         yield client
 
 
@@ -52,7 +71,7 @@ def _started(file: Ssh, secure: Security | None, loop: Any) -> Iterator[SpecClus
     options = {"file": file, "pem": _pem(secure)}
     workers = {i: {"cls": _Host, "options": {**options, "address": host}} for i, host in enumerate(file.hosts)}
     scheduler = {"cls": Scheduler, "options": scheduler_options(file, secure)}
-    with put_off() as interrupts, dask.config.set(SETTINGS):
+    with put_off() as interrupts, dask.config.set(dask_settings(file)), dask_failures():
         try:
             cluster = SpecCluster(
                 workers, scheduler, loop=loop, security=secure, silence_logs=logging.CRITICAL, name="ssh"
@@ -146,12 +165,15 @@ async def _login(file: Ssh, host: str) -> Any:
 
 
 def _command(file: Ssh, scheduler: str, encrypted: bool) -> str:
-    """What the host's shell is told. A certificate comes by its standard input, and is removed at the end."""
+    """Return what the host's shell is told.
+
+    A certificate comes by its standard input, and is removed at the end.
+    """
     words = [file.python or sys.executable, "-m", "distributed.cli.dask_worker", scheduler]
     words += ["--nworkers", str(file.workers_per_host), "--nthreads", "1", "--memory-limit", f"{file.memory:.0f}"]
     words += ["--interface", file.interface, *QUIET, "--death-timeout", f"{file.timeout:.0f}"]
-    lines = ['set -e; umask 077; d=$(mktemp -d); trap \'rm -rf "$d"\' EXIT; cat > "$d/tls.pem"']
-    command = shlex.join([*words, "--local-directory"]) + ' "$d"'
+    lines = ["set -e", *scratch_lines(), f"(umask 077; cat > {SCRATCH}/tls.pem)"]
+    command = f"{shlex.join([*words, '--local-directory'])} {SCRATCH}"
     if encrypted:
-        command += "".join(f' --tls-{name} "$d/tls.pem"' for name in ("ca-file", "cert", "key"))
+        command += "".join(f" --tls-{name} {SCRATCH}/tls.pem" for name in ("ca-file", "cert", "key"))
     return "\n".join([*lines, *EXPORTS, *file.prologue, f"{command} </dev/null >&2"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import sys
 import threading
@@ -12,6 +13,7 @@ from multiprocessing import resource_tracker
 from types import FrameType
 from typing import Any
 
+import dask
 from distributed.utils import LoopRunner
 
 _BLAME = {"distributed.scheduler.allowed-failures": 0, "distributed.scheduler.worker-saturation": 1.0}
@@ -24,10 +26,26 @@ _LEAN = {
 """What Dask keeps for its developers (a thousand messages for each worker, profiles of the last quarter of an hour)
 would fill tens of megabytes, here and in each worker, before it stops growing; and nobody looks at it."""
 
-SETTINGS = {**_BLAME, **_LEAN}
+
+def no_web_server(who: str, *modules: str) -> dict[str, object]:
+    """Return settings of Dask by which a "scheduler" or a "worker" serves no web pages.
+
+    It always starts a web server, which has one page even without the usual ones: so it is closed by a module that Dask
+    loads. Modules that the user's own settings name are loaded before, and `modules` after it.
+    """
+    loaded = [*dask.config.get(f"distributed.{who}.preload"), "cluster.close_web_server", *modules]
+    return {f"distributed.{who}.http.routes": [], f"distributed.{who}.preload": loaded}
+
+
+def _variable(key: str) -> str:
+    """Return the name of the environment variable that Dask reads a setting from."""
+    return f"DASK_{key.upper().replace('.', '__').replace('-', '_')}"
+
+
+SETTINGS: dict[str, object] = {**_BLAME, **_LEAN}
 """Of Dask, for schedulers and workers that we start; processes here inherit them."""
 EXPORTS = tuple(
-    f"export DASK_{key.upper().replace('.', '__').replace('-', '_')}={value}" for key, value in _LEAN.items()
+    f"export {_variable(key)}={shlex.quote(str(value))}" for key, value in {**_LEAN, **no_web_server("worker")}.items()
 )
 """The same for the shells that start workers elsewhere."""
 

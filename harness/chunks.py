@@ -26,14 +26,14 @@ from zarr.core.chunk_key_encodings import DefaultChunkKeyEncoding
 from zarr.core.metadata import ArrayV3Metadata
 from zarr.storage import LocalStore
 
+from harness.codecs import check_frame
+from harness.confine import read_file, resolve
 from harness.nouns import Values
 
 _CODECS = [BytesCodec, ZstdCodec, Crc32cCodec]
 _BATCH, _FAR, _TOGETHER = 64, 3e-4, 16
 """Chunks that are read at a time; if the quickest of the first takes so many seconds, the file system is far away, and
 that many threads wait for it. (Near ones answer in a tenth of that, and threads would only wait for each other.)"""
-_BINARY = os.O_RDONLY | getattr(os, "O_BINARY", 0)
-"""Windows would read text."""
 _CHECK = 4
 """Bytes of the checksum, which are a chunk's last."""
 
@@ -61,9 +61,14 @@ class Plain:
         return [slice(start, max(start, stop)) for start, stop, _ in ends]
 
     @cached_property
+    def size(self) -> int:
+        """Bytes of a chunk."""
+        return prod(self.chunks) * self.dtype.itemsize
+
+    @cached_property
     def largest(self) -> int:
-        """Bytes that a chunk can have: what can't be compressed gets a little longer."""
-        return 2 * prod(self.chunks) * self.dtype.itemsize + 1024
+        """Bytes that its file can have: what can't be compressed gets a little longer."""
+        return 2 * self.size + 1024
 
     @cached_property
     def counts(self) -> tuple[int, ...]:
@@ -83,10 +88,11 @@ def plain(array: zarr.Array[Any]) -> Plain | None:
     keys = metadata.chunk_key_encoding
     if not isinstance(keys, DefaultChunkKeyEncoding) or keys.separator != ".":
         return None
-    if [type(codec) for codec in metadata.codecs] != _CODECS:
+    codecs = metadata.codecs
+    if len(codecs) != len(_CODECS) or not all(map(isinstance, codecs, _CODECS)):
         return None
     level = next(codec.level for codec in metadata.codecs if isinstance(codec, ZstdCodec))
-    folder = f"{store.root}/{array.path}"
+    folder = resolve(str(store.root), f"{array.path}/_").removesuffix("/_")
     return Plain(folder, array.path, array.shape, array.chunks, array.dtype, array.fill_value, Zstd(level=level))
 
 
@@ -193,25 +199,14 @@ def _cut(at: int, size: int, start: int, stop: int) -> tuple[slice, slice]:
 
 def _chunk(one: Plain, place: tuple[int, ...]) -> Values | None:
     try:
-        raw = _read(f"{one.folder}/{one.key(place)}", one.largest)
+        raw = read_file(f"{one.folder}/{one.key(place)}", one.largest)
     except FileNotFoundError:
         return None
     inner, told = raw[:-_CHECK], raw[-_CHECK:]
     if (found := _checksum(inner)) != told:
         raise ValueError(f"the checksum of a chunk is {found.hex()}, and {told.hex()} was stored")
+    check_frame(inner, one.size)
     return np.frombuffer(decompress(inner), dtype=one.dtype).reshape(one.chunks)
-
-
-def _read(path: str, largest: int) -> bytes:
-    """A small file, with as few calls as there can be: after each, this thread may have to wait for others."""
-    file = os.open(path, _BINARY)
-    try:
-        data = os.read(file, largest)
-        while part := os.read(file, largest):  # a file system may give it in parts
-            data += part
-        return data
-    finally:
-        os.close(file)
 
 
 def _checksum(data: bytes) -> bytes:

@@ -11,8 +11,12 @@ import cluster
 from cluster import ClusterFile
 from harness.complaints import from_pydantic, keys_of, report
 from harness.costs import Machine
+from harness.guard import Broken
 from harness.nouns import Mistake
-from harness.probe import cores, flops, free_disk, memory
+from harness.probe import cores, disk, flops, memory
+
+_UNKNOWN_SPEED = 1e9
+"""Operations a second, to plan with where it can't be measured: a run will not start there."""
 
 
 def described(path: str | Path | None, workers: int | None = None, client: Any = None) -> ClusterFile | None:
@@ -47,7 +51,13 @@ def machine(
         size = cluster.sized(described) if client is None else cluster.offered(client, described.threads)
     count = size.workers or max(1, cores() // size.threads)
     each = size.memory or 0.9 * memory() / count
-    return Machine(speed or flops(size.threads), count, each, free_disk(url), size.lifetime)
+    free, block = disk(url)
+    return Machine(speed or _speed(size.threads), count, each, free, size.lifetime, block)
+
+
+def _speed(threads: int) -> float:
+    """Measure how fast this machine is; where it has too little address space, BLAS would wait for it without end."""
+    return flops(threads) if cluster.has_address_space() else _UNKNOWN_SPEED
 
 
 def kept(path: str | Path) -> dict[str, str]:
@@ -71,11 +81,13 @@ def connected(file: ClusterFile | None, counted: Machine, note: Callable[[str], 
 
 @contextmanager
 def _told() -> Iterator[None]:
-    """A cluster that can't be as its file says is the user's mistake."""
+    """Raise what is wrong with a cluster file as the user's `Mistake`, and a cluster that can't start as `Broken`."""
     try:
         yield
     except cluster.Wrong as wrong:
         raise _mistake(wrong) from None
+    except cluster.StartError as error:
+        raise Broken(str(error)) from None
 
 
 def _mistake(wrong: cluster.Wrong) -> Mistake:

@@ -1,4 +1,7 @@
-"""Complaints: every mistake in a file in one report, each with its key, the value, and what would be right."""
+"""Complaints: the mistakes in a file in one report, each with its key, the value, and what would be right.
+
+A file may be a stranger's: a report has a limited number of lines of limited length, without control characters.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +15,13 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 
 from harness.nouns import Mistake
+from harness.text import escape_line
 
-_LONGEST_SHOWN = 60
+MOST_SHOWN = 20
+"""Mistakes that a report shows; it counts the others."""
+_LONGEST_SHOWN, _LONGEST_LINE = 60, 1000
+_LONGEST_NAME = 100
+"""Characters of a name to which near ones are looked for."""
 
 _WORDS = {
     "missing": "is missing",
@@ -45,6 +53,9 @@ _WORDS = {
 }
 
 
+UNKNOWN_NAME, SAID_ALL = "unknown_name", "said_all"
+"""Types of errors of ours: one whose context has the `name` and the names that are `known`, and one that quotes values
+itself."""
 _UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")
 
 
@@ -54,6 +65,7 @@ class Complaint:
 
     key: str
     text: str
+    """Empty for a mistake that is counted and not shown."""
     unknown: bool = False
     """Whether the key is one that isn't known where it stands."""
 
@@ -63,7 +75,14 @@ class Complaint:
 
 def shown(value: object) -> str:
     """How a value is quoted in a message: its repr, on one line, shortened."""
-    text = " ".join(repr(value).split())
+    try:
+        text = " ".join(repr(value).split())
+    except ValueError:  # Python prints no more than 4300 decimal digits
+        return "a number with thousands of digits"
+    return _shortened(text)
+
+
+def _shortened(text: str) -> str:
     return text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "…"
 
 
@@ -75,14 +94,39 @@ def nearest(name: str, known: Iterable[str]) -> str:
     >>> nearest("RRCM-lo", ["RRCM", "RRCM-loo", "CRR"])
     " (did you mean 'RRCM-loo'?)"
     """
+    if len(name) > _LONGEST_NAME:
+        return ""
     folded = {each.casefold(): each for each in known}
     near = get_close_matches(name.casefold(), folded, n=1)
     return f" (did you mean {folded[near[0]]!r}?)" if near else ""
 
 
 def report(where: str, complaints: Iterable[Complaint], settings: Mapping[str, str] = MappingProxyType({})) -> Mistake:
-    """All of a file's mistakes as one error; those of keys that `--set` has changed are not the file's."""
-    return Mistake("\n".join(f"{_origin(one.key, where, settings)}: {one}" for one in complaints))
+    """Make one error of a file's mistakes, a line each: the first ones, and how many more there are.
+
+    Parameters
+    ----------
+    where : str
+        The file's name.
+    complaints : iterable of Complaint
+        In the order in which they are shown.
+    settings : mapping
+        For keys that `--set` has changed, the setting: a mistake there is not the file's.
+
+    Examples
+    --------
+    >>> print(report("my.toml", [Complaint(f"k{i}", "is unknown") for i in range(25)]))  # doctest: +ELLIPSIS
+    my.toml: k0 is unknown
+    ...
+    my.toml: k19 is unknown
+    my.toml: … and 5 more mistakes
+    """
+    all_of_them = list(complaints)
+    first = [one for one in all_of_them if one.text][:MOST_SHOWN]
+    lines = [f"{_origin(one.key, where, settings)}: {escape_line(str(one), _LONGEST_LINE)}" for one in first]
+    more = len(all_of_them) - len(first)
+    rest = [f"{where}: … and {more} more mistake{'s' if more > 1 else ''}"] if more else []
+    return Mistake("\n".join([*lines, *rest]))
 
 
 def _origin(key: str, where: str, settings: Mapping[str, str]) -> str:
@@ -98,19 +142,41 @@ def _origin(key: str, where: str, settings: Mapping[str, str]) -> str:
 
 
 def from_pydantic(error: ValidationError, names: Callable[[tuple[Any, ...]], Iterable[str]]) -> list[Complaint]:
-    """Each of pydantic's errors in our words; `names` gives the keys that are allowed in the table at a place."""
-    found: dict[str, Complaint] = {}
+    """Translate pydantic's errors into our words, one complaint for each key.
+
+    Parameters
+    ----------
+    error : ValidationError
+        What pydantic found.
+    names : callable
+        Returns the keys that are allowed in the table at a place.
+
+    Returns
+    -------
+    list of Complaint
+        Those that a report wouldn't show have no text: there may be tens of thousands, and a text takes time.
+    """
+    found: dict[tuple[Any, ...], Mapping[str, Any]] = {}
     for one in error.errors(include_url=False):
-        where = tuple(part for part in one["loc"] if not _is_noise(part))
-        key = _key(where)
-        found.setdefault(key, _complaint(one, key, where, names) if key else Complaint("", str(one["msg"])))
-    return [complaint for key, complaint in found.items() if not any(other.startswith(f"{key}[") for other in found)]
+        found.setdefault(_place(one), one)
+    lists = {where[:i] for where in found for i, part in enumerate(where) if isinstance(part, int)}
+    kept = [(where, one) for where, one in found.items() if where not in lists]
+    first = [_complaint(one, where, names) for where, one in kept[: 2 * MOST_SHOWN]]
+    return [*first, *(Complaint("", "") for _ in kept[2 * MOST_SHOWN :])]
+
+
+def _place(one: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Where an error is, without the branches of unions that pydantic names there; an unknown key may be named so."""
+    parts, is_key = one["loc"], one["type"] in _UNKNOWN
+    return tuple(part for i, part in enumerate(parts, 1) if not _is_noise(part) or (is_key and i == len(parts)))
 
 
 def _complaint(
-    one: Mapping[str, Any], key: str, where: tuple[Any, ...], names: Callable[[tuple[Any, ...]], Iterable[str]]
+    one: Mapping[str, Any], where: tuple[Any, ...], names: Callable[[tuple[Any, ...]], Iterable[str]]
 ) -> Complaint:
-    return Complaint(key, _text(one, where, names), unknown=one["type"] in _UNKNOWN)
+    if not where:
+        return Complaint("", str(one["msg"]))
+    return Complaint(_key(where), _text(one, where, names), unknown=one["type"] in _UNKNOWN)
 
 
 def _key(where: tuple[Any, ...]) -> str:
@@ -120,7 +186,7 @@ def _key(where: tuple[Any, ...]) -> str:
 
 def _plain(part: object) -> str:
     """A key as it stands in the file, in quotes if it has anything strange."""
-    text = str(part)
+    text = _shortened(str(part))
     return text if text.replace("_", "").replace("-", "").isalnum() else repr(text)
 
 
@@ -135,8 +201,11 @@ def _text(one: Mapping[str, Any], where: tuple[Any, ...], names: Callable[[tuple
         known = list(names(where[:-1]))
         return f"is unknown{nearest(str(where[-1]), known)}; known here: {', '.join(known)}"
     words = _WORDS.get(kind)
-    text = words.format(**one.get("ctx", {})) if words else str(one["msg"])
-    return text if kind.startswith("missing") else f"{text}, got {shown(one['input'])}"
+    context = one.get("ctx", {})
+    text = words.format(**context) if words else str(one["msg"])
+    if kind == UNKNOWN_NAME:
+        text += nearest(context["name"], context["known"])
+    return text if kind.startswith("missing") or kind == SAID_ALL else f"{text}, got {shown(one['input'])}"
 
 
 def homed(complaint: Complaint, tables: Mapping[str, Iterable[str]]) -> Complaint:

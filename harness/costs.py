@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import prod
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from harness.nouns import Bools, Extent, Unit
 from harness.protocols import Family
 from harness.receipts import Receipt
 from harness.record import Record
-from harness.variables import QUANTILES, replication_variables
+from harness.variables import QUANTILES, Variable, replication_variables
 
 WORKER_BYTES = 350e6
 """A worker that has loaded everything and computes nothing."""
@@ -33,6 +34,8 @@ class Machine:
     """Bytes free where the store is."""
     lifetime: float = float("inf")
     """Seconds that a worker surely lives."""
+    block: int = 4096
+    """Bytes of a block of the file system where the store is."""
 
 
 @dataclass(frozen=True)
@@ -103,13 +106,20 @@ def _seconds(wanted: Bools, extent: Extent, n: int, shape: Shape, family: Family
 
 def bytes_per_replication(extent: Extent, shape: Shape) -> int:
     """Before compression."""
+    return sum(variable_bytes(variable, extent, shape) for variable in replication_variables(shape.keep))
+
+
+def variable_bytes(variable: Variable, extent: Extent, shape: Shape) -> int:
+    """Of one variable of one replication, before compression."""
     lengths = {"quantile": len(QUANTILES), "point": shape.test_points}
+    sizes = [lengths[dim] if dim in lengths else len(getattr(extent.grid, dim)) for dim in variable.dims]
+    return np.dtype(variable.dtype).itemsize * prod(sizes)
+
+
+def cells_of(extent: Extent) -> int:
+    """How many cells there are at one n, α among their axes, whatever the rules leave out."""
     grid = extent.grid
-    return sum(
-        np.dtype(v.dtype).itemsize
-        * int(np.prod([lengths[dim] if dim in lengths else len(getattr(grid, dim)) for dim in v.dims]))
-        for v in replication_variables(shape.keep)
-    )
+    return prod(len(axis) for axis in (grid.procedure, grid.gamma, grid.theta, grid.lam, grid.alpha))
 
 
 @dataclass(frozen=True, eq=False)

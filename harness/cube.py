@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
+from harness.codecs import bounded
 from harness.place import place
-from harness.remote import for_zarr, telling
+from harness.remote import telling
+from harness.zarr_store import checked_store
 
 
 def open_cube(url: str) -> xr.Dataset:
@@ -15,8 +17,8 @@ def open_cube(url: str) -> xr.Dataset:
     `xarray.open_zarr(store)` gives the same; here numeric axes are sorted, and θ has its searches last.
     """
     url = place(str(url)).url
-    with telling(url):
-        cube = xr.open_zarr(url, chunks=None, storage_options=for_zarr(url))
+    with telling(url), bounded():
+        cube = xr.open_zarr(checked_store(url), chunks=None, consolidated=True, decode_times=False)
     by_value = np.argsort(cube["theta_value"].to_numpy(), kind="stable")  # NaN, a search, goes last
     in_order: xr.Dataset = cube.isel(theta=by_value).sortby(["gamma", "lam", "n", "alpha"])
     return in_order

@@ -18,14 +18,15 @@ from typing import Any
 from harness import clusters, execute, likeness, receipts, store
 from harness.commit import commit
 from harness.freshness import Keeper
-from harness.guard import Broken
+from harness.guard import Broken, named
 from harness.intent import Prepared, prepare
+from harness.inventory import cube_gaps
 from harness.nouns import Care, Mistake, Refused, Unreachable
-from harness.place import Place, place
+from harness.place import Place
 from harness.planning import check_fits
 from harness.presence import Presence, heard, me, other, present, told
 from harness.progress import Progress, Tally
-from harness.record import CLAIM, ROOT, Record, add_to_history, load, save, version
+from harness.record import CLAIM, COPY, ROOT, Record, add_to_history, load, save, version
 from harness.remote import patiently
 from harness.settled import settled, torn
 from harness.still import check_still, is_still
@@ -90,7 +91,10 @@ def _run(
     arguments = (there.url, version(record), record.generation, prepared.retry)
     failed, spent = prepared.failed, Spent()
     presence.belongs(lambda: is_still(there, record))
-    keeper = Keeper(there.url, record, _stale(prepared.record))
+    keeper = Keeper(there.url, record, _stale(prepared.record) | cube_gaps(there, record))
+    if prepared.damaged:
+        lost = len(prepared.damaged)
+        progress.note(f"{lost} unit{'s' * (lost != 1)} lost a chunk since it was written, and will be computed again")
     progress.start(prepared.plan)
     tally = Tally(prepared.plan)
     presence.tell(tally.facts())
@@ -110,6 +114,8 @@ def _run(
         progress.finish()
     if keeper.is_slow:
         progress.note("all units are done; the cube is being computed from them")
+    if patiently(lambda: store.restore(there)):
+        progress.note(f"{ROOT} was lost or damaged: rebuilt from {COPY}")
     patiently(keeper.finish)
     patiently(lambda: _ended(there, record.history[-1], start))
     efficiency = spent.efficiency(prepared.machine.workers)
@@ -205,7 +211,10 @@ def _checked(
     names = likeness.named(str(scenario.source["function"]), scenario.family)
     ours = likeness.facts(names)
     strict = prepared.cluster is None or prepared.cluster.versions == "same"
-    seen = execute.looked_at(client, likeness.looked, (arguments[:3], names))
+    try:
+        seen = execute.looked_at(client, likeness.looked, (arguments[:3], names))
+    except OSError as error:  # of the connection: what workers raise comes as a result
+        raise Broken(f"{named(client)} can't be reached ({type(error).__name__})") from None
     likeness.check(ours, seen, strict, note)
     return ours if strict else None
 
@@ -247,15 +256,18 @@ def _started(prepared: Prepared) -> Record:
     record = replace(record, history=(*record.history, entry))
     if old is not None and _stale(old):
         there.sweep()
+    record = replace(record, root_is_lost=False)
     if old is None or any(getattr(old, part) != getattr(record, part) for part in ("extents", "groups", "fingerprint")):
         store.forget_handles()  # another store may have been here
         store.publish(there, record, prepared.loaded.built.files)
         there.delete(CLAIM)
-    elif torn(old):
+    elif old.root_is_lost or torn(old):
         store.forget_handles()  # their metadata may be damaged
         store.publish(there, record, prepared.loaded.built.files)
     else:
         save(there, record)
+    for receipt in prepared.damaged:
+        there.delete(receipt.key)
     return record
 
 
@@ -282,10 +294,3 @@ def _noted(there: Place, how: str) -> None:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def forget(url: str) -> None:
-    """Removes a store of ours, and nothing else."""
-    there = place(url)
-    if load(there) is not None:
-        there.remove(ROOT)

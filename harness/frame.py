@@ -14,7 +14,7 @@ from harness import store
 from harness.hashes import content_hash
 from harness.nouns import Unreachable, Values
 from harness.place import Place
-from harness.record import FILES, ROOT, Record
+from harness.record import FILES, LARGEST_FILE, ROOT, Record
 from harness.settled import ended
 from harness.summary import cube_at
 from harness.template import template
@@ -23,7 +23,7 @@ from harness.template import template
 def damaged(there: Place, record: Record) -> list[str]:
     """The keys of metadata, labels and the source's files that aren't as the record says."""
     files = {f"{FILES}/{name}": hashed for name, hashed in record.fingerprint["files"].items()}
-    wrong = [key for key, hashed in files.items() if content_hash(key, there.get(key) or b"") != hashed]
+    wrong = [key for key, hashed in files.items() if content_hash(key, there.get(key, LARGEST_FILE) or b"") != hashed]
     return wrong + [key for key, data in template(record).items() if not _alike(key, there.get(key), data)]
 
 

@@ -10,13 +10,16 @@ from typing import Any
 from harness import clusters, preparing, receipts, state
 from harness.costs import Machine, Shape
 from harness.cutting import cut
+from harness.inventory import incomplete_units
 from harness.loading import Loaded
+from harness.manifest_checks import MOST_UNITS
 from harness.nouns import Grid, Mistake
 from harness.place import Place, place
 from harness.planning import Plan, make_plan, prepared_first
 from harness.probe import check_source
 from harness.protocols import Family, Sparing
-from harness.record import FILES, Levels, Record, all_joined, joined, load
+from harness.record import FILES, Levels, Record, all_joined, digest, joined, load
+from harness.removal import remove_smoke_store
 from harness.spec import Replications
 from harness.unchanged import check_unchanged
 
@@ -41,6 +44,8 @@ class Prepared:
     """The cluster file that it is to run on; None for workers of its own on this machine."""
     command: str | None = None
     """What somebody typed to have it done, if that isn't this process's own command."""
+    damaged: tuple[receipts.Receipt, ...] = ()
+    """Receipts of units that lack a chunk: they are computed again."""
 
 
 def default_store(loaded: Loaded) -> str:
@@ -61,7 +66,18 @@ def smoked(loaded: Loaded) -> Loaded:
             "exclude": rules,
         }
     )
-    return replace(loaded, scenario=small)
+    return replace(loaded, scenario=small, is_smoke=True)
+
+
+def make_room(loaded: Loaded, url: str | None, cluster: Any = None) -> None:
+    """Remove the store of an earlier smoke run of the same study, so that this one begins anew.
+
+    In the default store its name says whose it is, however the scenario was edited since; elsewhere the fingerprint
+    must be the same.
+    """
+    loaded = loaded if cluster is None else loaded.threaded(cluster.threads)
+    there = place(default_store(loaded) if url is None else str(url))
+    remove_smoke_store(there, loaded.scenario.name, None if url is None else digest(loaded.fingerprint))
 
 
 def _two(asked: Replications) -> dict[str, int]:
@@ -84,7 +100,7 @@ def prepare(
     (`clusters.described`).
     """
     loaded = loaded if cluster is None else loaded.threaded(cluster.threads)
-    there = place(str(url or default_store(loaded)))
+    there = place(default_store(loaded) if url is None else str(url))
     found = load(there)
     machine = clusters.machine(there.url, workers, speed, cluster, client)
     if found is not None:
@@ -97,13 +113,16 @@ def prepare(
     drawing = Shape.drawing if lacking else check_source(source, loaded.seeds, loaded.extent, loaded.where)
     shape = Shape(source.test_points, loaded.scenario.keep, drawing)
     record = _record(loaded, found, shape, machine)
+    check_unit_count(record, loaded.where)
     done = receipts.listed(there, record.extent.grid.n) if found else {}
+    damaged = [done.pop(name) for name in ([] if found is None else incomplete_units(there, found, done))]
     plan = make_plan(record, loaded.extent, done, shape, loaded.family, machine, retry)
     plan = prepared_first(plan, lacking, machine)
     again = {unit.name for unit in plan.units}
     failed = sum(receipt.failed for name, receipt in done.items() if name not in again)
     grows = found is not None and found.extents != record.extents
-    return Prepared(loaded, there, record, found is None, plan, machine, failed, retry, grows, cluster)
+    shared = (loaded, there, record, found is None, plan, machine, failed, retry, grows, cluster)
+    return Prepared(*shared, damaged=tuple(damaged))
 
 
 def _record(loaded: Loaded, found: Record | None, shape: Shape, machine: Machine) -> Record:
@@ -113,15 +132,24 @@ def _record(loaded: Loaded, found: Record | None, shape: Shape, machine: Machine
         groups = cut(loaded.extent, shape, loaded.family, machine)
         shared = (scenario, loaded.fingerprint, (loaded.extent,), groups, loaded.scenario.keep, shape.test_points)
         levels, spared = promised(loaded.family, loaded.extent.grid), promised_apart(loaded.family, loaded.extent.grid)
-        return Record(*shared, loaded.built.source.test, levels, spared=spared)
+        return Record(*shared, loaded.built.source.test, levels, spared=spared, is_smoke=loaded.is_smoke)
     grown = found.grown(loaded.extent)
     levels = joined(found.levels, promised(loaded.family, grown.extent.grid))
     spared = all_joined(found.spared, promised_apart(loaded.family, grown.extent.grid))
     fresh = {n: group for n, group in cut(grown.extent, shape, loaded.family, machine).items() if n not in found.groups}
     groups = {**found.groups, **fresh}
-    return replace(
-        grown, scenario=scenario, fingerprint=loaded.fingerprint, groups=groups, levels=levels, spared=spared
-    )
+    smoke = found.is_smoke and loaded.is_smoke
+    grown = replace(grown, scenario=scenario, fingerprint=loaded.fingerprint, groups=groups)
+    return replace(grown, levels=levels, spared=spared, is_smoke=smoke)
+
+
+def check_unit_count(record: Record, where: str) -> None:
+    """Refuse a study of more units than anybody could list, before they are listed."""
+    for n in record.extent.grid.n:
+        units = record.unit_count(n)
+        if units > MOST_UNITS:
+            what = f"{record.extent.paths} paths × {record.extent.draws} draws are {units} units at n = {n}"
+            raise Mistake(f"{where}: replications: {what}, and {MOST_UNITS} are the most: ask for fewer")
 
 
 def promised_apart(family: Family, grid: Grid) -> Mapping[str, Levels]:

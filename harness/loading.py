@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
-import tomllib
+import stat
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,12 +22,16 @@ from harness.packaged import scenario_files
 from harness.protocols import Family, Limited
 from harness.seeds import Seeds
 from harness.spec import GridPart, Replications, Scenario
+from harness.text import escape_line
+from harness.toml import DEEPEST, parse_toml, read_toml
 from harness.wiring import Built, Wrong, build, family, kernel_told, on_kernel, smoothed
 
 BLAS_THREADS = 1
 """Of a worker, unless a cluster file says otherwise."""
 _WORD = re.compile(r"[A-Za-z0-9_.:/-]+")
 """A text that may stand without quotes on the command line."""
+_LONGEST_TYPED = 100
+"""Characters that a message repeats of what was typed."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +43,8 @@ class Loaded:
     built: Built
     family: Family
     fingerprint: Mapping[str, Any]
+    is_smoke: bool = False
+    """Whether it is cut down to see that it works."""
 
     @property
     def extent(self) -> Extent:
@@ -58,56 +65,89 @@ def load(reference: str, settings: Iterable[str] = ()) -> Loaded:
     """A scenario by the path of its file or by the name of a packaged one, with `key=value` settings applied."""
     path = find(reference)
     plain = _read(path)
-    changed = {_set(plain, setting): f"--set {setting}" for setting in settings}
+    changed = {_set(plain, setting): f"--set {_quoted(setting)}" for setting in settings}
     return check(plain, str(path), path.parent, changed)
 
 
 def find(reference: str) -> Path:
-    """The file of a scenario."""
-    path = Path(reference)
-    if path.is_file():
+    """Find the file of a scenario, by its path or by the name of a packaged one."""
+    path, mode = Path(reference), _mode(reference)
+    if mode is not None and stat.S_ISREG(mode):
         return path
     known = scenario_files()
     if reference in known:
         return known[reference]
-    if path.is_dir():
-        raise Mistake(f"{reference} is a directory; a scenario is a .toml file")
+    if mode is not None:
+        what = "a directory" if stat.S_ISDIR(mode) else "no regular file"
+        raise Mistake(f"{reference} is {what}; a scenario is a .toml file")
     raise Mistake(
-        f"{reference}: no such file, and no packaged scenario of that name (`ckrr list` has them)"
+        f"{_quoted(reference)}: no such file, and no packaged scenario of that name (`ckrr list` has them)"
         f"{nearest(reference, known)}"
     )
 
 
+def _mode(path: str) -> int | None:
+    """Return what is at a path, as `os.stat` says it; None if nothing can be seen there."""
+    try:
+        return os.stat(path).st_mode
+    except (OSError, ValueError):  # ValueError for a name that no file can have
+        return None
+
+
 def _read(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise Mistake(f"{path}: can't be read: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise Mistake(f"{path}: is not text in UTF-8 (byte {error.start})") from None
-    except tomllib.TOMLDecodeError as error:
-        raise Mistake(f"{path}: is not TOML: {error}") from None
+        return read_toml(path)
+    except ValueError as error:
+        raise Mistake(f"{path}: {error}") from None
 
 
 def _set(plain: dict[str, Any], setting: str) -> str:
-    """`grid.n=[25,50]` in place of what the file says; the value is TOML, or else a text. The key."""
+    """Put the value of a setting in place of what the file says.
+
+    Parameters
+    ----------
+    plain : dict
+        The scenario, changed in place.
+    setting : str
+        As `grid.n=[25,50]`; the value is TOML, or else a text.
+
+    Returns
+    -------
+    str
+        The key.
+    """
     key, equals, text = setting.partition("=")
-    if not equals or not key.strip():
-        raise Mistake(f"--set {setting}: must be key=value, as in grid.n=[25,50]")
-    try:
-        value = tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        value = text.strip()
-        if not _WORD.fullmatch(value):
-            hint = "lists are [25,50], texts in them are in quotes"
-            raise Mistake(f"--set {setting}: the value is not TOML: {hint}") from None
-    *folders, last = key.strip().split(".")
+    *folders, last = parts = key.strip().split(".")
+    if not equals or not all(parts):
+        raise Mistake(f"--set {_quoted(setting)}: must be key=value, as in grid.n=[25,50]")
+    if len(parts) > DEEPEST:
+        raise Mistake(f"--set {_quoted(setting)}: the key has more than {DEEPEST} parts")
+    value = _value(text, setting)
     for folder in folders:
         plain = plain.setdefault(folder, {})
         if not isinstance(plain, dict):
-            raise Mistake(f"--set {setting}: {folder} is no table")
+            raise Mistake(f"--set {_quoted(setting)}: {_quoted(folder)} is no table")
     plain[last] = value
     return key.strip()
+
+
+def _value(text: str, setting: str) -> Any:
+    """Parse the value of a setting: TOML, or a word without quotes."""
+    try:
+        found = parse_toml(f"value = {text}")
+    except ValueError as error:
+        if _WORD.fullmatch(text.strip()):
+            return text.strip()
+        reason, hint = str(error).partition(":")[0], "lists are [25,50], texts in them are in quotes"
+        raise Mistake(f"--set {_quoted(setting)}: the value {reason}: {hint}") from None
+    if len(found) > 1:
+        raise Mistake(f"--set {_quoted(setting)}: must be one value, got several keys")
+    return found["value"]
+
+
+def _quoted(text: str) -> str:
+    """Return what was typed as it can be shown in a line."""
+    return escape_line(text, _LONGEST_TYPED)
 
 
 def check(

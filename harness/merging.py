@@ -18,10 +18,11 @@ from harness.asked import everything
 from harness.extents import included, union
 from harness.nouns import INNER, Block, Failure, Mistake, Status, Unit, Values
 from harness.place import Place, place
-from harness.record import FILES, Record, all_joined, joined, load
+from harness.record import FILES, LARGEST_FILE, Record, all_joined, joined, load
 from harness.refreshing import refresh
 from harness.template import shape_of
 from harness.variables import Variable, replication_variables
+from harness.zarr_store import checked_store
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,7 @@ def merge(urls: Sequence[str], target: str) -> tuple[int, int]:
 
 
 def _part(url: str) -> _Part:
+    checked_store(url)  # before anything is made of what it claims
     there = place(url)
     record = load(there)
     if record is None:
@@ -82,13 +84,13 @@ def _record(parts: Sequence[_Part]) -> Record:
     ordered = {n: groups[n] for n in extent.grid.n}
     levels = reduce(joined, (part.record.levels for part in parts))
     spared = reduce(all_joined, (part.record.spared for part in parts))
-    first = replace(parts[0].record, extents=(extent,), history=(*history, merged))
+    first = replace(parts[0].record, extents=(extent,), history=(*history, merged), is_smoke=False)
     return replace(first, scenario=everything(first), groups=ordered, levels=levels, spared=spared)
 
 
 def _files(part: _Part) -> dict[str, bytes]:
     names = part.record.fingerprint["files"]
-    return {name: part.there.get(f"{FILES}/{name}") or b"" for name in names}
+    return {name: part.there.get(f"{FILES}/{name}", LARGEST_FILE) or b"" for name in names}
 
 
 def _joined(record: Record, parts: Sequence[_Part], unit: Unit) -> Block:

@@ -7,16 +7,30 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
-from harness.costs import WORKER_BYTES, Costs, Machine, Shape, Share, Work, bytes_per_replication, memory, within
+from harness.costs import (
+    WORKER_BYTES,
+    Costs,
+    Machine,
+    Shape,
+    Share,
+    Work,
+    bytes_per_replication,
+    cells_of,
+    memory,
+    variable_bytes,
+    within,
+)
 from harness.extents import holds
 from harness.nouns import Extent, Mistake, Preparation, Unit
 from harness.protocols import Family
 from harness.receipts import Receipt
 from harness.record import Record
-from harness.variables import CUBE, replication_variables
+from harness.variables import COORDINATES, CUBE, replication_variables
 
 _RECEIPT, _CHUNK = 500, 17
 """Bytes of a receipt, and of what stands around a chunk's data."""
+_METADATA, _MANIFEST = 1600, 8192
+"""Bytes of an array's metadata at the root, and of the second copy of the manifest."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +60,8 @@ class Plan:
     bytes: int
     """That the work left writes, before compression."""
     files: int
+    disk: int
+    """Bytes that all of it takes on the disk, in whole blocks of the file system, folders among them."""
     memory: float
     """That a worker needs."""
     work: Work
@@ -96,9 +112,10 @@ def make_plan(
         bytes_per_replication=dict.fromkeys(asked.grid.n, per),
         bytes=per * sum(len(unit) for unit in left) + len(left) * (_RECEIPT + variables * _CHUNK),
         files=len(left) * (variables + 1) + _fixed_files(len(asked.grid.n), variables),
+        disk=_disk(record, asked, left, shape, machine.block),
         memory=memory(record, asked, shape, family),
         work=work,
-        generations=frozenset(receipts[unit.name].generation for unit in left if unit.signed),
+        generations=frozenset(min(receipts[unit.name].generation, record.generation) for unit in left if unit.signed),
     )
 
 
@@ -124,6 +141,29 @@ def _sum(each: Iterable[Work]) -> Work:
 def _fixed_files(sizes: int, variables: int) -> int:
     """Metadata, coordinates and the cube: two files for each array of the root, and for each n its group's."""
     return 2 * (len(CUBE) + 8) + sizes * (variables + 2 * 7 + 1 + len(CUBE))
+
+
+def _disk(record: Record, asked: Extent, left: Sequence[Unit], shape: Shape, block: int) -> int:
+    """Bytes on the disk: every file takes whole blocks, and every folder one, however little is in it."""
+
+    def blocks(size: float) -> int:
+        return int(max(-(-size // block), 1)) * block
+
+    variables = replication_variables(shape.keep)
+    each = [variable_bytes(variable, record.extent, shape) + 0.0 for variable in variables]
+    sizes = Counter(len(unit) for unit in left)
+    units = sum(
+        count * (blocks(_RECEIPT) + sum(blocks(size * bytes_ + _CHUNK) for bytes_ in each))
+        for size, count in sizes.items()
+    )
+    cells = cells_of(record.extent)
+    count = len(asked.grid.n)
+    arrays = len(CUBE) + len(COORDINATES) + count * (len(variables) + len(COORDINATES) - 1)
+    labels = (1 + count) * len(COORDINATES)
+    cube = count * sum(blocks(8 * cells * (3 if summary.quantile else 1)) for summary in CUBE)
+    metadata = blocks(_METADATA * arrays) + blocks(_MANIFEST)
+    folders = arrays + labels + 2 * count + 4
+    return units + cube + metadata + (arrays + labels + count + folders + 4) * block
 
 
 def left_over(
@@ -176,9 +216,9 @@ def check_fits(plan: Plan, machine: Machine, where: str) -> None:
             f"{where}: a unit at n = {longest.n} takes about {longest.seconds:.0f} s, and workers live for "
             f"{machine.lifetime:.0f} s: give them a longer walltime, or leave that n out"
         )
-    if plan.bytes > machine.disk:
+    if plan.disk > machine.disk:
         wrong.append(
-            f"{where}: results take up to {plan.bytes / 1e6:.3g} MB, the disk has {machine.disk / 1e6:.3g} MB free: "
+            f"{where}: results take up to {plan.disk / 1e6:.3g} MB on disk, and {machine.disk / 1e6:.3g} MB are free: "
             "choose another place with --store, or ask for less"
         )
     if wrong:

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from hashlib import sha256
 from itertools import product
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -21,8 +22,11 @@ from harness.nouns import Array, Grid, Mistake, Preparation
 from harness.place import Place
 from harness.protocols import Preparing, Source
 from harness.receipts import machine
+from harness.validation import Malformed, check_table, load_json
 
 FOLDER = "prepared"
+LARGEST_ARRAY = 4 << 30
+"""Bytes of an array that was prepared."""
 
 
 def needed(source: Source, grid: Grid) -> list[Preparation]:
@@ -48,7 +52,7 @@ def _found(there: Place, name: str) -> bytes | str:
     told = receipt(there, name)
     if told is None:
         return "is missing"
-    data = there.get(_key(name, "npy"))
+    data = there.get(_key(name, "npy"), LARGEST_ARRAY)
     if data is None:
         return "its array is missing"
     return data if sha256(data).hexdigest() == told.get("sha256") else "isn't what its receipt says"
@@ -68,18 +72,31 @@ def read(there: Place, name: str) -> Array:
     found = _found(there, name)
     if isinstance(found, str):
         raise Mistake(f"{there.url}: {FOLDER}/{name} {found}: `ckrr run` prepares it again")
-    array: Array = np.load(io.BytesIO(found), allow_pickle=False)
+    array: Array = _parse_array(found, f"{there.url}/{FOLDER}/{name}")
     array.flags.writeable = False
     return array
+
+
+def _parse_array(data: bytes, where: str) -> Array:
+    """An array of numbers whose header doesn't claim more than there is."""
+    stream = io.BytesIO(data)
+    try:
+        np.lib.format.read_magic(stream)
+        shape, _, dtype = np.lib.format.read_array_header_1_0(stream)
+        if dtype.kind not in "biufc" or prod(shape) * dtype.itemsize != len(data) - stream.tell():
+            raise ValueError("its header isn't that of an array of numbers")
+        found: Array = np.load(io.BytesIO(data), allow_pickle=False)
+    except ValueError as error:
+        raise Mistake(f"{where} can't be read ({' '.join(str(error).split())}): `ckrr run` prepares it again") from None
+    return found
 
 
 def receipt(there: Place, name: str) -> Mapping[str, Any] | None:
     """What stands in the receipt of an array; None if there is none that can be read."""
     try:
-        found: Mapping[str, Any] = json.loads(there.get(_key(name, "json")) or b"null")
-    except ValueError:
+        return check_table(load_json(there.get(_key(name, "json")) or b"null", name), name)
+    except Malformed:
         return None
-    return found
 
 
 def signed(there: Place) -> list[str]:
@@ -105,7 +122,7 @@ def check_same(places: Iterable[Place]) -> None:
 def copy(source: Place, target: Place) -> None:
     """Everything to another store, each receipt after its array."""
     for name, ending in product(signed(source), ("npy", "json")):
-        target.put(_key(name, ending), source.get(_key(name, ending)) or b"")
+        target.put(_key(name, ending), source.get(_key(name, ending), LARGEST_ARRAY) or b"")
 
 
 def provided(source: Source, there: Place) -> Source:

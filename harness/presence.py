@@ -21,10 +21,22 @@ from typing import Any
 from harness.nouns import Unreachable
 from harness.place import Place
 from harness.record import CANCEL, DRIVER
+from harness.validation import (
+    Malformed,
+    check_number,
+    check_optional,
+    check_table,
+    check_text,
+    check_whole,
+    load_json,
+    require,
+)
 
 BEAT = 5.0
 _LISTEN = 1.0
 """Seconds between two looks whether somebody asked the driver to stop."""
+PROGRESS = ("replications", "of", "share", "rate", "left", "failed")
+"""What a driver says of how far it is: numbers, or nothing."""
 SILENT = 30.0
 """A driver that hasn't been heard of for so many seconds is dead."""
 
@@ -85,11 +97,22 @@ def told(driver: Driver) -> bytes:
 
 
 def heard(raw: bytes | None) -> Driver | None:
-    """From what a driver wrote; None for nothing, and for what can't be read."""
+    """From what a driver wrote; None for nothing, and for what no driver writes."""
     try:
-        return None if raw is None else Driver(**json.loads(raw))
-    except (ValueError, TypeError):
+        return None if raw is None else _parse(check_table(load_json(raw, DRIVER), DRIVER))
+    except Malformed:
         return None
+
+
+def _parse(plain: Mapping[str, Any]) -> Driver:
+    texts = [check_text(require(plain, name, ""), name, 300) for name in ("name", "host")]
+    pid = check_whole(require(plain, "pid", ""), "pid", 1, 2**31)
+    beat = check_number(require(plain, "beat", ""), "beat")
+    progress = check_table(plain.get("progress", {}), "progress", 100)
+    far = {name: check_number(progress[name], name) for name in PROGRESS if progress.get(name) is not None}
+    born = check_optional(plain, "born", DRIVER, lambda text, key: check_text(text, key, 40))
+    job = check_optional(plain, "job", DRIVER, lambda text, key: check_text(text, key, 40))
+    return Driver(texts[0], texts[1], pid, beat, far, born, job)
 
 
 def other(place: Place) -> Driver | None:

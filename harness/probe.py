@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from harness.nouns import Extent, Mistake
 from harness.protocols import Sample, Source
+from harness.remote import is_url
 from harness.seeds import Seeds
 
 _N, _TURNS = 500, 5
@@ -50,14 +51,15 @@ def memory() -> float:
     return float(MEMORY_LIMIT)
 
 
-def free_disk(url: str) -> float:
-    """Bytes free where a store is or will be; inf for a bucket."""
-    if "://" in url:
-        return float("inf")
+def disk(url: str) -> tuple[float, int]:
+    """Bytes free where a store is or will be, and bytes of a block there; inf and 1 for a bucket."""
+    if is_url(url):
+        return float("inf"), 1
     there = Path(url).absolute()
     while not there.exists():
         there = there.parent
-    return float(shutil.disk_usage(there).free)
+    found = shutil.disk_usage(there)
+    return float(found.free), os.statvfs(there).f_frsize if hasattr(os, "statvfs") else 4096
 
 
 def check_source(source: Source, seeds: Seeds, extent: Extent, where: str) -> float:

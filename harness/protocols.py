@@ -214,6 +214,15 @@ class Kernelled(Protocol):
 
 
 @runtime_checkable
+class Gridded(Protocol):
+    """A source whose test points may lie on a fixed grid."""
+
+    def test_grid(self) -> Array:
+        """The points of the grid, without drawing anything."""
+        ...
+
+
+@runtime_checkable
 class Smoothable(Protocol):
     """A family whose p-values can be smoothed by chance."""
 

@@ -11,17 +11,29 @@ import platform
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
-from harness.nouns import Block, Mistake, Unit
+from harness.nouns import Block, Failure, Mistake, Unit
 from harness.place import Place
+from harness.validation import (
+    Malformed,
+    check_list,
+    check_number,
+    check_optional,
+    check_table,
+    check_text,
+    check_whole,
+    load_json,
+)
 
 FOLDER = "receipts"
-_END = re.compile(r"g(\d+)\.a(\d+)\.f(\d+)\.json")
-_UNIT = re.compile(r"p\d+_d\d+")
+Content = Mapping[str, Any]
+"""What stands in a receipt."""
+_END = re.compile(r"g(\d{1,9})\.a(\d{1,9})\.f(\d{1,15})\.json")
+_UNIT = re.compile(r"p\d{1,10}_d\d{1,10}")
 _NAME = re.compile(rf"({_UNIT.pattern})\.{_END.pattern}")
 
 
@@ -153,15 +165,45 @@ def read(place: Place, receipt: Receipt) -> Mapping[str, Any]:
 def read_all(place: Place, receipts: Sequence[Receipt]) -> list[Mapping[str, Any]]:
     """What stands in many of them."""
     keys = [one.key for one in receipts]
-    return [_parsed(place.url, key, raw or b"{}") for key, raw in zip(keys, place.gets(keys), strict=True)]
+    return [parse_content(place.url, key, raw or b"{}") for key, raw in zip(keys, place.gets(keys), strict=True)]
 
 
-def _parsed(url: str, key: str, raw: bytes) -> Mapping[str, Any]:
+def parse_content(url: str, key: str, raw: bytes) -> Content:
+    """Parse what stands in a receipt; what no worker wrote is refused."""
     try:
-        return dict(json.loads(raw))
-    except ValueError:
+        content = check_table(load_json(raw, "it"), "it", 1000)
+        _check(content)
+    except Malformed as malformed:
         mend = f"`ckrr status {url} --verify`, then `ckrr run`, computes its unit again"
-        raise Mistake(f"{url}/{key} can't be read: {mend}") from None
+        raise Mistake(f"{url}/{key} can't be read ({malformed}): {mend}") from None
+    return content
+
+
+def _check(content: Mapping[str, Any]) -> None:
+    """Refuse a receipt that no worker wrote."""
+    for name in ("unit", "fingerprint", "written", "host", "python"):
+        check_optional(content, name, "it", check_text)
+    for name, seconds in (check_optional(content, "seconds", "it", check_table) or {}).items():
+        check_number(seconds, f"seconds.{name}")
+    for name, version in (check_optional(content, "versions", "it", check_table) or {}).items():
+        check_text(version, f"versions.{name}")
+    for each in check_optional(content, "blas", "it", check_list) or []:
+        check_text(each, "blas")
+    for each in check_list(content.get("failures", []), "failures", 10**7):
+        _check_failure(check_table(each, "failures"))
+
+
+def _check_failure(one: Mapping[str, Any]) -> None:
+    if set(one) != {field.name for field in fields(Failure)}:
+        raise Malformed("failures", f"a list of tables with {', '.join(field.name for field in fields(Failure))}")
+    for name in ("path", "draw"):
+        check_whole(one[name], f"failures.{name}", 0, 2**31)
+    for name in ("gamma", "lam"):
+        check_number(one[name], f"failures.{name}")
+    if not isinstance(one["theta"], str):
+        check_number(one["theta"], "failures.theta")
+    for name in ("kind", "message"):
+        check_text(one[name], f"failures.{name}")
 
 
 def _content(block: Block, fingerprint: str) -> dict[str, Any]:

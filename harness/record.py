@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from math import prod
@@ -14,13 +15,20 @@ from typing import Any
 
 from harness.extents import from_json, sizes, to_json, union
 from harness.labels import is_number
+from harness.manifest_checks import check_manifest
 from harness.nouns import INNER, Extent, Mistake, Unit
 from harness.place import Place
+from harness.validation import Malformed, check_table, check_text, load_json, require
+from harness.variables import COORDINATES, CUBE
 
 SCHEMA = 2
 ROOT = "zarr.json"
+COPY = "manifest.json"
+"""A second copy of the root's attributes, written before them: a root that is lost or damaged is rebuilt from it."""
 FILES = "files"
 """Where the store keeps what a source needs."""
+LARGEST_FILE = 1 << 30
+"""Bytes of a file that a source needs."""
 DRIVER = "driver.json"
 """The driver that is at work."""
 CANCEL = "cancel.json"
@@ -29,6 +37,20 @@ SUBMISSION = "submission"
 """What was handed over to a driver, and its logs: there before the driver makes the store."""
 CLAIM = "claim.json"
 """There while a driver makes or grows the store: without a root, what is there may be made anew."""
+TOP_LEVEL = {
+    ROOT,
+    COPY,
+    CLAIM,
+    FILES,
+    "prepared",
+    "receipts",
+    "replications",
+    *COORDINATES,
+    *(one.name for one in CUBE),
+}
+"""Names of files and folders that a store has directly under its root."""
+_LARGEST = 16 << 20
+"""Bytes of a root: at 256 n it has 7 MB."""
 _SHARD_ABOVE = 1 << 20
 """Bytes of a variable in one unit above which it is sharded, so that a slice reads little."""
 
@@ -67,6 +89,10 @@ class Record:
     """Each run's start, end, host, command, versions."""
     spared: Mapping[str, Levels] = field(default_factory=dict)
     """For each search for θ that leaves some train points alone: the levels with those."""
+    is_smoke: bool = False
+    """Whether `ckrr run --smoke` made the store: the next one may replace it."""
+    root_is_lost: bool = field(default=False, compare=False)
+    """Whether it was read from the second copy, because the root is missing or damaged."""
 
     def levels_for(self, theta: str) -> Levels:
         """What is promised with a θ, by its label."""
@@ -176,6 +202,7 @@ def attributes(record: Record) -> dict[str, Any]:
     }
     return {
         "ckrr_schema": SCHEMA,
+        **({"smoke": True} if record.is_smoke else {}),
         "coordinates": "theta_value",
         "title": record.scenario.get("name", ""),
         "test_points": record.test_points,
@@ -185,17 +212,26 @@ def attributes(record: Record) -> dict[str, Any]:
 
 
 def parsed(plain: Mapping[str, Any]) -> Record:
-    """Back from the attributes."""
-    parts = {name: json.loads(plain[name]) for name in _PARTS}
+    """Back from the attributes.
+
+    Raises
+    ------
+    Malformed
+        For the first value that can't be right.
+    """
+    names = (*_PARTS, *(("spared",) if "spared" in plain else ()))
+    parts = {name: load_json(check_text(require(plain, name, ""), name, _LARGEST), name) for name in names}
+    check_manifest({**parts, "test_points": require(plain, "test_points", ""), "test": require(plain, "test", "")})
     groups = {
         int(n): Group((one["block"][0], one["block"][1]), one["chunks"], one["sharded"])
         for n, one in parts["groups"].items()
     }
-    spared = {theta: _levels(rows) for theta, rows in json.loads(plain.get("spared", "{}")).items()}
+    spared = {theta: _levels(rows) for theta, rows in parts.get("spared", {}).items()}
     extents = tuple(from_json(one) for one in parts["extents"])
     shared = (parts["scenario"], parts["fingerprint"], extents, groups, tuple(parts["keep"]))
     levels, history = _levels(parts["levels"]), tuple(parts["history"])
-    return Record(*shared, plain["test_points"], plain["test"], levels, history, spared)
+    smoke = plain.get("smoke") is True
+    return Record(*shared, plain["test_points"], plain["test"], levels, history, spared, smoke)
 
 
 def _levels(plain: Mapping[str, Any]) -> Levels:
@@ -207,38 +243,114 @@ def _levels(plain: Mapping[str, Any]) -> Levels:
 
 def load(place: Place) -> Record | None:
     """The record of a store; None where there is none yet. What is not ours is refused."""
-    raw = place.get(ROOT)
-    if raw is None and _is_taken(place):
-        raw = place.get(ROOT)  # a driver may have made it just now
-        if raw is None:
+    found = _stored(place)
+    if found is None and _is_taken(place):
+        found = _stored(place)  # a driver may have made it just now
+        if found is None:
             raise Mistake(f"{place.url} holds something that is no ckrr store: choose another place")
-    return None if raw is None else _checked(place.url, raw)
+    return found
+
+
+def _stored(place: Place) -> Record | None:
+    """As the root says, or as its copy says if the root is missing or damaged.
+
+    Without a root, a claim and no receipt mean that a driver was killed while it made the store: there is none yet.
+    """
+    return stored_as(place, place.get(ROOT, _LARGEST))
+
+
+def stored_as(place: Place, raw: bytes | None) -> Record | None:
+    """The record of a store whose root has these bytes, or none."""
+    if raw is None and _is_claim(place.get(CLAIM)) and not place.names("receipts"):
+        return None
+    try:
+        if raw is not None:
+            plain = load_json(raw, ROOT)
+            found = _checked(place.url, plain)
+            require(plain, "consolidated_metadata", "")
+            return found
+    except Malformed as malformed:
+        copy = _copy(place)
+        if copy is None:
+            why = f"{malformed}; {COPY}, to rebuild it from, is missing or damaged, too"
+            raise Mistake(f"{place.url}/{ROOT} is damaged: {why}") from None
+        return copy
+    return _copy(place)
+
+
+def _copy(place: Place) -> Record | None:
+    """As the copy says; None if there is none that can be read."""
+    raw = place.get(COPY, _LARGEST)
+    try:
+        found = None if raw is None else _checked(place.url, load_json(raw, COPY))
+    except Malformed:
+        return None
+    return None if found is None else replace(found, root_is_lost=True)
 
 
 def _is_taken(place: Place) -> bool:
-    """Whether something is there that no driver of ours is about to make a store of."""
-    ours = {DRIVER, CANCEL, SUBMISSION}
-    return place.exists() and bool(set(place.names("")) - ours) and place.get(CLAIM) is None
+    """Whether something is there that no driver of ours is about to make a store of.
+
+    A claim alone proves nothing: everything beside it must be a part of a store, too.
+    """
+    waiting = {DRIVER, CANCEL, SUBMISSION}
+    found = set(place.names("")) if place.exists() else set()
+    if found <= waiting:
+        return False
+    return not (found <= waiting | TOP_LEVEL and _is_claim(place.get(CLAIM)))
 
 
-def _checked(url: str, raw: bytes) -> Record:
+def _is_claim(raw: bytes | None) -> bool:
+    """Whether a driver of ours wrote this."""
     try:
-        plain = json.loads(raw)["attributes"]
-        schema = plain["ckrr_schema"]
-    except (ValueError, KeyError, TypeError):
-        raise Mistake(f"{url} is no ckrr store: choose another place") from None
-    if schema != SCHEMA:
+        return raw is not None and {"name", "host", "pid", "beat"} <= set(check_table(load_json(raw, CLAIM), CLAIM))
+    except Malformed:
+        return False
+
+
+def _checked(url: str, plain: object) -> Record:
+    """The record in a root or its copy. Another program's Zarr group is no damaged one of ours."""
+    root = check_table(plain, "the root")
+    attributes = root.get("attributes")
+    if "zarr_format" in root and not (isinstance(attributes, dict) and "ckrr_schema" in attributes):
+        raise Mistake(f"{url} is no ckrr store: choose another place")
+    stored = check_table(attributes, "attributes")
+    schema = require(stored, "ckrr_schema", "attributes")
+    if isinstance(schema, int) and schema != SCHEMA:
         raise Mistake(
             f"{url} has the format {schema}, this version of ckrr knows {SCHEMA}: install the ckrr that made it"
         )
-    return parsed(plain)
+    if schema != SCHEMA:
+        raise Malformed("ckrr_schema", "a whole number")
+    return parsed(stored)
+
+
+def check_readable(url: str, record: Record) -> None:
+    """Refuse to write a manifest that couldn't be read again: a name that is too long, say."""
+    try:
+        parsed(attributes(record))
+    except Malformed as malformed:
+        raise Mistake(f"{url} can't hold this study: {malformed}") from None
 
 
 def save(place: Place, record: Record) -> None:
-    """Replaces the attributes in one write; everything else at the root stays."""
-    root = json.loads(place.get(ROOT) or b"{}")
-    root["attributes"] = attributes(record)
-    place.put(ROOT, json.dumps(root).encode())
+    """Replaces the attributes, first in the copy; everything else at the root stays.
+
+    A root that is lost stays so: making it anew takes more than the attributes (`store.restore`).
+    """
+    check_readable(place.url, record)
+    place.put(COPY, copy_of(record))
+    if record.root_is_lost:
+        return
+    with suppress(Malformed):  # damaged since it was read
+        root = check_table(load_json(place.get(ROOT) or b"", ROOT), ROOT)
+        root["attributes"] = attributes(record)
+        place.put(ROOT, json.dumps(root).encode())
+
+
+def copy_of(record: Record) -> bytes:
+    """The second copy of a record."""
+    return json.dumps({"attributes": attributes(record)}).encode()
 
 
 def add_to_history(place: Place, more: Mapping[str, Any], entry: Mapping[str, Any] | None = None) -> None:

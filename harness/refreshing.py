@@ -33,7 +33,7 @@ def refresh(url: str, record: Record, sizes: Iterable[int], between: Callable[[]
 
         def read(name: str, where: tuple[Any, ...], n: int = n) -> Values:
             between()
-            return store.read(url, n, name, record.generation, where, between)
+            return store.read(url, n, name, record.generation, where, between, bounded=False)
 
         values = cube_at(record, n, read)
         between()

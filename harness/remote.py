@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from time import monotonic, sleep
 from typing import Any, TypeVar
 
+from harness.confine import LARGEST, UnsafePath, is_base_name
 from harness.nouns import Mistake, Refused, Unreachable
 from harness.writable import writable
 
@@ -29,6 +30,8 @@ _S3 = ("s3://", "s3a://")
 _WAY = ("botocore", "aiobotocore", "aiohttp")
 """Packages whose exceptions are about the way to a store, never about what is in it."""
 _TAKEN = ("PreconditionFailed", "ConditionalRequestConflict", "412", "409")
+_EMPTY = ("InvalidRange", "416")
+"""What a server says when it is asked for the first bytes of an object that has none."""
 _KEYS = "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (or AWS_PROFILE)"
 _WORDS = {
     "NoSuchBucket": "there is no such bucket: make it first, or choose another place",
@@ -192,21 +195,32 @@ class RemotePlace:
     def _is_s3(self) -> bool:
         return self.url.startswith(_S3)
 
-    def get(self, key: str) -> bytes | None:
-        """The bytes at a key, or None."""
+    def get(self, key: str, largest: int = LARGEST) -> bytes | None:
+        """The bytes at a key, or None. No more than one byte beyond `largest` is fetched."""
         try:
             with telling(self.url):
-                data: bytes = self._files.cat_file(self._path(key))
+                data = self._first_bytes(self._path(key), largest + 1)
         except FileNotFoundError:
             return None
+        if len(data) > largest:
+            raise UnsafePath(f"{self.url}/{key} has more than the {largest / 1e6:.3g} MB that such an object can have")
+        return data
+
+    def _first_bytes(self, path: str, count: int) -> bytes:
+        try:
+            data: bytes = self._files.cat_file(path, end=count)
+        except OSError as error:
+            if code_of(error) not in _EMPTY:
+                raise
+            return b""
         return data
 
     def gets(self, keys: Collection[str]) -> list[bytes | None]:
         """Many at a time."""
         return self._together(self.get, keys)
 
-    def put(self, key: str, data: bytes, *, make: bool = True) -> None:
-        """Writes an object: object stores do that at once or not at all."""
+    def put(self, key: str, data: bytes, *, make: bool = True, mode: int = 0o666) -> None:
+        """Writes an object: object stores do that at once or not at all. Who may read it is the bucket's to say."""
         with telling(self.url):
             self._files.pipe_file(self._path(key), data)
 
@@ -267,15 +281,21 @@ class RemotePlace:
         """Whether there is anything at all."""
         return bool(self.names(""))
 
+    def drafts(self) -> list[str]:
+        """None: object stores keep nothing that isn't whole."""
+        return []
+
     def sweep(self) -> None:
         """Object stores keep nothing that isn't whole."""
 
-    def remove(self, last: str) -> None:
-        """Everything, one key last; never the bucket."""
-        self._together(self.delete, [key for key in self.below("") if key != last])
-        self.delete(last)
+    def remove(self, keys: Sequence[str]) -> None:
+        """Removes these objects, one after the other: a bucket has no folders."""
+        for key in keys:
+            self.delete(key)
 
     def _path(self, key: str) -> str:
+        if key and not all(map(is_base_name, key.split("/"))):
+            raise UnsafePath(f"{self.url}: {key!r} is no path inside a store")
         return f"{self._root}/{key}".rstrip("/")
 
     def _together(self, what: Callable[[str], T], keys: Collection[str]) -> list[T]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from harness.probe import cores, memory
 from harness.record import Record, load, version
 from harness.studies import study_of
 from harness.threads import limited
+from harness.trust import check_trusted
 from harness.variables import replication_variables
 
 
@@ -104,6 +106,12 @@ def _deadly(receipt: Mapping[str, Any] | None, asked: Asked) -> str | None:
 def _care(record: Record) -> Care:
     told = record.scenario["replications"].get("seconds")
     return Care(told or Care.seconds, memory=0.9 * memory() / cores())
+
+
+def check_code(url: str, trusted: bool) -> None:
+    """Refuse to run code that only the store knows, unless it is trusted."""
+    there = place(url)
+    check_trusted(there, _record(there.url), Path.cwd(), trusted)
 
 
 def _record(url: str) -> Record:

@@ -9,6 +9,7 @@ from harness.labels import label, theta_label
 from harness.nouns import Extent
 from harness.presence import SILENT
 from harness.progress import duration, pace
+from harness.text import escape_line
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -90,11 +91,13 @@ def status_text(facts: Mapping[str, Any]) -> str:
     failed = [f"{facts['failed']} cells of replications failed: `ckrr errors` says why"] if facts["failed"] else []
     last = facts["last_run"]
     ended = next((text.format(last[key]) for key, text in _ENDS.items() if last.get(key)), "not ended")
-    history = [f"last run: started {last['start']} on {last['host']}, {ended}"] if last else []
+    history = [f"last run: started {last['start']} on {last.get('host', '?')}, {ended}"] if last else []
     sizes = [table(rows)] if facts["sizes"] else []
     edited = ["the scenario's file asks for something else than the last run did: `ckrr plan` says what"]
     told = [*failed, *history, *_handed_over_text(facts), *edited * facts["edited"]]
-    return "\n".join([state_line(facts), *sizes, *told])
+    damaged = ["its zarr.json is lost or damaged: `ckrr status --verify` rebuilds it"] * facts["root_is_lost"]
+    lines = [escape_line(line) for line in (*told, *damaged)]
+    return "\n".join([escape_line(state_line(facts)), *sizes, *lines])
 
 
 def state_line(facts: Mapping[str, Any]) -> str:
@@ -194,14 +197,15 @@ def errors_text(groups: Sequence[Mapping[str, Any]], store: str) -> str:
     for one in groups:
         example = one["example"]
         cell = " ".join(f"--{key} {label(example[key])}" for key in ("n", "path", "draw", "theta", "lam", "gamma"))
-        lines += [f"{one['count']} × {one['kind'].lower()}: {one['message']}", f"    ckrr replay {store} {cell}"]
+        what = escape_line(f"{one['count']} × {one['kind'].lower()}: {one['message']}")
+        lines += [what, f"    ckrr replay {escape_line(f'{store} {cell}')}"]
     return "\n".join(lines)
 
 
 def replay_text(found: Replayed) -> str:
     """How a replay compares, in words."""
     what = f"{counted(found.numbers, 'number')} in {counted(found.cells, 'cell')}"
-    failed = "".join(f"\nfailed here: {one.kind.lower()}: {one.message}" for one in found.failures[:3])
+    failed = "".join(f"\nfailed here: {one.kind.lower()}: {escape_line(one.message)}" for one in found.failures[:3])
     if not found.written:
         return f"computed {what}; the store doesn't have this replication yet{failed}"
     if found.equal:

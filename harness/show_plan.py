@@ -43,6 +43,7 @@ def plan_facts(prepared: Prepared) -> dict[str, Any]:
         "bytes_per_replication": max(plan.bytes_per_replication.values()),
         "bytes": plan.bytes,
         "files": plan.files,
+        "disk": plan.disk,
         "memory_per_worker": int(plan.memory),
         "preparations": [
             {"name": one.name, "seconds": round(seconds, 1), "memory": int(one.memory)}
@@ -157,8 +158,9 @@ def plan_text(facts: Mapping[str, Any]) -> str:
             *_preparations_text(facts),
             f"asked for {counted(facts['replications'], 'replication')}, {facts['replications_left']} left: "
             f"about {duration(facts['seconds'])} on {counted(facts['workers'], 'worker')}",
-            f"{size(facts['bytes_per_replication'])} a replication before compression, {size(facts['bytes'])} and "
-            f"{facts['files']} files in all; {size(facts['memory_per_worker'])} of memory a worker",
+            f"{size(facts['bytes_per_replication'])} a replication before compression, {size(facts['bytes'])} in "
+            f"{facts['files']} files, which take up to {size(facts['disk'])} on disk; "
+            f"{size(facts['memory_per_worker'])} of memory a worker",
             *_cluster_text(facts),
         ]
     )

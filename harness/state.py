@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 from typing import Any
 
 from harness.asked import count, is_everything, is_other, latest, reach
+from harness.manifest_checks import SCENARIO_NAME
 from harness.nouns import Mistake
 from harness.packaged import scenario_files
 from harness.place import Place, place
@@ -17,6 +17,8 @@ from harness.settled import settled
 from harness.submit import submission
 from harness.submit.submission import Submission
 from harness.submit.whereabouts import handed_over
+from harness.toml import read_toml
+from harness.validation import check_text
 
 
 def default_store(name: str) -> str:
@@ -60,8 +62,8 @@ def _file(reference: str) -> Path | None:
 def _told_in(path: Path) -> dict[str, Any]:
     """What a scenario says. Nothing that it names is run."""
     try:
-        told = tomllib.loads(path.read_text(encoding="utf-8"))
-        return {**told, "name": told["name"]}
+        told = read_toml(path)
+        return {**told, "name": check_text(told["name"], "name", pattern=SCENARIO_NAME)}
     except (OSError, ValueError, KeyError):
         raise Mistake(f"{path} is no scenario: `ckrr plan {path}` says what is wrong with it") from None
 
@@ -73,6 +75,8 @@ def status(store: str) -> dict[str, Any]:
     edited = record is not None and file is not None and is_other(_told_in(file), record)
     facts = {**(_far(there, record) if record else _nothing(one)), "edited": edited, **_at_work(there, one)}
     more = record is not None and one is not None and _is_more(one, record)
+    lost = record is not None and record.root_is_lost
+    facts |= {"root_is_lost": lost}
     return {"store": there.url, **facts, "more_to_come": more, "complete": facts["complete"] and not more}
 
 
@@ -125,7 +129,7 @@ def _share_of_everything(there: Place, record: Record) -> float:
 def _at_work(there: Place, one: Submission | None) -> dict[str, Any]:
     """The driver that is at work or was the last to be heard of, how far it says it is, and what was handed over."""
     found = heard(there.get(DRIVER))
-    told = None if one is None else handed_over(one)
+    told = None if one is None else handed_over(one, there.url)
     alive = found is not None and found.alive
     return {
         "at_work": alive or (told is not None and told["waits"] is not None),

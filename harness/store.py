@@ -5,10 +5,13 @@ Workers write whole chunks of their own with zarr itself: all variables, status 
 
 from __future__ import annotations
 
+import os
 from asyncio import gather
-from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache, lru_cache
 from hashlib import sha256
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -17,29 +20,48 @@ from zarr.core.sync import sync
 
 from harness import chunks, receipts
 from harness.chunks import Box
-from harness.nouns import Block, Unit, Values
+from harness.codecs import bounded as bounded_codecs
+from harness.nouns import Block, Mistake, Unit, Values
 from harness.place import Place, place
-from harness.record import FILES, ROOT, Record, digest
-from harness.remote import for_zarr, telling
+from harness.record import COPY, FILES, LARGEST_FILE, ROOT, Record, check_readable, copy_of, digest, load
+from harness.remote import telling
 from harness.template import group_name, template
 from harness.variables import replication_variables
+from harness.zarr_store import checked_store
 
 zarr.config.set({"array.write_empty_chunks": True})  # otherwise a chunk equal to the fill is deleted
 
 
 def publish(there: Place, record: Record, files: Mapping[str, bytes]) -> None:
-    """Makes a store, or grows it: every key that changes, the root's last. The old text of a mended file is kept."""
+    """Makes a store, or grows it: the copy of the manifest first, then every key that changes, the root's last.
+
+    The old text of a mended file is kept.
+    """
+    check_readable(there.url, record)
+    there.put(COPY, copy_of(record))
     needed = {f"{FILES}/{name}": data for name, data in files.items()}
-    for key, old in zip(needed, there.gets(needed), strict=True):
+    for key in needed:
+        old = there.get(key, LARGEST_FILE)
         if old is not None and old != needed[key]:
             there.put(f"{key}.{sha256(old).hexdigest()[:8]}", old)
-    wanted = {**needed, **template(record)}
+    wanted = template(record)
     there_are = there.gets(wanted) if there.get(ROOT) is not None else [None] * len(wanted)
     changed = {key: data for (key, data), old in zip(wanted.items(), there_are, strict=True) if old != data}
+    changed |= {key: data for key, data in needed.items() if there.get(key, LARGEST_FILE) != data}
     last = changed.pop(ROOT, None)
     there.puts(changed)
     if last is not None:
         there.put(ROOT, last)
+
+
+def restore(there: Place) -> bool:
+    """Rebuild a root that was lost or damaged, from the copy of the manifest; whether there was need to."""
+    record = load(there)
+    if record is None or not record.root_is_lost:
+        return False
+    publish(there, record, {})
+    forget_handles()
+    return True
 
 
 def write(url: str, record: Record, block: Block) -> receipts.Receipt:
@@ -108,8 +130,8 @@ def plain(url: str, path: str, generation: int) -> chunks.Plain | None:
 @lru_cache(maxsize=64)
 def _root(url: str, generation: int) -> zarr.Group:
     """One file has the metadata of all arrays; it was written after them."""
-    with telling(url):
-        return zarr.open_group(url, mode="r+", zarr_format=3, use_consolidated=True, storage_options=for_zarr(url))
+    with telling(url), bounded_codecs():
+        return zarr.open_group(checked_store(url), mode="r+", zarr_format=3, use_consolidated=True)
 
 
 def forget_handles() -> None:
@@ -132,14 +154,47 @@ def read(
     generation: int,
     where: tuple[Any, ...] = (...,),
     between: Callable[[], None] = lambda: None,
+    bounded: bool = True,
 ) -> Values:
-    """A part of a variable of the replications at an n. Of many chunks, `between` is called now and then."""
+    """A part of a variable of the replications at an n. Of many chunks, `between` is called now and then.
+
+    If `bounded`, what would take more than a quarter of the memory is refused.
+    """
     path = f"{group_name(n)}/{variable}"
-    with telling(url):
+    with telling(url), _reading(url, path):
+        if bounded:
+            _check_fits(url, array(url, path, generation), where)
         one = plain(url, path, generation)
         if one is None or not chunks.is_box(where):
             return np.asarray(array(url, path, generation)[where])
         return chunks.read(one, where, between)
+
+
+def _check_fits(url: str, found: zarr.Array[Any], where: tuple[Any, ...]) -> None:
+    """Refuse to read at once what memory has no room for, whether a study is that large or only says so."""
+    slices = [each if isinstance(each, slice) else slice(None) for each in (() if where == (...,) else where)]
+    lengths = [len(range(*each.indices(length))) for each, length in zip(slices, found.shape, strict=False)]
+    size = found.dtype.itemsize * prod([*lengths, *found.shape[len(slices) :]])
+    if size > _most_bytes():
+        what = f"{found.path} takes {size / 1e9:.3g} GB, more than a quarter of this machine's memory"
+        raise Mistake(f"{url}: {what}: choose less (--where), or use a larger machine")
+
+
+@cache
+def _most_bytes() -> float:
+    if not hasattr(os, "sysconf"):
+        return 4e9
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 4
+
+
+@contextmanager
+def _reading(url: str, path: str) -> Iterator[None]:
+    """Say in one line which array has a chunk that can't be decoded: truncated, flipped, or none of ours."""
+    try:
+        yield
+    except (ValueError, RuntimeError) as error:
+        mend = f"`ckrr status {url} --verify` says more, and `ckrr run` computes it again"
+        raise Mistake(f"{url}: a chunk of {path} can't be read ({' '.join(str(error).split())}): {mend}") from None
 
 
 def write_cube(url: str, generation: int, place_of_n: int, values: dict[str, Values]) -> None:

@@ -9,9 +9,9 @@ from harness.hashes import content_hash
 from harness.nouns import Mistake, Replaced
 from harness.place import place
 from harness.preparing import provided
-from harness.record import FILES, Record, load, version
+from harness.record import FILES, LARGEST_FILE, Record, load, version
 from harness.seeds import Seeds
-from harness.wiring import family, kernel_told, on_kernel, smoothed, unpacked
+from harness.wiring import Wrong, family, kernel_told, on_kernel, smoothed, unpacked
 
 
 @lru_cache(maxsize=8)
@@ -29,13 +29,17 @@ def study_of(url: str, record: Record) -> Study:
     """From a store alone, its files checked against the fingerprint."""
     scenario, fingerprint = record.scenario, record.fingerprint
     files = {name: _file(url, name, hashed) for name, hashed in fingerprint["files"].items()}
-    source = unpacked(scenario["source"], files)
     name = scenario["family"]
-    known = on_kernel(family(name), name, kernel_told(scenario), source.dimension)
+    try:
+        source = unpacked(scenario["source"], files)
+        known = on_kernel(family(name), name, kernel_told(scenario), source.dimension)
+        known = smoothed(known, name, fingerprint.get("smoothed", False))
+    except Wrong as wrong:
+        raise Mistake(f"{url}: its scenario can't be used here: {wrong}") from None
     return Study(
         record.extent,
         provided(source, place(url)),
-        smoothed(known, name, fingerprint.get("smoothed", False)),
+        known,
         Seeds.of(fingerprint["seed"], fingerprint["source"]),
         record.keep,
         int(fingerprint["blas_threads"]),
@@ -43,7 +47,7 @@ def study_of(url: str, record: Record) -> Study:
 
 
 def _file(url: str, name: str, hashed: str) -> bytes:
-    data = place(url).get(f"{FILES}/{name}")
+    data = place(url).get(f"{FILES}/{name}", LARGEST_FILE)
     if data is None or content_hash(name, data) != hashed:
         raise Mistake(f"{url}: {FILES}/{name} isn't what the study was made with")
     return data

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from harness.extents import sizes
+from harness.inventory import is_damaged
 from harness.labels import theta_label
 from harness.nested import clustered, mean, quantile
 from harness.nouns import INNER, Array, Status, Values
@@ -33,7 +34,7 @@ def cube_at(record: Record, n: int, read: Read) -> dict[str, Values]:
     found["level"][:] = levels_at(record, n)[:, None, :, None, :]
     for p, t in slabs(record):
         procedures, thetas = slice(p.start, p.stop), slice(t.start, t.stop)
-        part = _reduced(read, procedures, thetas)
+        part = _reduced(read, procedures, thetas, record)
         for name, values in part.items():
             found[name][procedures, :, thetas] = values
     return found
@@ -59,11 +60,11 @@ def slabs(record: Record) -> Iterator[tuple[range, range]]:
         yield range(p, p + 1), range(t, t + 1)
 
 
-def _reduced(read: Read, procedures: slice, thetas: slice) -> dict[str, Values]:
+def _reduced(read: Read, procedures: slice, thetas: slice, record: Record) -> dict[str, Values]:
     everything = slice(None)
     where = (everything, everything, procedures, everything, thetas)
     status = read("status", where)
-    ok = (status == Status.OK)[..., None]
+    ok = ((status == Status.OK) & ~is_damaged(status, read("coverage", where), record.extents))[..., None]
     failed = ((status != Status.OK) & (status != Status.EXCLUDED) & (status != Status.NOT_RUN)).sum(axis=(0, 1))
     found: dict[str, Values] = {}
     for name in ("coverage", "coverage_f"):

@@ -23,7 +23,7 @@ from harness.record import Group, Record, attributes
 from harness.variables import CUBE, QUANTILES, Variable, replication_variables
 
 CUBE_DIMS = ("procedure", "gamma", "theta", "lam", "n", "alpha")
-_ROOM = 256
+COORDINATE_CHUNK = 256
 """The chunk of a coordinate: longer than any axis, so that it is always the first."""
 _KEYS: Any = {"name": "default", "separator": "."}
 """Chunks are files side by side: with slashes every one would lie in eight folders of its own."""
@@ -68,12 +68,12 @@ def _coordinates(group: zarr.Group, grid: Grid) -> None:
 
 
 def _add(group: zarr.Group, name: str, values: np.ndarray[Any, Any], dims: tuple[str, ...], what: str) -> None:
-    if len(values) > _ROOM:
-        raise ValueError(f"{name} must have at most {_ROOM} values, got {len(values)}")
+    if len(values) > COORDINATE_CHUNK:
+        raise ValueError(f"{name} must have at most {COORDINATE_CHUNK} values, got {len(values)}")
     array = group.create_array(
         name,
         shape=values.shape,
-        chunks=(_ROOM,),
+        chunks=(COORDINATE_CHUNK,),
         dtype=str if values.dtype == object else values.dtype,
         dimension_names=dims,
         attributes={"description": what},
@@ -83,14 +83,14 @@ def _add(group: zarr.Group, name: str, values: np.ndarray[Any, Any], dims: tuple
 
 def _cube(root: zarr.Group, record: Record) -> None:
     """The arrays of the root, empty; a chunk has all of one n."""
-    first, now = _axes(record.extents[0].grid), _axes(record.extent.grid)
+    now, chunks = cube_chunks(record)
     for summary in CUBE:
         dims = (*CUBE_DIMS, "quantile") if summary.quantile else CUBE_DIMS
         integer = np.dtype(summary.dtype).kind == "i"
         root.create_array(
             summary.name,
             shape=[now[dim] for dim in dims],
-            chunks=tuple(1 if dim == "n" else first[dim] for dim in dims),
+            chunks=tuple(chunks[dim] for dim in dims),
             dtype=summary.dtype,
             fill_value=0 if integer else np.nan,
             compressors=_compressors(),
@@ -98,6 +98,11 @@ def _cube(root: zarr.Group, record: Record) -> None:
             dimension_names=dims,
             attributes={"description": summary.what},
         )
+
+
+def cube_chunks(record: Record) -> tuple[dict[str, int], dict[str, int]]:
+    """The lengths of the cube's axes now, and of a chunk along them: as long as they were at first, and one n."""
+    return _axes(record.extent.grid), {**_axes(record.extents[0].grid), "n": 1}
 
 
 def _axes(grid: Grid) -> dict[str, int]:
@@ -115,7 +120,7 @@ def _replications(group: zarr.Group, record: Record, cut: Group) -> None:
         group.create_array(
             variable.name,
             shape=shape_of(variable, record),
-            chunks=_inner(dims, chunks) if cut.sharded else chunks,
+            chunks=inner_chunks(dims, chunks) if cut.sharded else chunks,
             shards=chunks if cut.sharded else None,
             dtype=variable.dtype,
             fill_value=variable.fill,
@@ -126,7 +131,7 @@ def _replications(group: zarr.Group, record: Record, cut: Group) -> None:
         )
 
 
-def _inner(dims: tuple[str, ...], shard: tuple[int, ...]) -> tuple[int, ...]:
+def inner_chunks(dims: tuple[str, ...], shard: tuple[int, ...]) -> tuple[int, ...]:
     """The chunks within a shard: one procedure, θ and λ each."""
     single = ("procedure", "theta", "lam")
     return tuple(1 if dim in single else size for dim, size in zip(dims, shard, strict=True))

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 QUANTILES = (0.05, 0.5, 0.95)
 """Of widths and lengths over the test points of a replication; of type inverted_cdf, because inf is common."""
 
+COORDINATES = ("procedure", "gamma", "theta", "theta_value", "lam", "n", "alpha", "quantile")
+"""Labels along the axes, arrays of their own."""
 CELL = ("procedure", "gamma", "theta", "lam")
 """The axes that a status is for: α costs nothing, so no rule leaves one out."""
 RESULT = (*CELL, "alpha")

@@ -9,6 +9,7 @@ from typing import Any
 
 from harness.show import state_line
 from harness.state import status
+from harness.text import escape_line
 
 _LOOK, _LINE = 2.0, 15.0
 """Seconds between two looks, and between two lines where there is no terminal."""
@@ -29,6 +30,7 @@ def watch(store: str, say: Callable[[str], None] | None = None) -> dict[str, Any
 
 def _tell(text: str) -> None:
     """On a terminal the line is written anew."""
+    text = escape_line(text)
     if sys.stderr.isatty():
         print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
     else:

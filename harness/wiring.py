@@ -2,6 +2,10 @@
 
 A source is a name from `scenarios`, "package.module:name", or "file.py:name" with a file beside the scenario. The text
 of such a file, and a table that a source reads, are copied into the store, so that workers need nothing else.
+
+A scenario may be a stranger's, and importing a module runs it. What the scenario names there is called only if it was
+meant as a source: if it has the mark of `scenarios.source`, is a class with all members of the protocol `Source`, or is
+defined in the file beside the scenario, whose author's code runs anyway.
 """
 
 from __future__ import annotations
@@ -13,21 +17,34 @@ import tempfile
 import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from datetime import date, time
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, NoReturn, TypeGuard, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from harness.complaints import Complaint, from_pydantic, keys_of, nearest, shown
 from harness.nouns import REDRAWS, Theta
 from harness.protocols import Family, Kernelled, Smoothable, Source, Worldly
+from harness.record import LARGEST_FILE
+from harness.text import escape_line
+from harness.toml import read_regular_file
 
 FAMILIES = {"krr": "harness.krr:FAMILY", "baselines": "harness.baselines:FAMILY", "peers": "harness.peers:FAMILY"}
 FILE = "file"
 """The parameter by which a source takes a file to read."""
 _SOURCE = ("dimension", "test", "test_points", "knows_f", "redraws", "largest_n", "path")
 _FAMILY = ("procedures", "searches", "reference", "version", "inputs", "score", "level", "flops", "memory")
+
+
+LARGEST_CODE = 1 << 20
+"""Bytes of a .py file beside the scenario."""
+_LONGEST_PATH = 200
+"""Characters that a message shows."""
+_NOTHING = object()
+_NOT_A_FAMILY = {types.ModuleType: "module", type: "class", types.FunctionType: "function"}
 
 
 class Wrong(Exception):
@@ -53,12 +70,24 @@ def family(name: str) -> Family:
     """By its name, or as "package.module:name"."""
     if name not in FAMILIES and ":" not in name:
         known = ", ".join(FAMILIES)
-        raise Wrong(
-            Complaint("family", f"must be {known} or 'package.module:name', got {name!r}{nearest(name, FAMILIES)}")
-        )
+        hint = f"{shown(name)}{nearest(name, FAMILIES)}"
+        raise Wrong(Complaint("family", f"must be {known} or 'package.module:name', got {hint}"))
     found: Family = _imported(FAMILIES.get(name, name), "family")
-    _check_members(found, _FAMILY, "family", name)
+    _check_family(found, name)
     return found
+
+
+def _check_family(found: object, name: str) -> None:
+    """Refuse what isn't an object with all members of the protocol, without calling or evaluating any of them."""
+    what = next((word for kind, word in _NOT_A_FAMILY.items() if issubclass(type(found), kind)), None)
+    if what is not None:
+        text = (
+            f"names {shown(name)}, which is a {what}: a family is an object, as the line `FAMILY = MyFamily()` makes it"
+        )
+        raise Wrong(Complaint("family", text))
+    missing = [each for each in _FAMILY if inspect.getattr_static(found, each, _NOTHING) is _NOTHING]
+    if missing:
+        raise Wrong(Complaint("family", f"names {shown(name)}, which has no {', '.join(missing)}"))
 
 
 def kernel_told(plain: Mapping[str, Any]) -> dict[str, Any]:
@@ -112,8 +141,23 @@ def build(table: Mapping[str, Any], folder: Path) -> Built:
     given = {key: value for key, value in table.items() if key != "function"}
     _read_file(given, folder, files)
     source = _made(maker, given, name)
+    _check_plain(given)
     told = {"function": _plain_name(name), **_told(maker, table)}
     return Built(source, told, files, tuple(_keys(maker)))
+
+
+def _check_plain(given: Mapping[str, Any]) -> None:
+    """Refuse dates and times: a store keeps a source's parameters as JSON, which has none."""
+    text = "must be no date, and have none in it: write a text"
+    dates = [Complaint(f"source.{key}", text) for key, value in given.items() if _has_date(value)]
+    if dates:
+        raise Wrong(*dates)
+
+
+def _has_date(value: object) -> bool:
+    if isinstance(value, dict | list):
+        return any(map(_has_date, value.values() if isinstance(value, dict) else value))
+    return isinstance(value, date | time)
 
 
 def _plain_name(name: str) -> str:
@@ -131,37 +175,71 @@ def theta_of(text: str) -> Theta:
 
 
 def _maker(name: str, folder: Path, files: dict[str, bytes]) -> Callable[..., Source]:
+    """Find what makes a source; a file that it is defined in is added to `files`."""
     path, _, attribute = name.partition(":")
     if path.endswith(".py"):
-        text = _bytes(folder / path, "source.function")
+        text = _bytes(folder / path, "source.function", LARGEST_CODE)
         files[Path(path).name] = text
         return _from_text(text, Path(path).name, attribute or "source")
     if ":" in name:
         found: Callable[..., Source] = _imported(name, "source.function")
-        if not callable(found):
-            raise Wrong(Complaint("source.function", f"names {name!r}, which is no function that makes a source"))
+        if not _is_source(found):
+            _refuse_unmarked(found, name)
         return found
     known: Mapping[str, Callable[..., Source]] = importlib.import_module("scenarios").SOURCES
     if name not in known:
         names = ", ".join(known)
         hint = nearest(name, known)
-        text_ = f"must be one of {names}, 'package.module:name' or 'file.py:name', got {name!r}{hint}"
+        text_ = f"must be one of {names}, 'package.module:name' or 'file.py:name', got {shown(name)}{hint}"
         raise Wrong(Complaint("source.function", text_))
     return known[name]
 
 
+def _is_source(found: object) -> bool:
+    """Return whether something was meant as a source: it has the mark, or is a class with all members of a source."""
+    marked: bool = importlib.import_module("scenarios").is_source(found)
+    return marked or (_is_class(found) and not _lacking(found))
+
+
+def _is_class(found: object) -> TypeGuard[type]:
+    """Return whether something is a class, and doesn't just say so (as mocks do)."""
+    return issubclass(type(found), type)
+
+
+def _lacking(made: type) -> list[str]:
+    """Return the members of a source that a class has neither as an attribute nor as an annotation."""
+    there = {name for each in made.__mro__ for name in (*vars(each), *inspect.get_annotations(each))}
+    return [name for name in _SOURCE if name not in there]
+
+
+def _refuse_unmarked(found: object, name: str, why: str = "it is not marked as a source") -> NoReturn:
+    """Say that something isn't called, and the line that is missing."""
+    text = f"names {shown(name)}, which is not called: {why}"
+    if not issubclass(type(found), type | types.FunctionType | types.BuiltinFunctionType):
+        raise Wrong(Complaint("source.function", f"names {shown(name)}, which is neither a function nor a class"))
+    if _is_class(found):
+        text = f"{text}, and it lacks {', '.join(_lacking(found))} of a source"
+    raise Wrong(Complaint("source.function", f"{text}; put the line `@scenarios.source` above its definition"))
+
+
 def _imported(name: str, key: str) -> Any:
+    """Import what "package.module:name" means; attributes that a module makes up on demand don't count."""
     module, _, attribute = name.partition(":")
     try:
-        return getattr(importlib.import_module(module), attribute)
-    except ImportError as error:
-        raise Wrong(Complaint(key, f"names {module!r}, which can't be imported: {error}")) from error
-    except AttributeError:
-        raise Wrong(Complaint(key, f"names {attribute!r}, which {module!r} doesn't have")) from None
+        loaded = importlib.import_module(module)
+        if name in FAMILIES.values():  # ours: `harness.peers` says what it needs when it is asked
+            return getattr(loaded, attribute)
+        found = vars(loaded)
+    except (Exception, SystemExit) as error:  # a module may raise anything; ValueError and TypeError for strange names
+        said = str(error) if isinstance(error, ImportError) else _in_a_line(error)
+        raise Wrong(Complaint(key, f"names {shown(module)}, which can't be imported: {said}")) from error
+    if attribute not in found:
+        raise Wrong(Complaint(key, f"names {shown(attribute)}, which {shown(module)} doesn't have"))
+    return found[attribute]
 
 
 def _from_text(text: bytes, file: str, attribute: str) -> Callable[..., Source]:
-    """Runs a user's file as a module of its own."""
+    """Run a user's file as a module of its own, and return what it defines by a name."""
     name = f"ckrr_source_{sha256(text).hexdigest()[:16]}"
     module = sys.modules.get(name)
     if module is None:
@@ -169,30 +247,45 @@ def _from_text(text: bytes, file: str, attribute: str) -> Callable[..., Source]:
         sys.modules[name] = module  # dataclasses look their module up
         try:
             exec(compile(text, file, "exec"), module.__dict__)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             del sys.modules[name]
-            message = " ".join(f"{type(error).__name__}: {error}".split())
-            raise Wrong(Complaint("source.function", f"names {file!r}, which doesn't run: {message}")) from error
-    if not callable(getattr(module, attribute, None)):
+            complaint = Complaint("source.function", f"names {shown(file)}, which doesn't run: {_in_a_line(error)}")
+            raise Wrong(complaint) from error
+    found: Any = vars(module).get(attribute)
+    if not callable(found):
         known = [each for each, value in vars(module).items() if callable(value) and not each.startswith("_")]
         hint = nearest(attribute, known)
-        raise Wrong(Complaint("source.function", f"names {attribute!r}, which {file!r} doesn't define{hint}"))
-    found: Callable[..., Source] = getattr(module, attribute)
+        raise Wrong(Complaint("source.function", f"names {shown(attribute)}, which {shown(file)} doesn't define{hint}"))
+    made_from = _called_by(found)
+    if not _is_source(made_from) and getattr(made_from, "__module__", None) != name:
+        _refuse_unmarked(made_from, attribute, f"{shown(file)} only imports it, and it is not marked as a source")
+    maker: Callable[..., Source] = found
+    return maker
+
+
+def _called_by(found: object) -> object:
+    """Return the function that a `functools.partial` calls; anything else as it is."""
+    while type(found) is partial:
+        found = found.func
     return found
 
 
-def _bytes(path: Path, key: str) -> bytes:
+def _in_a_line(error: BaseException) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())
+
+
+def _bytes(path: Path, key: str, largest: int) -> bytes:
     try:
-        return path.read_bytes()
-    except OSError as error:
-        raise Wrong(Complaint(key, f"names the file {path}, which can't be read: {error.strerror}")) from None
+        return read_regular_file(path, largest)
+    except ValueError as error:
+        raise Wrong(Complaint(key, f"names the file {escape_line(str(path), _LONGEST_PATH)}, which {error}")) from None
 
 
 def _read_file(given: dict[str, Any], folder: Path, files: dict[str, bytes]) -> None:
     """A table's path is relative to the scenario's file."""
     if isinstance(given.get(FILE), str):
         path = folder / given[FILE]
-        files[path.name] = _bytes(path, f"source.{FILE}")
+        files[path.name] = _bytes(path, f"source.{FILE}", LARGEST_FILE)
         given[FILE] = str(path)
 
 
@@ -210,8 +303,7 @@ def _made(maker: Callable[..., Source], given: Mapping[str, Any], name: str) -> 
     except Wrong:
         raise
     except Exception as error:
-        message = " ".join(f"{type(error).__name__}: {error}".split())
-        raise Wrong(Complaint("source.function", f"{name!r} can't be made: {message}")) from error
+        raise Wrong(Complaint("source.function", f"{shown(name)} can't be made: {_in_a_line(error)}")) from error
     _check_members(source, _SOURCE, "source.function", name)
     strange = [axis for axis in source.redraws if axis not in REDRAWS]
     if strange:

@@ -43,6 +43,8 @@ def work(
         store.forget_handles()  # its handles are of a store that was here before
         _seen[url] = fingerprint
     record, study = patiently(lambda: study_at(*where))
+    if record.root_is_lost:
+        patiently(lambda: store.restore(place(url)))
     if not unit.signed and patiently(lambda: receipts.is_signed(place(url), unit, generation)):
         return {"unit": unit, "failed": 0, "compute": 0.0, "began": began, "ended": time()}
     known = patiently(lambda: _known(url, record, unit, retry))

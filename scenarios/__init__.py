@@ -11,12 +11,16 @@ A source of your own is a function of its keys that returns a `Synthetic` or a `
 >>> import numpy as np
 >>> def noisy_sine(frequency: float = 5.0, test_points: int = 201) -> Synthetic:
 ...     return Synthetic(lambda X: np.sin(frequency * X[:, 0]), test_points=test_points)
+
+A file beside the scenario needs no more. In a package, for `function = "package.module:noisy_sine"`, it has the mark
+`@scenarios.source`: nothing else that a scenario file names there is called.
 """
 
 from collections.abc import Callable
 
 from scenarios.as_run import published_study
 from scenarios.gaussian_process import GaussianProcess
+from scenarios.marking import is_source, source
 from scenarios.published import f2, f5, f6, gp, heaviside, pressure2
 from scenarios.sample import Array, Layout, Path, Sample, Source, Streams
 from scenarios.synthetic import Synthetic
@@ -35,6 +39,8 @@ __all__ = [
     "Synthetic",
     "Table",
     "World",
+    "is_source",
+    "source",
 ]
 
 SOURCES: dict[str, Callable[..., Source]] = {

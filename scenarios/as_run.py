@@ -15,6 +15,7 @@ import numpy as np
 
 from scenarios import functions, tiles
 from scenarios.domain import grid
+from scenarios.marking import source
 from scenarios.sample import Array, Layout, Sample, Streams, read_only
 from scenarios.streams import EXPERIMENTS, GAMMA, LAM, REPLICATIONS, THETA, Cell, Experiment, replayed
 
@@ -140,6 +141,7 @@ def _name(gamma: float) -> str:
     return f"path-gamma={gamma:g}"
 
 
+@source
 def published_study(study: str) -> FunctionAsRun | PathAsRun:
     """The data of the paper as it was run: gp1, gp2, f6, heaviside, pressure2, f2 or f5.
 

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from scenarios import functions
 from scenarios.gaussian_process import GaussianProcess
+from scenarios.marking import source
 from scenarios.sample import Layout
 from scenarios.synthetic import Function, Synthetic
 
 
+@source
 def gp(
     theta: float = 100.0,
     dimension: int = 1,
@@ -36,26 +38,31 @@ def gp(
     )
 
 
+@source
 def heaviside(test: Layout = "iid", test_points: int = 201, pool: int | None = None) -> Synthetic:
     """A step at ½, on [0, 1]."""
     return Synthetic(functions.heaviside, test=test, test_points=test_points, pool=pool)
 
 
+@source
 def f6(test: Layout = "iid", test_points: int = 201, pool: int | None = None) -> Synthetic:
     """A parabola, then from ½ on a line, on [0, 1]."""
     return Synthetic(functions.f6, test=test, test_points=test_points, pool=pool)
 
 
+@source
 def pressure2(test: Layout = "iid", test_points: int = 201, pool: int | None = None) -> Synthetic:
     """A smooth hill with two dents, on [0, 1]."""
     return Synthetic(functions.pressure2, test=test, test_points=test_points, pool=pool)
 
 
+@source
 def f2(test: Layout = "iid", test_points: int = 2601, pool: int | None = None) -> Synthetic:
     """A smooth hill with a pit, on [−1, 1]²."""
     return _on_the_square(functions.f2, test, test_points, pool)
 
 
+@source
 def f5(test: Layout = "iid", test_points: int = 2601, pool: int | None = None) -> Synthetic:
     """A plane with two steps along circles, on [−1, 1]²."""
     return _on_the_square(functions.f5, test, test_points, pool)

@@ -23,6 +23,9 @@ from scenarios.sample import Array
 # What np.load and its members raise on pickles, on text, on a single array and on damaged archives.
 _NOT_AN_NPZ = (ValueError, TypeError, AttributeError, EOFError, NotImplementedError, zipfile.BadZipFile, zlib.error)
 
+LARGEST = 1 << 28
+"""Bytes of the arrays in an .npz file: compressed, they may take a thousandth of it."""
+
 Line = tuple[int, list[str]]
 """The number of a line in its file, and its cells."""
 
@@ -52,9 +55,10 @@ def _read_csv(path: Path, target: str | None) -> tuple[Array, Array]:
     lines = _lines(path)
     names = _header(path, next(lines, None))
     column = _target_column(path, names, target)
-    rows = np.array([_numbers(path, names, line) for line in lines])
-    if not len(rows):
+    cells = np.fromiter((cell for line in lines for cell in _numbers(path, names, line)), dtype=np.float64)
+    if not len(cells):
         raise ValueError(f"file must have rows of numbers below its header, got none in {path}")
+    rows = cells.reshape(-1, len(names))
     return np.delete(rows, column, axis=1), rows[:, column].copy()
 
 
@@ -132,11 +136,20 @@ def _read_npz(path: Path, target: str | None) -> tuple[Array, Array]:
 
 def _arrays(path: Path) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     try:
+        size = _unpacked_size(path)
         # np.load would leave a file that it opens itself open where it is damaged
         with path.open("rb") as binary, np.load(binary, allow_pickle=False) as arrays:
             missing = sorted({"X", "y"} - set(arrays.files))
-            if not missing:
+            if not missing and size <= LARGEST:
                 return arrays["X"], arrays["y"]
     except _NOT_AN_NPZ:
         raise ValueError(f"file must hold arrays of numbers as np.savez writes them, got {path}") from None
-    raise ValueError(f"file must have arrays X and y, got no {' and no '.join(missing)} in {path}")
+    if missing:
+        raise ValueError(f"file must have arrays X and y, got no {' and no '.join(missing)} in {path}")
+    raise ValueError(f"file must hold arrays of at most {LARGEST >> 20} MB, got {size >> 20} MB in {path}")
+
+
+def _unpacked_size(path: Path) -> int:
+    """Return the bytes that an archive's members claim to have; `zipfile` gives no more of them than that."""
+    with zipfile.ZipFile(path) as archive:
+        return sum(member.file_size for member in archive.infolist())

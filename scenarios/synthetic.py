@@ -18,6 +18,9 @@ Function = Callable[[Array], Array]
 RandomFunction = Callable[[np.random.Generator], Function]
 """Draws an f, taking all the randomness that f needs at once."""
 
+MOST_POINTS = 10**6
+"""Test points, and points of a pool: a plan draws a sample, and the largest n is no larger."""
+
 
 @dataclass(frozen=True)
 class Synthetic:
@@ -77,9 +80,9 @@ class Synthetic:
         checks.integer("dimension", self.dimension, least=1)
         object.__setattr__(self, "domain", checks.interval("domain", self.domain))
         object.__setattr__(self, "test", _laid(self.test, self.world))
-        checks.integer("test_points", self.test_points, least=1)
+        checks.integer("test_points", self.test_points, least=1, most=MOST_POINTS)
         if self.pool is not None:
-            checks.integer("pool", self.pool, least=1)
+            checks.integer("pool", self.pool, least=1, most=MOST_POINTS)
         if self.test == "grid":
             boxes.side(self.test_points, self.dimension)
 
@@ -96,10 +99,10 @@ class Synthetic:
         """Draw f and, where there is a pool, all the points and their noise."""
         f = self._f(streams)
         if self.pool is None:
-            on_grid = _Latent.on(f, self._grid()) if self.test == "grid" else None
+            on_grid = _Latent.on(f, self.test_grid()) if self.test == "grid" else None
             return _Fresh(self, f, on_grid)
         train = _Latent.on(f, self.inputs(streams("inputs"), self.pool))
-        test = _Latent.on(f, self._grid() if self.test == "grid" else self.test_inputs(streams("test inputs")))
+        test = _Latent.on(f, self.test_grid() if self.test == "grid" else self.test_inputs(streams("test inputs")))
         return _Pooled(
             train=train,
             noise=self.noise(streams("noise"), train.X),
@@ -119,7 +122,8 @@ class Synthetic:
         """The noise at some points."""
         return self.world.noise_at(boxes.place(X, self.domain), rng)
 
-    def _grid(self) -> Array:
+    def test_grid(self) -> Array:
+        """The test points, where they lie on a grid."""
         return boxes.grid(self.test_points, self.dimension, self.domain)
 
     def _f(self, streams: Streams) -> Function:

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scenarios import checks
+from scenarios.marking import source
 from scenarios.read_table import read_table
 from scenarios.sample import Array, Laid, Sample, Streams
 from scenarios.world import PLAIN, World
@@ -113,6 +114,7 @@ class Table:
         )
 
 
+@source
 def table(file: str, target: str | None = None, test_points: int = 200, scale: bool = False) -> Table:
     """The rows of a file: .csv with a line of column names, or .npz with arrays X and y.
 

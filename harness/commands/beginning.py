@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from harness.commands.common import json_told, told
+from harness.commands.common import echo, json_told, told
 
 
 @click.command(name="list")
@@ -22,9 +22,9 @@ def list_(as_json: bool) -> None:
 
     found = [(name, tomllib.loads(path.read_text())) for name, path in scenario_files().items()]
     if as_json:
-        click.echo(json.dumps([{"name": name, "description": one.get("description", "")} for name, one in found]))
+        echo(json.dumps([{"name": name, "description": one.get("description", "")} for name, one in found]))
         return
-    click.echo(table([[name, one.get("description", "")] for name, one in found], left=2))
+    echo(table([[name, one.get("description", "")] for name, one in found], left=2))
 
 
 @click.command()
@@ -42,4 +42,4 @@ def new(name: str) -> None:
         raise Mistake(f"{path} is there already: choose another name")
     text = (packaged() / "new.txt").read_text().replace('name = "new"', f'name = "{path.stem}"')
     path.write_text(text)
-    click.echo(f"wrote {path}; try it with: ckrr run {path} --smoke")
+    echo(f"wrote {path}; try it with: ckrr run {path} --smoke")

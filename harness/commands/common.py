@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 import click
 
 from harness.stopping import leave
+from harness.text import escape
 
 EXIT_FAILED, EXIT_MISTAKE, EXIT_CLUSTER = 1, 2, 3
 
@@ -26,6 +27,11 @@ cluster_told = click.option("--cluster", metavar="FILE", help="A cluster file, a
 where_told = click.option("--where", multiple=True, metavar="AXIS=VALUES", help="Only these, as n=100,400,alpha=0.05.")
 retry_told = click.option("--retry-failed", "retry", is_flag=True, help="Do again what failed in earlier runs.")
 json_told = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+def echo(text: str, err: bool = False, nl: bool = True) -> None:
+    """Print text, with control characters escaped: it may come from a stranger's store."""
+    click.echo(escape(text), err=err, nl=nl)
 
 
 class Commands(click.Group):
@@ -50,7 +56,7 @@ def _in_a_line() -> Iterator[None]:
         raise
     except click.UsageError as error:
         command = "ckrr" if error.ctx is None else error.ctx.command_path
-        click.echo(f"error: {error.format_message()} `{command} --help` says more", err=True)
+        echo(f"error: {error.format_message()} `{command} --help` says more", err=True)
         sys.exit(EXIT_MISTAKE)
 
 
@@ -65,18 +71,24 @@ def told(command: Callable[..., int | None]) -> Callable[..., NoReturn]:
             sys.exit(command(*args, **kwargs) or 0)
         except Mistake as mistake:
             for line in str(mistake).splitlines():
-                click.echo(f"error: {line}", err=True)
+                echo(f"error: {line}", err=True)
             sys.exit(EXIT_MISTAKE)
         except BrokenPipeError:  # whoever read our output has enough of it
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(0)
         except KeyboardInterrupt as interrupt:
-            click.echo(str(interrupt) or "stopped", err=True)
+            echo(str(interrupt) or "stopped", err=True)
             leave()
         except OSError as error:
             if error.filename is None and error.errno is None:
                 raise
-            click.echo(f"error: {error.filename or 'the store'}: {error.strerror}", err=True)
+            echo(f"error: {error.filename or 'the store'}: {error.strerror}", err=True)
+            sys.exit(EXIT_MISTAKE)
+        except MemoryError:
+            echo(
+                "error: this needs more memory than there is: choose less with --where, or use a larger machine",
+                err=True,
+            )
             sys.exit(EXIT_MISTAKE)
 
     return outer

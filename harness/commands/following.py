@@ -11,6 +11,7 @@ from harness.commands.common import (
     EXIT_CLUSTER,
     EXIT_FAILED,
     cluster_told,
+    echo,
     json_told,
     retry_told,
     settings_told,
@@ -41,13 +42,13 @@ def status(store: str, checked: bool, precision: float | None, followed: bool, a
     facts = state(told)
     needs = None if precision is None else _needs(store, precision)
     if as_json:
-        click.echo(json.dumps(facts if needs is None else {**facts, "precision": [vars(one) for one in needs]}))
+        echo(json.dumps(facts if needs is None else {**facts, "precision": [vars(one) for one in needs]}))
         return 0
-    click.echo(status_text(facts))
+    echo(status_text(facts))
     if needs is not None and precision is not None:
         from harness.show import precision_text
 
-        click.echo(precision_text(needs, precision))
+        echo(precision_text(needs, precision))
     return 0
 
 
@@ -57,7 +58,7 @@ def _watch(store: str) -> int:
     from harness.watching import watch
 
     facts = watch(store)
-    click.echo(status_text(facts))
+    echo(status_text(facts))
     told = facts["submission"]
     if facts["complete"]:
         return EXIT_FAILED if facts["failed"] else 0
@@ -71,19 +72,24 @@ def _needs(store: str, target: float) -> list[Any]:
 
 
 def _verify(store: str) -> int:
+    from harness.place import place
+    from harness.record import COPY, ROOT
+    from harness.store import restore
     from harness.verify import verify
 
+    if restore(place(store)):
+        echo(f"{ROOT} was lost or damaged: rebuilt from {COPY}", err=True)
     count, torn = verify(store)
     for one in torn:
-        click.echo(f"{one.unit}: {one.what}", err=True)
+        echo(f"{one.unit}: {one.what}", err=True)
     units = sum(not one.frame for one in torn)
     if units:
-        click.echo(f"{units} of {count} units are no good: `ckrr run` computes them again", err=True)
+        echo(f"{units} of {count} units are no good: `ckrr run` computes them again", err=True)
     if units < len(torn):
-        click.echo("what isn't a unit is written anew by `ckrr run`, from what the store knows", err=True)
+        echo("what isn't a unit is written anew by `ckrr run`, from what the store knows", err=True)
     if torn:
         return EXIT_FAILED
-    click.echo(f"all {count} units read, nothing is torn", err=True)
+    echo(f"all {count} units read, nothing is torn", err=True)
     return 0
 
 
@@ -114,13 +120,13 @@ def submit(
 
     file = described(cluster, workers)
     prepared = intent.prepare(load(scenario, settings), store, workers, retry=retry, cluster=file)
-    done = hand_over(prepared, cluster, workers, lambda text: click.echo(text, err=True))
+    done = hand_over(prepared, cluster, workers, lambda text: echo(text, err=True))
     if as_json:
         one = done.submission
         facts = {"store": done.url, "id": one.id if one else None, "at_work": done.running, "heard_of": done.lives}
-        click.echo(json.dumps(facts))
+        echo(json.dumps(facts))
     else:
-        click.echo(submitted_text(prepared, done, shown(done.url)))
+        echo(submitted_text(prepared, done, shown(done.url)))
     return 0
 
 
@@ -139,9 +145,9 @@ def logs(store: str, of_workers: bool) -> None:
     if not any(found):
         raise Mistake(f"{store}: there are no logs, since no driver of a submission has started here yet")
     if of_workers and not found[1]:
-        click.echo("no logs of workers: they are kept every half a minute, where they have something to say", err=True)
+        echo("no logs of workers: they are kept every half a minute, where they have something to say", err=True)
     for text in found[: 1 + of_workers]:
-        click.echo(text, nl=bool(text) and not text.endswith("\n"))
+        echo(text, nl=bool(text) and not text.endswith("\n"))
 
 
 @click.command()
@@ -153,5 +159,5 @@ def cancel(store: str) -> None:
     from harness.state import store_of
     from harness.submit.cancelling import cancel as end
 
-    who = end(place(store_of(store, begun=False)), lambda text: click.echo(text, err=True))
-    click.echo(f"ended {who}: what is done is kept")
+    who = end(place(store_of(store, begun=False)), lambda text: echo(text, err=True))
+    echo(f"ended {who}: what is done is kept")

@@ -6,7 +6,7 @@ import json
 
 import click
 
-from harness.commands.common import EXIT_FAILED, json_told, shown, told, where_told
+from harness.commands.common import EXIT_FAILED, echo, json_told, shown, told, where_told
 
 
 @click.command()
@@ -44,7 +44,7 @@ def table(
     from harness.results.tables import table as made
 
     axes = [None if text is None else _names(text) for text in (rows, columns)]
-    click.echo(FORMATS[form](made(store, _names(measures), axes[0], axes[1], parse_where(where), versus)))
+    echo(FORMATS[form](made(store, _names(measures), axes[0], axes[1], parse_where(where), versus)))
 
 
 def _names(text: str) -> list[str]:
@@ -68,7 +68,7 @@ def figure(store: str, name: str, wheres: tuple[str, ...], output: str | None) -
     path = output or f"{name}.png"
     check_ending(path)  # before the work
     save(draw(store, name, parse_where(wheres)), path)
-    click.echo(f"wrote {path}")
+    echo(f"wrote {path}")
 
 
 @click.command()
@@ -82,7 +82,7 @@ def report(store: str, output: str | None, drawn: int | None) -> None:
     from harness.state import store_of
 
     path = write(store, output, shown(store_of(store)), drawn)
-    click.echo(f"wrote {path} ({path.stat().st_size / 1e6:.1f} MB)")
+    echo(f"wrote {path} ({path.stat().st_size / 1e6:.1f} MB)")
 
 
 @click.command()
@@ -97,7 +97,7 @@ def errors(store: str, as_json: bool) -> None:
 
     store = store_of(store)
     found = groups(store)
-    click.echo(json.dumps(found) if as_json else errors_text(found, shown(store)))
+    echo(json.dumps(found) if as_json else errors_text(found, shown(store)))
 
 
 @click.command()
@@ -110,6 +110,7 @@ def errors(store: str, as_json: bool) -> None:
 @click.option("--gamma", type=float, help="[default: all]")
 @click.option("--save", type=click.Path(dir_okay=False), help="Write data, fits and regions to this .npz file.")
 @click.option("--plot", type=click.Path(dir_okay=False), help="Draw the bands of a 1-d cell to this picture.")
+@click.option("--trust", is_flag=True, help="Run the code that the store brings, if you trust who made it.")
 @told
 def replay(
     store: str,
@@ -121,16 +122,22 @@ def replay(
     gamma: float | None,
     save: str | None,
     plot: str | None,
+    trust: bool,
 ) -> int:
-    """Compute one replication of STORE again, here, and say whether it is what the store has."""
+    """Compute one replication of STORE again, here, and say whether it is what the store has.
+
+    This runs the source of the study: one that is bundled, or a file that you have in this directory, too. For any
+    other code the store must be trusted (--trust).
+    """
     from harness.nouns import Mistake
-    from harness.replay import Asked, looked_into, replay as again
+    from harness.replay import Asked, check_code, looked_into, replay as again
     from harness.show import replay_text
     from harness.wiring import theta_of
 
+    check_code(store, trust)
     asked = Asked(n, path, draw, gamma, None if theta is None else theta_of(theta), lam)
-    found = again(store, asked, lambda text: click.echo(text, err=True))
-    click.echo(replay_text(found))
+    found = again(store, asked, lambda text: echo(text, err=True))
+    echo(replay_text(found))
     if found.deadly and found.failures and (save or plot):
         raise Mistake("--save and --plot need a replication that doesn't end its process")
     if save or plot:
@@ -139,12 +146,12 @@ def replay(
             import numpy as np
 
             np.savez(save, **arrays)  # type: ignore[arg-type]
-            click.echo(f"wrote {save}: {', '.join(sorted({key.rpartition('/')[2] for key in arrays}))} of each cell")
+            echo(f"wrote {save}: {', '.join(sorted({key.rpartition('/')[2] for key in arrays}))} of each cell")
         if plot:
             from harness.bands import draw_bands
 
             draw_bands(store, arrays, plot)
-            click.echo(f"wrote {plot}")
+            echo(f"wrote {plot}")
     return 0 if found.equal else EXIT_FAILED
 
 
@@ -158,6 +165,6 @@ def merge(stores: tuple[str, ...], output: str) -> None:
     from harness.show import counted
 
     done, total = merged(stores, output)
-    click.echo(f"wrote {output}: {done} of {counted(total, 'unit')} complete")
+    echo(f"wrote {output}: {done} of {counted(total, 'unit')} complete")
     if done < total:
-        click.echo("units that lack a value which another store has (an α, say) are left out: `ckrr run` computes them")
+        echo("units that lack a value which another store has (an α, say) are left out: `ckrr run` computes them")

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from harness.commands.common import EXIT_CLUSTER, EXIT_FAILED, cluster_told, json_told, told, workers_told
+from harness.commands.common import EXIT_CLUSTER, EXIT_FAILED, cluster_told, echo, json_told, told, workers_told
 from harness.commands.running import announce, outcome_of
 from harness.stopping import stoppable
 
@@ -79,7 +79,7 @@ def paper(
     if failed is None:
         return EXIT_CLUSTER
     found = Report(needs, stores)
-    click.echo(json.dumps(found.facts()) if as_json else found.text())
+    echo(json.dumps(found.facts()) if as_json else found.text())
     return EXIT_FAILED if failed else 0
 
 
@@ -101,9 +101,9 @@ def _figures(asked: str, quick: bool, results: str, on: tuple[int | None, Any], 
             files = write(number, stores, folder_of(results), quick)
             written += files
             if not as_json:
-                click.echo(f"wrote {' and '.join(map(str, files))}")
+                echo(f"wrote {' and '.join(map(str, files))}")
     if as_json:
-        click.echo(json.dumps({"written": list(map(str, written)), "failed": failed}))
+        echo(json.dumps({"written": list(map(str, written)), "failed": failed}))
     return EXIT_FAILED if failed else 0
 
 
@@ -123,7 +123,7 @@ def _paper_report(output: str | None, quick: bool, results: str, on: tuple[int |
         put(target, page.html())
     size = f"{target.stat().st_size / 1e6:.1f} MB"
     told = {"written": str(target), "failed": failed, "claims": page.found.facts()}
-    click.echo(json.dumps(told) if as_json else f"wrote {target} ({size})")
+    echo(json.dumps(told) if as_json else f"wrote {target} ({size})")
     return EXIT_FAILED if failed else 0
 
 
@@ -138,7 +138,7 @@ def _reproduced(loaded: Any, stores: dict[str, str], on: tuple[int | None, Any],
         for prepared in plans:
             announce(prepared)
         if len(plans) > 1 and left > 5:
-            click.echo(f"in all about {duration(left)}; stopped, the same command goes on")
+            echo(f"in all about {duration(left)}; stopped, the same command goes on")
     failed = 0
     for prepared in plans:
         outcome = outcome_of(prepared)

@@ -11,6 +11,7 @@ from harness.commands.common import (
     EXIT_CLUSTER,
     EXIT_FAILED,
     cluster_told,
+    echo,
     json_told,
     retry_told,
     scenarios_given,
@@ -62,11 +63,11 @@ def run(
 
 
 def _run(loaded: Any, store: str | None, on: tuple[int | None, Any], smoke: bool, retry: bool, as_json: bool) -> int:
-    from harness import driver, intent
+    from harness import intent
 
     if smoke:
         loaded = intent.smoked(loaded)
-        driver.forget(store or intent.default_store(loaded))
+        intent.make_room(loaded, store, on[1])
     prepared = intent.prepare(loaded, store, on[0], retry=retry, cluster=on[1])
     if not as_json:
         announce(prepared)
@@ -92,7 +93,7 @@ def outcome_of(prepared: Any) -> Any:
         driver.stopped(prepared)
         raise KeyboardInterrupt("stopped: what is done is kept, the same command goes on") from None
     except Broken as broken:
-        click.echo(f"error: {broken}", err=True)
+        echo(f"error: {broken}", err=True)
         return None
 
 
@@ -107,9 +108,9 @@ def announce(prepared: Any) -> None:
         workers = prepared.machine.workers
         parts = (counted(count, "replication"), counted(units, "unit"), counted(workers, "worker"))
         long = f"about {duration(plan.duration)}" if plan.duration > 5 else "a few seconds"
-        click.echo("{}: {} in {}, {} on {}".format(name, *parts[:2], long, parts[2]))
+        echo("{}: {} in {}, {} on {}".format(name, *parts[:2], long, parts[2]))
     else:
-        click.echo(f"{name}: complete, nothing to do")
+        echo(f"{name}: complete, nothing to do")
 
 
 def _report(prepared: Any, outcome: Any, as_json: bool) -> None:
@@ -118,14 +119,14 @@ def _report(prepared: Any, outcome: Any, as_json: bool) -> None:
     from harness.show import coverage_text, outcome_facts
 
     if as_json:
-        click.echo(json.dumps(outcome_facts(prepared, outcome)))
+        echo(json.dumps(outcome_facts(prepared, outcome)))
         return
     with telling(outcome.url):  # the cube is read as it is shown
-        click.echo(coverage_text(open_cube(outcome.url), prepared.loaded.extent))
+        echo(coverage_text(open_cube(outcome.url), prepared.loaded.extent))
     if outcome.failed:
-        click.echo(f"{outcome.failed} replications of cells failed: ckrr errors {shown(outcome.url)} says why")
-    click.echo(f'the cube: xarray.open_zarr("{shown(outcome.url)}")')
-    click.echo(f"what it says, in one file: ckrr report {shown(outcome.url)}")
+        echo(f"{outcome.failed} replications of cells failed: ckrr errors {shown(outcome.url)} says why")
+    echo(f'the cube: xarray.open_zarr("{shown(outcome.url)}")')
+    echo(f"what it says, in one file: ckrr report {shown(outcome.url)}")
 
 
 @click.command()
@@ -157,5 +158,5 @@ def plan(
     for each in [load(one, settings) for one in scenarios]:
         prepared = intent.prepare(each, store, workers, retry=retry, cluster=file)
         facts = plan_facts(prepared)
-        click.echo(json.dumps(facts) if as_json else plan_text(facts))
+        echo(json.dumps(facts) if as_json else plan_text(facts))
         check_fits(prepared.plan, prepared.machine, each.where)

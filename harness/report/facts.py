@@ -20,7 +20,7 @@ from harness.results.catalog import REFERENCE, normal_noise
 from harness.results.estimates import estimate
 from harness.results.mad import MAD
 from harness.results.precision import Need, precision
-from harness.results.runs import runs
+from harness.results.runs import count_damaged, runs
 from harness.results.verdicts import verdicts
 from harness.state import status, store_of
 from harness.template import CUBE_DIMS
@@ -67,6 +67,8 @@ class Facts:
     failures: Sequence[Mapping[str, Any]]
     machines: Sequence[Mapping[str, Any]]
     needs: Sequence[Need]
+    damaged: int
+    """Replications that lack chunks which were written."""
 
 
 def gathered(url: str) -> Facts:
@@ -90,6 +92,7 @@ def gathered(url: str) -> Facts:
         groups(url),
         _machines(there, record),
         precision(url, TARGET),
+        count_damaged(url),
     )
 
 

@@ -14,6 +14,7 @@ from harness.report.sheets import mad_table, sheets
 from harness.report.summary import lead
 from harness.report.sure import broken, key, level, sure
 from harness.report.verdict_map import choices, verdict_map
+from harness.results.runs import damage_text
 
 
 def page(url: str, shown: str, settings: int = SETTINGS) -> str:
@@ -40,6 +41,7 @@ def _top(facts: Facts, sections: list[Section]) -> Markup:
         tag("p", said, class_="soft") if said else Markup(""),
         tag("p", in_a_line(facts), class_="soft"),
         _unfinished(facts),
+        _damaged(facts),
         lead(facts),
         _caveats(facts),
         links(sections),
@@ -58,6 +60,12 @@ def _unfinished(facts: Facts) -> Markup:
     return tag(
         "div", tag("p", tag("b", f"This study is {done}.")), tag("p", work, " ", now), class_="banner", role="note"
     )
+
+
+def _damaged(facts: Facts) -> Markup:
+    """Say that numbers were lost since they were written."""
+    text = damage_text(facts.damaged)
+    return tag("div", tag("p", text), class_="banner", role="note") if facts.damaged else Markup("")
 
 
 def _caveats(facts: Facts) -> Markup:

@@ -50,7 +50,7 @@ def put(target: Path, text: str) -> None:
     """Writes a file, all or nothing."""
     draft = target.with_name(f".{target.name}.{os.getpid()}.partial")
     try:
-        draft.write_text(text, encoding="utf-8")
+        draft.write_text(text, encoding="utf-8", errors="xmlcharrefreplace")
         draft.replace(target)
     finally:
         draft.unlink(missing_ok=True)

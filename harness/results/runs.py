@@ -13,10 +13,11 @@ import xarray as xr
 
 from harness import store
 from harness.complaints import nearest
+from harness.inventory import incomplete_units, is_damaged
 from harness.labels import axis_values, label
 from harness.nouns import FAILED, Bools, Mistake, Status, Values
 from harness.place import place
-from harness.receipts import FOLDER
+from harness.receipts import FOLDER, listed
 from harness.record import Record, load, version
 from harness.state import store_of
 from harness.summary import slabs
@@ -79,7 +80,8 @@ class Runs:
 
     def ok(self, slab: Slab) -> Bools:
         """Which replications have results: over path, draw, procedure, γ, θ and λ."""
-        return np.asarray(self.read(slab, "status") == Status.OK)
+        status = self.read(slab, "status")
+        return np.asarray((status == Status.OK) & ~is_damaged(status, self.read(slab, "coverage"), self.record.extents))
 
     def failed(self, slab: Slab) -> Bools:
         """Which replications failed."""
@@ -179,3 +181,19 @@ def parse_where(texts: Sequence[str]) -> dict[str, list[str]]:
                 raise Mistake(f"--where {text}: must be axis=value, as in n=100,400,alpha=0.05")
             found.setdefault(axis, []).append((value if equals else name).strip())
     return found
+
+
+def count_damaged(url: str) -> int:
+    """Return how many replications lack chunks that were written."""
+    found = runs(url)
+    there = place(found.url)
+    signed = listed(there, found.record.extent.grid.n)
+    lost = set(incomplete_units(there, found.record, signed))
+    sizes = {unit.split("/")[0] for unit in lost}
+    grids = (found.record.units(n, found.record.extent) for n in found.record.groups if f"n={n}" in sizes)
+    return sum(len(unit) for units in grids for unit in units if unit.name in lost)
+
+
+def damage_text(lost: int) -> str:
+    """Say that replications are damaged, and what to do about it."""
+    return f"{lost} replications are damaged, since chunks of them are missing: `ckrr run` computes them again"

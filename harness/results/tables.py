@@ -21,7 +21,7 @@ from harness.results.digits import DASH, shown
 from harness.results.estimates import difference, estimate
 from harness.results.intervals import LEVEL
 from harness.results.mad import MAD
-from harness.results.runs import Where
+from harness.results.runs import Where, count_damaged, damage_text
 from harness.results.verdicts import SHARE_OF_ALPHA, TOLERANCE, verdicts
 from harness.show import table as columned
 from harness.state import status
@@ -129,11 +129,11 @@ def table(
 
 def _notes(url: str) -> list[str]:
     """That there is more to come, or that something failed."""
-    state = status(url)
+    state, lost = status(url), count_damaged(url)
     done = state["share_of_everything"]
     share = f"the study isn't complete: {done:.0%} of its units are done"
     failed = "some replications failed, and numbers are of the others: --measure failed, ckrr errors"
-    return [share] * (done < 1) + [failed] * bool(state["failed"])
+    return [share] * (done < 1) + [failed] * bool(state["failed"]) + ([damage_text(lost)] if lost else [])
 
 
 def _found(url: str, name: str, where: Where | None, versus: str | None) -> xr.Dataset:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from time import monotonic, sleep
 
@@ -32,24 +32,36 @@ def cancel(there: Place, note: Callable[[str], None] = lambda text: None) -> str
         note(f"asked {who} to end")
         _wait(lambda: other(there) is None, GRACE)
     if one is not None:
-        _make_sure(one)
+        _make_sure(one, there.url, note)
     if other(there) is not None:
         raise Mistake(f"{who} is still at work on {there.url}: it may be at a long unit; look again in a minute")
     there.delete(CANCEL)
     return who
 
 
-def _make_sure(one: Submission) -> None:
-    """What could be waiting in a queue, or doesn't listen, is ended whether it likes it or not."""
+def _make_sure(one: Submission, url: str, note: Callable[[str], None]) -> None:
+    """What could be waiting in a queue, or doesn't listen, is ended whether it likes it or not.
+
+    Only what is the driver of this very store: a stranger's store could name any process or job.
+    """
     if one.how == SLURM:
-        for job in slurm.jobs(one.name):
+        ours, others = _split(slurm.jobs(one.name), slurm.comment(url))
+        for job in ours:
             slurm.cancel_job(job)
-        _wait(lambda: not slurm.jobs(one.name), GRACE)
-    if one.how == PROCESS and process.runs(one.handle, one.id):
+        for job in others:
+            note(f"job {job} of Slurm doesn't say that it is for this store: `scancel {job}` ends it")
+        _wait(lambda: not _split(slurm.jobs(one.name), slurm.comment(url))[0], GRACE)
+    if one.how == PROCESS and process.runs(one.handle, url, one.id):
         for number in (signal.SIGTERM, signal.SIGKILL):
             process.end(one.handle, number)
-            if _wait(lambda: not process.runs(one.handle, one.id), BEAT):
+            if _wait(lambda: not process.runs(one.handle, url, one.id), BEAT):
                 return
+
+
+def _split(jobs: Mapping[str, str], comment: str) -> tuple[list[str], list[str]]:
+    """The numbers of jobs that have a comment, and those of all others."""
+    ours = [job for job, said in jobs.items() if said == comment]
+    return ours, [job for job in jobs if job not in ours]
 
 
 def _wait(condition: Callable[[], bool], seconds: float) -> bool:

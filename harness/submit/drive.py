@@ -119,7 +119,8 @@ def _trace(error: Exception) -> str:
 def _run(there: Place, found: Submission, logbook: Logbook, client: Any) -> driver.Outcome:
     presence = Presence(there, logbook.keep, _interrupt() if client is None else None)
     logbook.ask(lambda: presence.worker_logs())
-    file = None if found.cluster is None else clusters.again(found.cluster)
+    cluster = submission.get_cluster(there, found)
+    file = None if cluster is None else clusters.again(cluster)
     with tempfile.TemporaryDirectory(prefix="ckrr-") as folder:
         loaded = _loaded(there, found, Path(folder))
     prepared = intent.prepare(loaded, there.url, found.workers, retry=found.retry, cluster=file, client=client)

@@ -13,6 +13,7 @@ from typing import Any
 
 from harness.place import Place
 from harness.record import SUBMISSION
+from harness.remote import is_url
 
 
 def command(url: str, identity: str, python: str = sys.executable) -> list[str]:
@@ -43,15 +44,23 @@ def _folder(there: Place) -> Path:
     return Path(os.environ.get("XDG_STATE_HOME", "~/.local/state")).expanduser() / "ckrr"
 
 
-def runs(handle: Mapping[str, Any], identity: str) -> bool | None:
-    """Whether its process is there; None if that can't be seen from here."""
-    if handle.get("host") != platform.node():
+def runs(handle: Mapping[str, Any], url: str, identity: str) -> bool | None:
+    """Whether its process is there; None if that can't be seen from here.
+
+    The number may be another process's by now, and a stranger's store could name any: it must be ours, and be the
+    driver of this very store.
+    """
+    if handle.get("host") != platform.node() or "pid" not in handle:
         return None
+    folder = Path(f"/proc/{handle['pid']}")
     try:
-        words = Path(f"/proc/{handle['pid']}/cmdline").read_bytes().split(b"\0")
+        words = (folder / "cmdline").read_bytes().split(b"\0")
+        owner = folder.stat().st_uid
     except OSError:
         return False
-    return identity.encode() in words  # the number may be another process's by now
+    *start, there, name = [os.fsdecode(word) for word in words[1:-1]] if len(words) > 4 else ["", ""]
+    same = there == url or (not is_url(url) and os.path.realpath(there) == os.path.realpath(url))
+    return owner == os.getuid() and same and [*start, name] == [*command(url, identity)[1:-2], identity]
 
 
 def end(handle: Mapping[str, Any], number: signal.Signals) -> None:

@@ -7,12 +7,15 @@ time is over, its node fails, it is killed. A driver that has finished takes its
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import subprocess
 from collections.abc import Callable, Sequence
+from hashlib import sha256
 
 from harness.nouns import Mistake
-from harness.submit.submission import Submission
+from harness.remote import is_url
+from harness.submit.submission import JOB, Submission
 
 _PATIENCE = 30.0
 
@@ -33,38 +36,58 @@ def follow(one: Submission, note: Callable[[str], None]) -> str | None:
     if job is None:
         return None
     try:
-        return _called(["sbatch", "--parsable", f"--dependency=afterany:{job}"], one.handle["script"]).strip()
+        queued = _called(["sbatch", "--parsable", f"--dependency=afterany:{job}"], one.handle["script"])
+        return queued.strip().split(";")[0]
     except Mistake as mistake:
         note(f"no job can follow this one: {mistake}")
         return None
 
 
-def jobs(name: str) -> list[str]:
-    """The numbers of the jobs of a name that wait or run."""
-    return _called(["squeue", "--noheader", f"--name={name}", "--format=%i"]).split()
+def comment(url: str) -> str:
+    """What a driver's job says of the store that it is for."""
+    where = url if is_url(url) else os.path.realpath(url)
+    return f"ckrr-store-{sha256(where.encode()).hexdigest()[:16]}"
+
+
+def jobs(name: str) -> dict[str, str]:
+    """Our jobs of a name that wait or run: for each number its comment."""
+    lines = _called(["squeue", "--me", "--noheader", f"--name={name}", "--format=%i %k"]).splitlines()
+    found = (line.strip().partition(" ") for line in lines if line.strip())
+    return {job: said.strip() for job, _, said in found if re.fullmatch(JOB, job)}
 
 
 def cancel_job(job: str | None) -> None:
     """Takes a job out of the queue; one that isn't there any more is no mistake."""
     if job is not None:
+        if re.fullmatch(JOB, job) is None:
+            raise Mistake(f"{job!r} is no number of a job of Slurm")
         subprocess.run(["scancel", job], check=False, capture_output=True, timeout=_PATIENCE)
 
 
-def script(name: str, folder: str, command: Sequence[str], directives: Sequence[str], prologue: Sequence[str]) -> str:
+def script(
+    name: str,
+    comment: str,
+    folder: str,
+    command: Sequence[str],
+    directives: Sequence[str],
+    prologue: Sequence[str],
+) -> str:
     r"""A job that runs a command.
 
     Examples
     --------
-    >>> print(script("ckrr-1", "/home/me", ["python", "-m", "x"], ["--time=01:00:00"], ["module load python"]))
+    >>> rest = ["/home/me", ["python", "-m", "x"], ["--time=01:00:00"], ["module load python"]]
+    >>> print(script("ckrr-1", "ckrr-store-0", *rest))
     #!/bin/sh
     #SBATCH --job-name=ckrr-1
+    #SBATCH --comment=ckrr-store-0
     #SBATCH --chdir=/home/me
     #SBATCH --no-requeue
     #SBATCH --time=01:00:00
     module load python
     exec python -m x
     """
-    told = [f"--job-name={name}", f"--chdir={folder}", "--no-requeue", *directives]
+    told = [f"--job-name={name}", f"--comment={comment}", f"--chdir={folder}", "--no-requeue", *directives]
     return "\n".join(["#!/bin/sh", *(f"#SBATCH {one}" for one in told), *prologue, f"exec {shlex.join(command)}", ""])
 
 

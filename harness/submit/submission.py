@@ -4,15 +4,34 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
+from datetime import datetime
+from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 from harness.nouns import Mistake
 from harness.place import Place
-from harness.record import SUBMISSION
+from harness.record import LARGEST_FILE, SUBMISSION
+from harness.validation import (
+    Malformed,
+    check_base_name,
+    check_flag,
+    check_list,
+    check_optional,
+    check_table,
+    check_text,
+    check_whole,
+    load_json,
+    require,
+)
 
 _KEY = f"{SUBMISSION}/submission.json"
 _FILES = f"{SUBMISSION}/files"
+_CLUSTER = f"{SUBMISSION}/cluster.json"
+_ID = r"[A-Za-z0-9][A-Za-z0-9._-]{0,110}-[0-9a-f]{8}"
+JOB = r"\d{1,12}"
+"""The number of a job of Slurm."""
 PROCESS, SLURM, TASK = "process", "slurm", "task"
 
 
@@ -28,7 +47,7 @@ class Submission:
     files: tuple[str, ...]
     """The names of the files that its source needs."""
     cluster: Mapping[str, str] | None
-    """The cluster file's text, its path, and the folder that its own paths are relative to."""
+    """Of a submission by 0.1, the cluster file. It has a key of its own now (`get_cluster`)."""
     workers: int | None
     retry: bool
     folder: str
@@ -48,6 +67,8 @@ class Submission:
     """How it ended, in words; None while it goes on, or if its driver died."""
     code: int | None = None
     """The exit code that `ckrr run` would have had."""
+    hashes: Mapping[str, str] | None = None
+    """SHA-256 of the files; None of a submission by 0.1."""
 
     @property
     def name(self) -> str:
@@ -85,21 +106,63 @@ def read(there: Place) -> Submission | None:
         told = _json(there, f"{SUBMISSION}/{part}.json") or {}
         plain |= told if told.get("id") == plain.get("id") else {}
     try:
-        return Submission(**{**plain, "files": tuple(plain["files"]), "starts": tuple(plain.get("starts", ()))})
-    except (KeyError, TypeError):
-        raise _unreadable(there, _KEY) from None
+        _check(plain)
+    except Malformed as malformed:
+        raise _unreadable(there, _KEY, malformed) from None
+    known = {field.name for field in fields(Submission)}
+    parts = {name: value for name, value in plain.items() if name in known}
+    return Submission(**{**parts, "files": tuple(plain["files"]), "starts": tuple(plain.get("starts") or ())})
+
+
+def _check(plain: Mapping[str, Any]) -> None:
+    """Refuse what no submitter wrote: ids end jobs and processes, names become files."""
+    check_text(require(plain, "id", ""), "id", pattern=_ID)
+    check_table(require(plain, "scenario", ""), "scenario")
+    for name in ("where", "folder", "host", "submitted"):
+        check_text(require(plain, name, ""), name)
+    for i, name in enumerate(check_list(require(plain, "files", ""), "files", 100)):
+        check_base_name(name, f"files[{i}]")
+    for name, hashed in (check_optional(plain, "hashes", "it", check_table) or {}).items():
+        check_text(hashed, f"hashes.{name}", pattern=r"[0-9a-f]{64}")
+    check_optional(plain, "workers", "it", lambda count, key: check_whole(count, key, 1, 10**6))
+    check_flag(require(plain, "retry", ""), "retry")
+    for name in ("command", "ended", "outcome"):
+        check_optional(plain, name, "it", check_text)
+    check_optional(plain, "code", "it", lambda code, key: check_whole(code, key, 0, 255))
+    if plain.get("how", PROCESS) not in (PROCESS, SLURM, TASK):
+        raise Malformed("how", f"one of {PROCESS}, {SLURM}, {TASK}")
+    _check_handle(check_table(plain.get("handle", {}), "handle"))
+    for start in check_list(plain.get("starts") or [], "starts"):
+        _check_start(check_table(start, "starts"))
+
+
+def _check_handle(handle: Mapping[str, Any]) -> None:
+    for name in ("host", "output", "scheduler", "task", "script"):
+        check_optional(handle, name, "handle", check_text)
+    check_optional(handle, "pid", "handle", lambda pid, key: check_whole(pid, key, 2, 2**31))
+    check_optional(handle, "job", "handle", lambda job, key: check_text(job, key, pattern=JOB))
+
+
+def _check_start(start: Mapping[str, Any]) -> None:
+    try:
+        aware = datetime.fromisoformat(check_text(require(start, "time", "starts"), "starts.time", 100)).tzinfo
+    except ValueError:
+        aware = None
+    if aware is None:
+        raise Malformed("starts.time", "a time with its zone")
+    check_whole(require(start, "done", "starts"), "starts.done", 0, 2**40)
 
 
 def _json(there: Place, key: str) -> dict[str, Any] | None:
     raw = there.get(key)
     try:
-        return None if raw is None else dict(json.loads(raw))
-    except ValueError:
-        raise _unreadable(there, key) from None
+        return None if raw is None else dict(check_table(load_json(raw, "it"), "it"))
+    except Malformed as malformed:
+        raise _unreadable(there, key, malformed) from None
 
 
-def _unreadable(there: Place, key: str) -> Mistake:
-    return Mistake(f"{there.url}/{key} can't be read: delete it, and submit again")
+def _unreadable(there: Place, key: str, why: Malformed) -> Mistake:
+    return Mistake(f"{there.url}/{key} can't be read ({why}): delete it, and submit again")
 
 
 def put_files(there: Place, files: Mapping[str, bytes]) -> None:
@@ -109,5 +172,29 @@ def put_files(there: Place, files: Mapping[str, bytes]) -> None:
 
 
 def get_files(there: Place, one: Submission) -> dict[str, bytes]:
-    """What went along."""
-    return {name: there.get(f"{_FILES}/{name}") or b"" for name in one.files}
+    """What went along; a file that was changed since is refused."""
+    found = {name: there.get(f"{_FILES}/{name}", LARGEST_FILE) or b"" for name in one.files}
+    for name, data in found.items():
+        if one.hashes is not None and one.hashes.get(name) != sha256(data).hexdigest():
+            raise Mistake(f"{there.url}/{_FILES}/{name} isn't what was submitted: submit again")
+    return found
+
+
+def get_cluster(there: Place, one: Submission) -> Mapping[str, str] | None:
+    """The cluster file that went along, if one did: its text, its path, and the folder of its own paths.
+
+    A driver that was submitted by 0.1 has it beside everything else.
+    """
+    found = _json(there, _CLUSTER) if one.cluster is None else dict(one.cluster)
+    if found is None or (one.cluster is None and found.get("id") != one.id):
+        return None
+    try:
+        return {name: check_text(require(found, name, ""), name) for name in ("text", "where", "folder")}
+    except Malformed as malformed:
+        raise _unreadable(there, _CLUSTER, malformed) from None
+
+
+def put_cluster(there: Place, one: Submission, file: Mapping[str, str]) -> None:
+    """The cluster file goes along, for those to read who could read it before."""
+    mode = Path(file["where"]).stat().st_mode & 0o666
+    there.put(_CLUSTER, json.dumps({"id": one.id, **file}, indent=1).encode(), mode=mode)

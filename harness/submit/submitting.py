@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
@@ -55,8 +56,10 @@ def submit(
         return Submitted(there.url, None, who, True)
     if not _is_left(prepared):
         return Submitted(there.url, None, None, False)
-    one = _submission(prepared.loaded, cluster_path, workers, prepared)
+    one = _submission(prepared.loaded, workers, prepared)
     submission.put_files(there, prepared.loaded.built.files)
+    if cluster_path is not None:
+        submission.put_cluster(there, one, clusters.kept(cluster_path))
     submission.write(there, one)
     try:
         one = submission.add(there, one, handle=_start(prepared, one, note))
@@ -84,13 +87,14 @@ def _is_left(prepared: intent.Prepared) -> bool:
     return bool(plan.units or plan.preparations or prepared.grows or prepared.is_new or not settled(prepared.record))
 
 
-def _submission(loaded: Loaded, cluster_path: str | None, workers: int | None, prepared: intent.Prepared) -> Submission:
+def _submission(loaded: Loaded, workers: int | None, prepared: intent.Prepared) -> Submission:
     return Submission(
         id=f"{loaded.scenario.name}-{uuid.uuid4().hex[:8]}",
         scenario=loaded.scenario.model_dump(mode="json"),
         where=loaded.where,
         files=tuple(loaded.built.files),
-        cluster=None if cluster_path is None else clusters.kept(cluster_path),
+        hashes={name: sha256(data).hexdigest() for name, data in loaded.built.files.items()},
+        cluster=None,
         workers=workers,
         retry=prepared.retry,
         folder=str(Path.cwd()),
@@ -106,7 +110,9 @@ def _start(prepared: intent.Prepared, one: Submission, note: Callable[[str], Non
     if one.how == SLURM:
         Path(file.log_directory).mkdir(parents=True, exist_ok=True)  # Slurm makes none
         command = process.command(there.url, one.id, file.python or sys.executable)
-        text = slurm.script(one.name, one.folder, command, file.driver_directives(), file.job_script_prologue)
+        text = slurm.script(
+            one.name, slurm.comment(there.url), one.folder, command, file.driver_directives(), file.job_script_prologue
+        )
         submission.add(there, one, handle={"script": text})  # the job may start at once, and needs it for its follower
         return {"script": text, "job": slurm.start(text)}
     if one.how == TASK:

@@ -21,25 +21,26 @@ def at_work(there: Place) -> str | None:
     if found is not None:
         return str(found)
     one = submission.read(there)
-    return None if one is None or one.ended is not None else waiting(one)
+    return None if one is None or one.ended is not None else waiting(one, there.url)
 
 
-def waiting(one: Submission) -> str | None:
+def waiting(one: Submission, url: str) -> str | None:
     """A driver that has been asked for and can't be heard of yet."""
     if one.how == PROCESS:
-        return f"process {one.handle['pid']} on {one.handle['host']}" if process.runs(one.handle, one.id) else None
+        running = process.runs(one.handle, url, one.id)
+        return f"process {one.handle['pid']} on {one.handle['host']}" if running else None
     if one.how == SLURM:
         queued = slurm.jobs(one.name)
-        return f"job {queued[0]} of Slurm" if queued else None
+        return f"job {min(queued)} of Slurm" if queued else None
     if one.starts:  # its scheduler starts it again if its worker dies: it can't be heard of for a while
         age = (datetime.now(UTC) - datetime.fromisoformat(one.starts[-1]["time"])).total_seconds()
         return f"a task of {one.handle.get('scheduler')}" if age < _YOUNG else None
     return f"a task that waits for a worker of {one.handle.get('scheduler')}"
 
 
-def handed_over(one: Submission) -> dict[str, Any]:
+def handed_over(one: Submission, url: str) -> dict[str, Any]:
     """What was handed over, and who waits to begin it, as plain values."""
-    waits, asked = (None, True) if one.ended is not None else _seen(one)
+    waits, asked = (None, True) if one.ended is not None else _seen(one, url)
     return {
         "id": one.id,
         "how": one.how,
@@ -54,13 +55,13 @@ def handed_over(one: Submission) -> dict[str, Any]:
     }
 
 
-def _seen(one: Submission) -> tuple[str | None, bool]:
+def _seen(one: Submission, url: str) -> tuple[str | None, bool]:
     """A driver that can't be heard of yet, and whether that could be asked: a queue can't be seen from everywhere.
 
     A job that was never heard of may wait in it.
     """
     try:
-        return waiting(one), True
+        return waiting(one, url), True
     except Mistake:
         waits = f"job {one.handle.get('job', '?')} of Slurm, which can't be asked from here"
         return None if one.starts else waits, False

@@ -57,6 +57,28 @@ def alive(processes: list[psutil.Process]) -> list[psutil.Process]:
     return found
 
 
+def ports(processes: list[psutil.Process]) -> set[int]:
+    """The ports on which they listen."""
+    found = set()
+    for process in processes:
+        try:
+            found |= {int(one.laddr.port) for one in process.net_connections("inet") if one.status == "LISTEN"}
+        except psutil.Error:
+            continue
+    return found
+
+
+def answers_browsers(port: int, path: str = "/") -> bool:
+    """Whether something on a port of this machine answers as a web server does."""
+    with socket.create_connection(("127.0.0.1", port), 10) as one:
+        one.settimeout(2)
+        one.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
+        try:
+            return one.recv(64).startswith(b"HTTP/")
+        except OSError:
+            return False
+
+
 def listening(processes: list[psutil.Process]) -> set[str]:
     """The addresses on which they listen."""
     found = set()

@@ -213,12 +213,35 @@ def test_a_plan_says_what_workers_need(tmp_path: Path) -> None:
         check_fits(small.plan, small.machine, "toy.toml")
 
 
+@cluster.cluster_function
 def made(workers: int) -> LocalCluster:
     return LocalCluster(n_workers=workers, processes=False, threads_per_worker=1, dashboard_address="127.0.0.1:0")
 
 
+@cluster.cluster_function
 def strange(**options: object) -> object:
     return options
+
+
+def unmarked(x: int) -> object:
+    raise AssertionError("it is not called")
+
+
+@cluster.cluster_function
+class Marked:
+    def __init__(self, x: int) -> None:
+        raise AssertionError("it is not made")
+
+
+class Child(Marked):
+    pass
+
+
+class Faked(LocalCluster):
+    """A class of clusters needs no mark."""
+
+    def __init__(self, x: int) -> None:
+        raise RuntimeError("it is made")
 
 
 def test_a_function_that_makes_a_cluster(tmp_path: Path) -> None:
@@ -234,8 +257,28 @@ def test_a_function_that_makes_a_cluster(tmp_path: Path) -> None:
         (f"{__name__}:nothing", "names 'nothing', which"),
         ("no_such_module:make", "names 'no_such_module', which can't be imported"),
         (f"{__name__}:made", r"which can't make a cluster: TypeError: made\(\) got an unexpected keyword"),
+        (f"{__name__}:Faked", r"which can't make a cluster: RuntimeError: it is made"),
+        (f"{__name__}:unmarked", r"which is not called: .*; put the line `@cluster.cluster_function` above its def"),
+        (f"{__name__}:Child", r"which is not called: it is not marked as a function that makes a cluster"),
+        ("unittest.mock:call", "which is not called"),
+        ("os:path", "which is not called"),
     ],
 )
 def test_functions_that_make_none_are_told(kind: str, told: str, tmp_path: Path) -> None:
     with pytest.raises(Mistake, match=told):
         run(write(tmp_path / "my.toml", f'kind = "{kind}"\nx = 1\n'), tmp_path / "one.zarr")
+
+
+def test_os_system_is_not_called(tmp_path: Path) -> None:
+    file = write(tmp_path / "my.toml", f'kind = "os:system"\ncommand = "touch {tmp_path}/canary"\n')
+    with pytest.raises(Mistake, match=r"kind names 'os:system', which is not called: it is not marked as a function"):
+        run(file, tmp_path / "one.zarr")
+    assert not (tmp_path / "canary").exists()
+
+
+@pytest.mark.parametrize("text", ["raise SystemExit(0)", "raise RuntimeError", "import no_such_module"])
+def test_a_module_that_does_not_import_is_told(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "broken_cluster.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(Mistake, match="kind names 'broken_cluster', which can't be imported: "):
+        run(write(tmp_path / "my.toml", 'kind = "broken_cluster:make"\n'), tmp_path / "one.zarr")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import tomllib
 from math import inf
@@ -87,6 +88,53 @@ def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
 def test_a_file_that_is_not_there() -> None:
     with pytest.raises(Mistake, match=r"^nowhere.toml: can't be read: No such file"):
         described("nowhere.toml")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (b"#" * 20_000, "has more than 16 kB"),
+        ("é".encode() * 8193, "has more than 16 kB"),
+        (b"\xff", "is not text in UTF-8 (byte 0)"),
+        (b"a = " + b"[" * 8000, "is nested too deeply"),
+        (b'kind = "local"\nworkers = ' + b"9" * 5000, "has a whole number of more than 64 bits"),
+        (b'kind = "local"\nworkers = -1\nmemory = 0x' + b"f" * 5000, "memory must be a size as"),
+        (SLURM.replace("01:00:00", "9" * 4000).encode(), "has a size or a time that is too large"),
+    ],
+)
+def test_a_file_from_a_stranger_is_bounded(text: bytes, told: str, tmp_path: Path) -> None:
+    (tmp_path / "my.toml").write_bytes(text)
+    with pytest.raises(Mistake) as caught:
+        described(tmp_path / "my.toml")
+    assert f"my.toml: {told}" in str(caught.value)
+
+
+def test_only_regular_files_are_read(tmp_path: Path) -> None:
+    """Without waiting for whoever might write into a FIFO."""
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "link").symlink_to("/dev/zero")
+    for path in (tmp_path / "fifo", tmp_path / "link", Path("/dev/zero")):
+        with pytest.raises(Mistake, match="can't be read: it is no regular file"):
+            described(path)
+    with pytest.raises(Mistake, match="can't be read: Is a directory"):
+        described(tmp_path)
+
+
+def test_a_kept_text_is_bounded_too(tmp_path: Path) -> None:
+    """It comes from a store, which may be a stranger's."""
+    for text in ("#" * 20_000, "\ud800" * 20_000):
+        with pytest.raises(cluster.Wrong, match="has more than 16 kB"):
+            cluster.parsed(text, "my.toml", tmp_path)
+    with pytest.raises(cluster.Wrong, match="is not TOML"):
+        cluster.parsed("\ud800", "my.toml", tmp_path)
+
+
+def test_many_mistakes_are_counted(tmp_path: Path) -> None:
+    (tmp_path / "my.toml").write_text('kind = "local"\n' + "\n".join(f"k{i} = 1" for i in range(1500)))
+    with pytest.raises(Mistake) as caught:
+        described(tmp_path / "my.toml")
+    lines = str(caught.value).splitlines()
+    assert (len(lines), lines[-1]) == (21, f"{tmp_path / 'my.toml'}: … and 1480 more mistakes")
 
 
 def test_a_file_and_workers_are_two_ways_to_say_it(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ import cluster
 from harness import Mistake, receipts
 from harness.place import place
 from tests.cluster import slurm
-from tests.cluster.listening import alive, free_port, listening, until, with_children, workers_of
+from tests.cluster.listening import alive, free_port, listening, ports, until, with_children, workers_of
 from tests.cluster.slow import PAUSE
 from tests.cluster.studies import LONG, SLOWLY, run, serial
 from tests.harness.studies import ROOT, assert_identical
@@ -46,7 +46,7 @@ def test_workers_whose_life_is_far_shorter_than_the_study(running: slurm.Slurm, 
     """With TLS, too: certificates reach the jobs, and are gone at the end."""
     text = file.read_text().replace("jobs = 2", "jobs = 1")
     text = text.replace("prologue = [", f'prologue = ["export {PAUSE}=0.4", ')
-    file.write_text(f'{text}lifetime = "10 s"\ntls = true\n')
+    file.write_text(f'{text}lifetime = "10 s"\n')
     store = tmp_path / "one.zarr"
     seen: list[set[str]] = []
 
@@ -67,13 +67,40 @@ def test_workers_whose_life_is_far_shorter_than_the_study(running: slurm.Slurm, 
     assert not list((tmp_path / "shared").iterdir())
 
 
-def test_everything_listens_on_loopback_and_jobs_go_away(running: slurm.Slurm, file: Path) -> None:
+def test_everything_listens_on_loopback_and_jobs_go_away(running: slurm.Slurm, file: Path, tmp_path: Path) -> None:
+    """So do the directories that workers write to, which they alone can enter."""
+    scratch, before = tmp_path / "scratch", ports([psutil.Process()])
+    file.write_text(f'{file.read_text()}local_directory = "{scratch}"\n')
     with cluster.connected(cluster.read(file), 1, 1e9) as client:
         client.wait_for_workers(2, timeout=60)
+        assert client.scheduler.address.startswith("tls://")
         workers = with_children(workers_of(client.scheduler.address))
         assert len(workers) >= 4
         assert listening([*workers, psutil.Process()]) == {"127.0.0.1"}
-    until(lambda: not running.jobs() and not alive(workers), 20)
+        assert len(ports(workers)) == 4, "two nannies and two workers, without web servers"
+        assert len(ports([psutil.Process()]) - before) == 1, "the scheduler, without a web server"
+        assert [oct(path.stat().st_mode & 0o777) for path in scratch.iterdir()] == ["0o700"] * 2
+        written = client.run(lambda dask_worker: (dask_worker.local_directory, os.environ["TMPDIR"])).values()
+        assert all(Path(each).is_relative_to(scratch) and Path(each) != scratch for two in written for each in two)
+    until(lambda: not running.jobs() and not alive(workers), 60)
+    until(lambda: not list(scratch.iterdir()), why=lambda: str(list(scratch.rglob("*"))))
+
+
+def test_jobs_refuse_to_write_where_others_can_change_it(running: slurm.Slurm, file: Path, tmp_path: Path) -> None:
+    (tmp_path / "scratch").mkdir()
+    (tmp_path / "scratch").chmod(0o777)
+    file.write_text(f'{file.read_text()}local_directory = "{tmp_path}/scratch"\n')
+    with pytest.raises(Mistake, match=r"\d jobs ended without a worker: .*/scratch can be changed by other users"):
+        run(file, tmp_path / "one.zarr")
+    assert list((tmp_path / "scratch").iterdir()) == []
+
+
+def test_a_job_s_script_is_written_where_nobody_can_change_it(running: slurm.Slurm, file: Path) -> None:
+    with cluster.connected(cluster.read(file), 1, 1e9) as client:
+        with next(iter(client.cluster.workers.values())).job_file() as path:
+            assert Path(path).stat().st_mode & 0o777 == 0o600
+            assert Path(path).parent.stat().st_mode & 0o777 == 0o700
+        assert not Path(path).exists()
 
 
 def test_slurm_s_no_is_told(running: slurm.Slurm, file: Path, tmp_path: Path) -> None:
@@ -103,9 +130,9 @@ def test_the_driver_ends_and_so_do_its_jobs(
     assert len(workers) >= 1
     workers = with_children(workers)
     driver.send_signal(number)
-    driver.communicate(timeout=30)
+    driver.communicate(timeout=120)
     assert driver.returncode == (130 if number == signal.SIGINT else -number)
-    until(lambda: not running.jobs() and not alive(workers), 30)
+    until(lambda: not running.jobs() and not alive(workers), 60)
 
 
 def _words(process: psutil.Process, file: Path) -> list[str]:

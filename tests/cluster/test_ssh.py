@@ -17,7 +17,7 @@ from distributed.security import Security
 import cluster
 from harness import Mistake
 from tests.cluster import sshd
-from tests.cluster.listening import alive, listening, until, with_children, workers_of
+from tests.cluster.listening import alive, listening, ports, until, with_children, workers_of
 from tests.cluster.studies import LONG, PROLOGUE, SLOWLY, run, serial
 from tests.harness.studies import ROOT, assert_identical
 from tests.harness.test_cli import TOY
@@ -46,8 +46,9 @@ def test_hosts_give_the_serial_cube(file: Path, tmp_path: Path) -> None:
     assert_identical(tmp_path / "one.zarr", serial(tmp_path / "serial.zarr"))
 
 
-def test_with_tls_strangers_are_turned_away_and_nothing_is_left(file: Path) -> None:
-    file.write_text(f"{file.read_text()}tls = true\n")
+def test_strangers_are_turned_away_and_nothing_is_left(file: Path) -> None:
+    """By TLS, which is on if the file doesn't say otherwise."""
+    before = ports([psutil.Process()])
     with cluster.connected(cluster.read(file), 1, 1e9) as client:
         client.wait_for_workers(2, timeout=60)
         address = client.scheduler.address
@@ -56,7 +57,11 @@ def test_with_tls_strangers_are_turned_away_and_nothing_is_left(file: Path) -> N
         pem = Path(words[words.index("--tls-cert") + 1])
         assert pem.stat().st_mode & 0o777 == 0o600
         assert not any("PRIVATE KEY" in word for word in words)
+        assert pem.parent.stat().st_mode & 0o777 == 0o700
+        assert words[words.index("--local-directory") + 1] == str(pem.parent)
         workers = with_children(workers)
+        assert len(ports(workers)) == 4, "two nannies and two workers, without web servers"
+        assert len(ports([psutil.Process()]) - before) == 1, "the scheduler, without a web server"
         assert listening([*workers, psutil.Process()]) == {"127.0.0.1"}
         for where, secure in ((address, Security.temporary()), (address.replace("tls", "tcp"), None)):
             with pytest.raises(OSError, match=r"(?i)tls|ssl|closed|timed out"):
@@ -87,7 +92,7 @@ def test_the_driver_is_killed_and_workers_end(file: Path, tmp_path: Path) -> Non
     driver = subprocess.Popen(command, cwd=tmp_path, env=environment, start_new_session=True)
     until(lambda: bool(list(tmp_path.glob("results/toy.zarr/receipts/*/*.json"))))
     sockets = [one for one in psutil.Process(driver.pid).net_connections() if one.status == "LISTEN"]
-    started = [each for one in sockets for each in workers_of(f"tcp://127.0.0.1:{one.laddr.port}")]
+    started = [each for one in sockets for each in workers_of(f"tls://127.0.0.1:{one.laddr.port}")]
     workers = with_children(started)
     assert len(workers) >= 3
     driver.send_signal(signal.SIGKILL)

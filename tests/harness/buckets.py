@@ -44,7 +44,7 @@ class Server:
 
     def ask(self, method: str, path: str, data: bytes | None = None) -> bytes:
         plain = {"Content-Type": "text/plain"}
-        with urlopen(Request(f"{self.endpoint}/{path}", data, plain, method=method), timeout=10) as answer:
+        with urlopen(Request(f"{self.endpoint}/{path}", data, plain, method=method), timeout=60) as answer:
             return bytes(answer.read())
 
     def check_signatures(self, on: bool) -> None:

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Timer
-from time import monotonic
 from typing import Any
 
 import cloudpickle
@@ -129,8 +128,8 @@ def test_a_bucket_is_a_place_as_a_directory_is(there: Place) -> None:
     there.delete("x/1/b")
     there.delete("x/1/b")
     assert sorted(there.names("x")) in (["2"], ["1", "2"]), "a directory may be empty, a bucket has none"
-    there.remove("last")
-    assert not there.exists()
+    there.remove(there.below(""))
+    assert there.below("") == [], "a directory that was empty before stays"
 
 
 def test_one_claims_and_nobody_else(there: Place) -> None:
@@ -147,7 +146,7 @@ def test_a_claim_whose_answer_was_lost_is_ours(server: Server) -> None:
     assert there.claim("claim.json", b"me")
     assert there.claim("claim.json", b"me")
     assert not there.claim("claim.json", b"you")
-    there.remove(ROOT)
+    there.remove(there.below(""))
     assert not there.exists()
     assert beside.get("x") == b""
 
@@ -197,7 +196,7 @@ def test_a_study_in_a_bucket(server: Server, tmp_path: Path) -> None:
 
     assert said("table", url, "--format", "csv") == said("table", local, "--format", "csv")
     assert "the toy broke" in said("errors", url)
-    assert "equal" in said("replay", url, "--n", "10", "--path", "3")
+    assert "equal" in said("replay", url, "--n", "10", "--path", "3", "--trust")
     said("figure", url, "seconds", "-o", str(tmp_path / "seconds.svg"))
     said("report", url, "--drawn", "0", "-o", str(tmp_path / "toy.html"))
     said("merge", url, local, "-o", "s3://bucket/merged.zarr")
@@ -344,7 +343,12 @@ def test_a_file_url_is_a_directory(tmp_path: Path) -> None:
     (tmp_path / "toy.toml").write_text(TOY)
     assert isinstance(place(url), LocalPlace)
     assert told("run", str(tmp_path / "toy.toml"), "--store", url, "--workers", "1")[0] == 0
-    for command in (("status", url), ("table", url), ("errors", url), ("replay", url, "--n", "10", "--path", "0")):
+    for command in (
+        ("status", url),
+        ("table", url),
+        ("errors", url),
+        ("replay", url, "--n", "10", "--path", "0", "--trust"),
+    ):
         assert told(*command)[::2] == (0, "")
 
 
@@ -458,29 +462,24 @@ def test_a_unit_costs_a_request_a_variable_and_two(server: Server, tmp_path: Pat
     assert counts["GET"] <= units * len(replication_variables(record.keep))
 
 
-def status_of_many(server: Server, study: str, count: int) -> tuple[int, float]:
-    """Requests and seconds that it takes to know how far a store with so many receipts is."""
+def status_of_many(server: Server, study: str, count: int) -> int:
+    """Requests that it takes to know how far a store with so many receipts is."""
     there = place("s3://bucket/many.zarr")
     there.put(ROOT, place(study).get(ROOT) or b"")
     there.puts({receipts.Receipt(0, 0, 0, f"n={n}/p{i}_d0").key: b"{}" for n in (10, 20) for i in range(count // 2)})
     with server.counted() as counts:
-        start = monotonic()
         assert harness.status(there.url)["sizes"]
-        seconds = monotonic() - start
-    return sum(counts.values()), seconds
+    return sum(counts.values())
 
 
 def test_a_status_is_a_few_readings_and_a_listing(server: Server, study: str) -> None:
     """The record twice, the driver, what was submitted; the receipts."""
-    assert status_of_many(server, study, 40)[0] == 5
+    assert status_of_many(server, study, 40) == 5
 
 
 @pytest.mark.soak
-def test_the_status_of_many_units_is_quick(server: Server, study: str) -> None:
-    requests, seconds = status_of_many(server, study, 2000)
-    print(requests, seconds)
-    assert requests <= 6
-    assert seconds < 3
+def test_the_status_of_many_units_takes_no_more(server: Server, study: str) -> None:
+    assert status_of_many(server, study, 2000) <= 6, "a listing has a thousand receipts"
 
 
 def test_a_mistake_is_a_mistake_of_ours_alone() -> None:

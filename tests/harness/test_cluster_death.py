@@ -49,7 +49,7 @@ def test_a_cluster_without_workers_is_told(tmp_path: Path, monkeypatch: pytest.M
     worker = (*worker, "--no-dashboard", "--local-directory", str(tmp_path))
     with dask("scheduler", *where), dask(*worker) as victim:
         until(file.exists)
-        with Client(scheduler_file=str(file), timeout=3, set_as_default=False) as client:
+        with Client(scheduler_file=str(file), timeout=60, set_as_default=False) as client:
             client.wait_for_workers(1, timeout=60)
             assert broken(one, client, victim, notes) == (
                 "there have been no workers for 3 s; what is done is kept: run again to go on"

@@ -13,6 +13,7 @@ from distributed import Client, LocalCluster
 
 from harness import execute
 from harness.nouns import Care, Unit
+from tests.harness.studies import until
 
 
 class Proxy:
@@ -76,7 +77,7 @@ def scheduler() -> Iterator[str]:
 def reached(scheduler: str) -> Iterator[tuple[Client, Proxy]]:
     proxy = Proxy(scheduler)
     try:
-        with Client(proxy.address, timeout=5, set_as_default=False) as client:
+        with Client(proxy.address, timeout=60, set_as_default=False) as client:
             yield client, proxy
     finally:
         proxy.close()
@@ -101,9 +102,9 @@ def test_a_result_that_could_not_be_fetched_is_fetched_again(scheduler: str, cap
     with reached(scheduler) as (client, proxy):
 
         def strike() -> None:
-            sleep(0.1)  # the first unit is at work
+            until(lambda: len(_begun) > 0)
             proxy.cut()
-            sleep(2.0)
+            until(lambda: proxy.refused > 1)
             proxy.shut = False
 
         striker = Thread(target=strike)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
-from time import perf_counter, sleep
 from typing import Any
 from weakref import ref
 
@@ -117,32 +116,3 @@ def test_what_cannot_fit_is_refused_before_work_starts(tmp_path: Path, monkeypat
         assert done.exit_code == 2, done.output
         assert "grid.n = 200000 needs 32" in done.output
     assert not list(tmp_path.iterdir()), "nothing was written"
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize(("n", "points"), [(6000, 600), (20_000, 2000)])
-def test_a_worker_answers_within_a_second(n: int, points: int) -> None:
-    """While it fits and scores a large sample."""
-    from cluster import local
-
-    waits: list[float] = []
-    with local(1, 8e9) as client:
-        client.submit(_fit, 10, 10).result()  # to import all of this file takes seconds, too
-        future = client.submit(_fit, n, points)
-        while not future.done():
-            start = perf_counter()
-            client.run(len, "")
-            waits.append(perf_counter() - start)
-            sleep(0.02)
-        assert future.result() > 0
-    assert len(waits) > 20
-    print(f"n = {n}: the longest of {len(waits)} answers took {max(waits):.2f} s")
-    assert max(waits) < 1.0
-
-
-def _fit(n: int, points: int) -> float:
-    import numpy as np
-
-    rng = np.random.default_rng(0)
-    X, X_new = rng.random((n, 2)), rng.random((points, 2))
-    return float(ckrr.fit(X, X[:, 0], 100.0, 1e-6).score(X_new, X_new[:, 0]).hits.mean())

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
-from time import process_time
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,6 @@ from harness.loading import check
 from harness.newness import newness
 from harness.nouns import Block, Bools, Extent, Status, Unit
 from harness.planning import Plan, make_plan
-from harness.probe import flops
 from harness.receipts import Receipt
 from harness.record import version
 from harness.show_plan import plan_facts, plan_text
@@ -216,29 +214,23 @@ def test_failures_that_are_retried_cost_their_cells(tmp_path: Path) -> None:
     assert plan.seconds == pytest.approx(whole.seconds / 2, rel=0.01)
 
 
-def test_seconds_are_about_those_of_the_run(tmp_path: Path) -> None:
-    """Real fits: one θ more on top of three takes about a third of the time, in the plan and on the clock."""
-    speed = flops()
-    run_really(tmp_path / "first.zarr", [1], speed)  # loads what it needs
-    (said, took), (said_more, took_more) = (
-        run_really(tmp_path / "real.zarr", theta, speed) for theta in ([10, 100, 1000], [10, 100, 1000, 30])
-    )
-    assert 0.25 < said_more / said < 0.45
-    assert 0.15 < took_more / took < 0.9, "a whole study again would be 4/3"
-    assert 0.1 < took_more / said_more < 10
+def test_one_theta_more_costs_a_third_of_three(tmp_path: Path) -> None:
+    """By the plan, with real fits; whether the clock agrees says `tests.benchmarks.planned_seconds`."""
+    said, more = (planned_really(tmp_path / "real.zarr", theta) for theta in ([10, 100, 1000], [10, 100, 1000, 30]))
+    assert 0.3 < more / said < 0.4
 
 
-def run_really(where: Path, theta: list[float], speed: float) -> tuple[float, float]:
-    """The seconds that the plan says, and those of the CPU, which other processes don't change much."""
+def planned_really(where: Path, theta: list[float]) -> float:
+    """The seconds of a plan for a machine so slow that nothing but fits takes time; then it is carried out."""
     plain = {
         "name": "real",
         "seed": 1,
-        "source": {"function": "heaviside", "test_points": 200},
-        "grid": {"gamma": [0.1], "n": [400], "theta": theta, "lam": [0.1], "procedure": ["GPR-f", "RRCM"]},
-        "replications": {"paths": 40},
+        "source": {"function": "heaviside", "test_points": 20},
+        "grid": {"gamma": [0.1], "n": [50], "theta": theta, "lam": [0.1], "procedure": ["GPR-f", "RRCM"]},
+        "replications": {"paths": 4},
     }
-    study = intent.prepare(check(plain, "real.toml", ROOT), str(where), workers=1, speed=speed)
-    record, start = driver._started(study), process_time()
+    study = intent.prepare(check(plain, "real.toml", ROOT), str(where), workers=1, speed=1e4)
+    record = driver._started(study)
     for unit in study.plan.units:
         work(str(where), version(record), record.generation, False, unit)
-    return study.plan.seconds, process_time() - start
+    return study.plan.seconds

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from time import process_time
 
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -89,15 +88,12 @@ def test_what_does_not_fit_is_refused() -> None:
     _, plan = planned(extent, Machine(1e9, 2, 1e6))
     with pytest.raises(Mistake, match=r"^my.toml: grid.n = 40 needs 0.4 GB a worker, there are 0.0: use fewer workers"):
         check_fits(plan, Machine(1e9, 2, 1e6), "my.toml")
-    with pytest.raises(
-        Mistake, match=r"results take up to [0-9.]+ MB, the disk has 1e-05 MB free: choose another place"
-    ):
+    with pytest.raises(Mistake, match=r"take up to [0-9.]+ MB on disk, and 1e-05 MB are free: choose another place"):
         check_fits(plan, Machine(1e9, 2, 1e12, disk=10.0), "my.toml")
     check_fits(plan, Machine(1e9, 2, 1e12), "my.toml")
 
 
-def test_a_hundred_thousand_units_are_planned_in_seconds() -> None:
-    start = process_time()
+def test_a_hundred_thousand_units_are_planned() -> None:
+    """`tests.benchmarks.planning` has the time."""
     _, plan = planned(Extent(replace(GRID, n=(40,)), 100_000, 1), Machine(5e6, 4, 1e12))
     assert len(plan.units) == 100_000
-    assert process_time() - start < 10

@@ -205,7 +205,7 @@ def test_from_the_first_command_to_the_mended_source(tmp_path: Path) -> None:
     told = f"its process died of SIGSEGV, in poison.py:{line('crash')} <lambda>"
     assert f"1 × error: {told}" in out
     command = out.splitlines()[1].split()
-    code, out, err = ckrr(*command[1:], "--save", "it.npz", cwd=tmp_path)
+    code, out, err = ckrr(*command[1:], "--save", "it.npz", "--trust", cwd=tmp_path)
     assert f"failed here: error: {told}" in out
     assert (code, err.splitlines()) == (
         2,

@@ -174,7 +174,7 @@ def test_what_failed_is_done_again_when_asked(tmp_path: Path) -> None:
     assert "× error: ArithmeticError: unlucky" in out
     command = out.splitlines()[1].split()
     assert command[:3] == ["ckrr", "replay", "results/toy.zarr"]
-    code, out, _ = ckrr(*command[1:], cwd=tmp_path)
+    code, out, _ = ckrr(*command[1:], "--trust", cwd=tmp_path)
     assert code == 0, "the failure is the same one"
     assert "failed here: error: ArithmeticError: unlucky" in out
 
@@ -364,12 +364,14 @@ def test_what_is_no_unit_is_checked_and_written_anew(whole: Path, tmp_path: Path
 def test_leftovers_of_killed_writers_are_swept(tmp_path: Path) -> None:
     here = place(str(tmp_path))
     here.put("a/b", b"whole")
-    old, new = tmp_path / "a" / "b.1.partial", tmp_path / "a" / "b.2.partial"
-    for each in (old, new):
+    old, new = (tmp_path / "a" / f"b.{digit * 32}.partial" for digit in "12")
+    mine = tmp_path / "a" / "thesis.partial"  # a user's file, which only looks alike
+    for each in (old, new, mine):
         each.write_bytes(b"half")
-    os.utime(old, (0, 0))
+    for each in (old, mine):
+        os.utime(each, (0, 0))
     here.sweep()
-    assert sorted(each.name for each in (tmp_path / "a").iterdir()) == ["b", "b.2.partial"]
+    assert sorted(each.name for each in (tmp_path / "a").iterdir()) == ["b", new.name, mine.name]
 
 
 def test_verify_says_what_it_found(tmp_path: Path) -> None:
@@ -503,9 +505,8 @@ def test_a_torn_receipt_is_found_and_told(whole: Path, tmp_path: Path) -> None:
     shutil.copytree(whole, where)
     truncate(next(where.glob("receipts/n=20/p1_d0.*")))
     found = receipts.listed(place(str(where)), (20,))["n=20/p1_d0"]
-    with pytest.raises(
-        Mistake, match=r"receipts/n=20/p1_d0.* can't be read: `ckrr status .* --verify`, then `ckrr run`"
-    ):
+    mend = r"can't be read \(it must be JSON\): `ckrr status .* --verify`, then `ckrr run`"
+    with pytest.raises(Mistake, match=rf"receipts/n=20/p1_d0.* {mend}"):
         receipts.read(place(str(where)), found)
     assert [(one.unit, one.what) for one in verify(str(where))[1]] == [("n=20/p1_d0", "its receipt can't be read")]
     run_serially(where)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import os
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,6 +15,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from harness import asked
 from harness.cli import main
+from harness.complaints import shown
 from harness.loading import check, load
 from harness.nouns import Mistake
 from harness.spec import GridPart, Replications
@@ -107,7 +109,7 @@ def test_the_issue_s_example_is_good(tmp_path: Path) -> None:
         ('function = "gp"', 'function = "os:nothing"', "source.function names 'nothing', which 'os' doesn't have"),
         ('function = "gp"', 'function = "no.py:f"', "which can't be read: No such file or directory"),
         ("test_points = 201", "test_point = 201", "source.test_point is unknown (did you mean 'test_points'?)"),
-        ("test_points = 201", "test_points = 0", "source.test_points must be an integer >= 1, got 0"),
+        ("test_points = 201", "test_points = 0", "source.test_points must be an integer from 1 to 1000000, got 0"),
         ("test_points = 201", 'test_points = "many"', "source.test_points must be a whole number, got 'many'"),
         ("test_points = 201", 'test = "random"', "source.test must be 'grid' or 'iid', got 'random'"),
         ("pool = 4000", "lam = 0.1", "source.lam is unknown here: lam belongs in [grid]"),
@@ -133,12 +135,68 @@ def test_the_issue_s_example_is_good(tmp_path: Path) -> None:
         ("draws = 20", "draws = 20\n[[exclude]]\nn = 26", "exclude[0].n has 26, which isn't in grid.n"),
         ("draws = 20", "draws = 20\n[[exclude]]", "exclude[0] names no axis, so it would leave out everything"),
         ("draws = 20", "draws = 20\n[[exclude]]\nlambda = 1", "exclude[0].lambda is unknown (did you mean 'lam'?)"),
+        ("paths = 50", f"paths = {10**9 + 1}", "replications.paths must be <= 1000000000, got 1000000001"),
+        ("draws = 20", f"draws = {2**31}", "replications.draws must be <= 1000000000, got 2147483648"),
+        (
+            "paths = 50\ndraws = 20",
+            "paths = 1000000000\ndraws = 2",
+            "replications must have paths × draws of at most 1000000000, got 1000000000 × 2",
+        ),
+        (
+            "[1e-6, 1e-1]\nalpha",
+            f"{list(range(1, 257))}\nalpha = {[i / 999 for i in range(1, 257)]}\nalpha_",
+            "grid.alpha_ is unknown (did you mean 'alpha'?)",
+        ),
+        ("test_points = 201", "test_points = 1000001", "source.test_points must be an integer from 1 to 1000000"),
+        ("seed = 20160919", 'seed = 1\n"str" = 2', "str is unknown; known here: name, description"),
+        ("seed = 20160919", 'seed = 1\n"a[b" = 2', "'a[b' is unknown; known here"),
+        ("seed = 20160919", 'seed = "\\u001b[2J\\n"', "seed must be a whole number, got '\\x1b[2J\\n'"),
+        ('"gp"', '"gp\\u0007\\n"', "got 'gp\\x07\\n' (did you mean 'gp'?)"),
     ],
 )
 def test_each_mistake_has_its_line(old: str, new: str, expected: str, tmp_path: Path) -> None:
     assert old in GOOD
     found = complaints(GOOD.replace(old, new, 1), tmp_path)
     assert any(expected in line for line in found), found
+
+
+def test_a_grid_of_too_many_cells_is_told(tmp_path: Path) -> None:
+    values = str(list(range(1, 257)))
+    text = GOOD.replace("[1e-6, 1e-1]", values).replace('[10, 100, 1000, "ml"]', values)
+    product = "256 gamma × 5 n × 256 theta × 256 lam × 4 alpha × 6 procedure"
+    assert complaints(text, tmp_path) == [f"grid must have at most 10000000 cells, got 2013265920: {product}"]
+
+
+@pytest.mark.parametrize("table", ["", "[source]\n", "[grid]\n", "[replications]\n"])
+def test_thousands_of_mistakes_are_counted(table: str, tmp_path: Path) -> None:
+    many = "".join(f"k{i} = 1\n" for i in range(10_000))
+    found = complaints(GOOD.replace(table, table + many, 1) if table else many + GOOD, tmp_path)
+    assert len(found) == 21
+    assert all("is unknown" in line for line in found[:20])
+    assert found[20] == "… and 9980 more mistakes"
+
+
+def test_mistakes_in_keys_that_look_alike_are_all_counted(tmp_path: Path) -> None:
+    """They are shortened where they are shown."""
+    found = complaints("".join(f"{'k' * 500}{i} = 1\n" for i in range(30)) + GOOD, tmp_path)
+    assert (len(found), found[20]) == (21, "… and 10 more mistakes")
+    assert all(len(line) < 300 for line in found)
+
+
+def test_a_value_of_any_size_is_shown_short() -> None:
+    assert len(shown("x" * 10**6)) < 100
+    assert shown([16**5000]) == "a number with thousands of digits"
+
+
+def test_a_scenario_that_is_no_regular_file_is_told(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo.toml")
+    for reference in (str(tmp_path / "fifo.toml"), "/dev/zero"):
+        result = invoke("plan", reference)
+        assert (result.exit_code, result.stderr) == (
+            2,
+            f"error: {reference} is no regular file; a scenario is a .toml file\n",
+        )
+    assert "no such file" in invoke("plan", "x" * 5000).stderr
 
 
 def test_all_mistakes_come_at_once(tmp_path: Path) -> None:
@@ -173,6 +231,13 @@ def test_what_is_no_scenario_is_told(tmp_path: Path) -> None:
         ("grid.n=[1]", "--set grid.n=[1]: grid.n[0] must be >= 2, got 1"),
         ("grid.nn=[1]", "--set grid.nn=[1]: grid.nn is unknown (did you mean 'n'?)"),
         ("source.function=heavyside", "(did you mean 'heaviside'?)"),
+        ("grid.n=" + "[" * 50_000, "…: the value is nested more than 16 levels deep: lists are [25,50]"),
+        ("grid.n=" + "9" * 5000, "…: grid.n[0] must be a whole number, got '999"),
+        ("a." * 50_000 + "a=1", "…: the key has more than 16 parts"),
+        ("grid..n=1", "--set grid..n=1: must be key=value"),
+        ("seed=1\nname='x'", "--set seed=1\\nname='x': must be one value, got several keys"),
+        ("seed='\x1b[2J'", "--set seed='\\x1b[2J': the value is not TOML"),
+        ("description='\udcff'", "--set description='\\udcff': the value is not text in UTF-8"),
     ],
 )
 def test_settings_are_checked_too(setting: str, expected: str, tmp_path: Path) -> None:
@@ -180,6 +245,7 @@ def test_settings_are_checked_too(setting: str, expected: str, tmp_path: Path) -
     result = invoke("plan", str(tmp_path / "my.toml"), "--set", setting)
     assert result.exit_code == 2
     assert expected in result.stderr
+    assert all(len(line) < 1000 for line in result.stderr.splitlines())
 
 
 def test_status_knows_the_defaults() -> None:

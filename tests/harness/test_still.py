@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from harness import driver, intent, receipts
+from harness import driver, receipts
 from harness.loading import check
-from harness.nouns import Replaced
+from harness.nouns import Mistake, Replaced
 from harness.place import place
 from harness.progress import Silent
 from harness.record import digest, load, version
@@ -53,7 +53,7 @@ def test_removed_under_a_submitted_driver_it_stays_away(one: Study) -> None:
     assert given is not None
     until(lambda: done(one) >= 1)
     remove(one.store)
-    until(lambda: not process.runs(given.handle, given.id))
+    until(lambda: not process.runs(given.handle, str(one.store), given.id))
     left = {each.name for each in one.store.iterdir()} if one.store.exists() else set()
     assert left <= {"replications", "receipts"}, "a unit may have been about to be written, and nobody makes it anew"
 
@@ -70,7 +70,7 @@ def test_replaced_under_a_submitted_driver_it_is_the_others(one: Study) -> None:
         second.run(workers=2)
     finally:
         os.kill(given.handle["pid"], signal.SIGCONT)
-    until(lambda: not process.runs(given.handle, given.id))
+    until(lambda: not process.runs(given.handle, str(one.store), given.id))
     assert fingerprints(one.store) == {digest(second.loaded.fingerprint)}
     assert verify(str(one.store))[1] == []
     assert not list(one.store.glob("submission/*.json")), "its last words aren't told there"
@@ -101,8 +101,8 @@ def test_a_worker_writes_to_its_own_study_alone(tmp_path: Path) -> None:
     assert not receipts.listed(mine.there, (10, 20))
 
 
-def test_units_of_another_study_are_found(tmp_path: Path) -> None:
-    """However they came there."""
+def test_units_of_another_study_are_refused_and_kept(tmp_path: Path) -> None:
+    """However they came there: they aren't ours to give up."""
     mine = prepared(tmp_path / "one.zarr")
     driver.run(mine, Silent())
     record = load(mine.there)
@@ -110,7 +110,6 @@ def test_units_of_another_study_are_found(tmp_path: Path) -> None:
     receipt = next(iter(receipts.listed(mine.there, (10,)).values()))
     told = (mine.there.get(receipt.key) or b"").replace(digest(record.fingerprint).encode(), b"f" * 16)
     mine.there.put(receipt.key, told)
-    ((torn,),) = (verify(mine.there.url)[1],)
-    assert (torn.unit, torn.what) == (receipt.unit, "it is another study's")
-    again = intent.prepare(mine.loaded, mine.there.url, 2, speed=2e8)
-    assert [unit.name for unit in again.plan.units] == [receipt.unit]
+    with pytest.raises(Mistake, match=r"1 of \d+ units are signed by another study .*nothing was changed"):
+        verify(mine.there.url)
+    assert mine.there.get(receipt.key) == told

@@ -155,10 +155,10 @@ def test_pydantic_takes_the_values_of_a_toml_file() -> None:
 @pytest.mark.parametrize(
     ("name", "keywords", "message"),
     [
-        ("gp", {"test_points": 0}, "test_points must be an integer >= 1, got 0"),
-        ("gp", {"test_points": 2.5}, "test_points must be an integer >= 1, got 2.5"),
-        ("gp", {"test_points": True}, "test_points must be an integer >= 1, got True"),
-        ("gp", {"pool": 0}, "pool must be an integer >= 1, got 0"),
+        ("gp", {"test_points": 0}, "test_points must be an integer from 1 to 1000000, got 0"),
+        ("gp", {"test_points": 2.5}, "test_points must be an integer from 1 to 1000000, got 2.5"),
+        ("gp", {"test_points": True}, "test_points must be an integer from 1 to 1000000, got True"),
+        ("gp", {"pool": 0}, "pool must be an integer from 1 to 1000000, got 0"),
         ("gp", {"dimension": 0}, "dimension must be an integer from 1 to 3, got 0"),
         ("gp", {"test": "random"}, "test must be one of grid, iid, got 'random'"),
         ("gp", {"domain": (0, 0)}, r"domain must be two finite numbers, the lower first, got \(0, 0\)"),

@@ -164,7 +164,7 @@ def test_bad_functions(function: Function, message: str) -> None:
         ({"function": "sine"}, "function must be callable, got 'sine'"),
         ({"random_function": 3}, "random_function must be callable, got 3"),
         ({"function": sine, "dimension": 0}, "dimension must be an integer >= 1, got 0"),
-        ({"function": sine, "pool": "all"}, "pool must be an integer >= 1, got 'all'"),
+        ({"function": sine, "pool": "all"}, "pool must be an integer from 1 to 1000000, got 'all'"),
         ({"function": sine, "domain": None}, "domain must be two finite numbers, the lower first, got None"),
     ],
 )

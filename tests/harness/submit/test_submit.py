@@ -91,7 +91,7 @@ def test_cancelled_it_ends_with_its_workers(one: Study) -> None:
     until(lambda: done(one) >= 1)
     said: list[str] = []
     cancel(there, said.append)
-    assert not process.runs(first.handle, first.id)
+    assert not process.runs(first.handle, there.url, first.id)
     until(lambda: not children(first.handle["pid"]))  # its workers are gone, too
     assert there.get(DRIVER) is None
     assert there.get(CANCEL) is None
@@ -121,12 +121,12 @@ def test_on_a_running_scheduler_the_driver_is_a_task(one: Study, whole: Path, tm
     file = tmp_path / "scheduler.json"
     where = ("--host", "127.0.0.1", "--port", "0", "--dashboard-address", "127.0.0.1:0", "--scheduler-file", str(file))
     worker = ("worker", "--scheduler-file", str(file), "--host", "127.0.0.1", "--nworkers", "2", "--nthreads", "1")
-    worker = (*worker, "--no-dashboard", "--local-directory", str(tmp_path), "--death-timeout", "20")
+    worker = (*worker, "--no-dashboard", "--local-directory", str(tmp_path), "--death-timeout", "120")
     (tmp_path / "running.toml").write_text(f'kind = "address"\nscheduler_file = "{file}"\n')
     there = place(str(one.store))
     with dask("scheduler", *where), dask(*worker):
         until(file.exists)
-        with Client(scheduler_file=str(file), timeout=20, set_as_default=False) as client:
+        with Client(scheduler_file=str(file), timeout=60, set_as_default=False) as client:
             client.wait_for_workers(2, timeout=60)
         given = handed_over(one, str(tmp_path / "running.toml"))
         assert given.submission is not None
@@ -144,7 +144,8 @@ def test_on_a_running_scheduler_the_driver_is_a_task(one: Study, whole: Path, tm
 
 def test_a_task_that_waits_for_a_worker_can_be_cancelled(one: Study, tmp_path: Path) -> None:
     there = place(str(one.store))
-    waiting = submission.Submission("x", {}, "", (), None, None, False, "", "", "2026-01-01", how=submission.TASK)
+    empty = ("toy-01234567", {}, "", (), None, None, False, "", "", "2026-01-01")
+    waiting = submission.Submission(*empty, how=submission.TASK)
     submission.write(there, waiting)
     facts = status(str(one.store))
     assert facts["at_work"]
@@ -190,14 +191,14 @@ def test_more_than_is_at_work_is_refused(one: Study, tmp_path: Path) -> None:
 def test_a_submission_that_cannot_be_read_is_told(one: Study) -> None:
     there = place(str(one.store))
     there.put("submission/submission.json", b"{")
-    with pytest.raises(Mistake, match=r"submission.json can't be read: delete it"):
+    with pytest.raises(Mistake, match=r"submission.json can't be read \(it must be JSON\): delete it"):
         status(str(one.store))
 
 
 def pending(one: Study, **values: object) -> submission.Submission:
     """Handed over a while after the last run, and not begun."""
     scenario = one.loaded.scenario.model_dump(mode="json")
-    plain = submission.Submission("x", scenario, "", (), None, None, False, "", "", "2999-01-01")
+    plain = submission.Submission("toy-01234567", scenario, "", (), None, None, False, "", "", "2999-01-01")
     return replace(plain, **values)  # type: ignore[arg-type]
 
 
@@ -231,7 +232,7 @@ def test_from_where_slurm_cannot_be_asked_a_job_may_wait(
     facts = status(str(one.store))
     assert facts["at_work"]
     assert "its driver is yet to begin: job 77 of Slurm, which can't be asked from here" in state_line(facts)
-    submission.add(there, queued, starts=({"time": "2026-01-01T00:00:00+00:00"},))
+    submission.add(there, queued, starts=({"time": "2026-01-01T00:00:00+00:00", "done": 0},))
     facts = status(str(one.store))
     assert not facts["at_work"]
     assert "nobody is at work on it (whether a job of Slurm waits can't be asked from here)" in state_line(facts)
