@@ -9,15 +9,15 @@ array([[ True]])
 
 from importlib.metadata import version
 
-from ckrr.fits import Fit
-from ckrr.kernel import Kernel
+from ckrr.evaluation.scores import Scores
+from ckrr.fitted import Fit
+from ckrr.kernels import Kernel
 from ckrr.levels import ALPHA
 from ckrr.model import Factor, Inputs, fit, score_together
 from ckrr.plot import plot_bands
 from ckrr.procedures import PROCEDURES, exact_level
-from ckrr.regions import Regions
-from ckrr.ridge import FactorisationError
-from ckrr.scores import Scores
+from ckrr.regions.intervals import Regions
+from ckrr.ridge.exact import FactorisationError
 
 __all__ = [
     "ALPHA",

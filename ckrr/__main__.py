@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 import ckrr
-from ckrr.checks import Array
+from ckrr._validation import Array
 
 ALPHA = 0.1
 N = 51

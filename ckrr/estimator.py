@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ckrr import model
-from ckrr.checks import Array, choice, points, shown, values
-from ckrr.kernel import Kernel
+from ckrr._validation import Array, choice, points, shown, values
+from ckrr.kernels import Kernel
 from ckrr.levels import Alpha, Level, alphas, boundary_of
 from ckrr.procedures import ALL_PROCEDURES
-from ckrr.regions import Regions
+from ckrr.regions.intervals import Regions
 from ckrr.space import Scales, Seed
 
 

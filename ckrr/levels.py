@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from ckrr.checks import Array, shown
+from ckrr._validation import Array, shown
 
 Boundary = Literal[">=", ">"]
 Level = float | Decimal | Fraction

@@ -7,18 +7,18 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from ckrr.batches import Problem
-from ckrr.checks import Array, choice, columns, points, positive, shown, values
-from ckrr.fits import Fit
-from ckrr.holdout import HOLDOUT, held_out, kept
-from ckrr.kernel import Kernel
+from ckrr._validation import Array, choice, columns, points, positive, shown, values
+from ckrr.evaluation.batching import Problem
+from ckrr.evaluation.scores import Scores, score_problems
+from ckrr.fitted import Fit
+from ckrr.kernels import Kernel
 from ckrr.levels import ALPHA, Alpha
-from ckrr.likelihood import Search, published_search, search
+from ckrr.likelihood.holdout import HOLDOUT, held_out, kept
+from ckrr.likelihood.profile import Search, published_search, search
 from ckrr.procedures import PROCEDURES
-from ckrr.scores import Scores, score_problems
-from ckrr.smoothing import Smoothed, taus
+from ckrr.regions.smoothing import Smoothed, taus
+from ckrr.regions.tail_sets import Indices
 from ckrr.space import Factorised, Scales, Seed, Space, space_of
-from ckrr.tails import Indices
 
 SEARCHES = {"ml": search, "ml-cobyla": published_search, HOLDOUT: search}
 """The ways to find θ, by name."""
@@ -163,7 +163,7 @@ def fit(
     lam : float
         λ > 0. Nothing is centred or scaled.
     kernel : {"gaussian", "laplacian", "matern32", "matern52"}, one of them with "-rff" behind it, or a Kernel
-        θ = 1/(2ℓ²) in each, ℓ its length scale; the formulas are in `ckrr.kernel`. With "-rff": ridge regression on
+        θ = 1/(2ℓ²) in each, ℓ its length scale; the formulas are in `ckrr.kernels`. With "-rff": ridge regression on
         random Fourier features of that kernel, for n far beyond what fits as an n×n matrix. Conformal regions are as
         exactly valid; the function is another one. A kernel of one's own is an object with one method: see `Kernel`.
     scales : (d,) array, optional

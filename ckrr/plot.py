@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from ckrr.checks import Array, choices, points
-from ckrr.fits import Fit
+from ckrr._validation import Array, choices, points
+from ckrr.fitted import Fit
 from ckrr.levels import alphas
 from ckrr.procedures import ALL_PROCEDURES, PROCEDURES
 

@@ -10,14 +10,14 @@ from functools import cached_property, lru_cache
 import numpy as np
 from scipy.special import ndtri
 
-from ckrr import conformal
-from ckrr.checks import Array
-from ckrr.conformal import Side
-from ckrr.crossings import Crossings
+from ckrr._validation import Array
 from ckrr.levels import Boundary, Level, exact, needed, thresholds
-from ckrr.residuals import Scale, in_sample, leave_one_out, studentised
-from ckrr.smoothing import Bools, one_more
-from ckrr.tails import Indices
+from ckrr.regions import conformal
+from ckrr.regions.conformal import Side
+from ckrr.regions.crossings import Crossings
+from ckrr.regions.residuals import Scale, in_sample, leave_one_out, studentised
+from ckrr.regions.smoothing import Bools, one_more
+from ckrr.regions.tail_sets import Indices
 
 
 @dataclass(frozen=True)

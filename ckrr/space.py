@@ -10,12 +10,12 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from ckrr.checks import Array, choice, shown
-from ckrr.featured import FeatureRidge
-from ckrr.features import SPECTRA, Features
-from ckrr.kernel import KERNELS, Kernel
-from ckrr.likelihood import FeatureLikelihood, Likelihood, Profile
-from ckrr.ridge import Projection, Ridge, Target
+from ckrr._validation import Array, choice, shown
+from ckrr.kernels import KERNELS, Kernel
+from ckrr.likelihood.profile import FeatureLikelihood, Likelihood, Profile
+from ckrr.ridge.exact import Projection, Ridge, Target
+from ckrr.ridge.feature_ridge import FeatureRidge
+from ckrr.ridge.random_features import SPECTRA, Features
 
 FEATURES = 500
 """Random features, where nobody says how many."""

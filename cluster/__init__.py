@@ -1,13 +1,13 @@
 """A cluster file → a connected Dask client, and nothing else."""
 
-from cluster.address import offered
-from cluster.connecting import check_installed, connected, expected, sized
-from cluster.failures import StartError
-from cluster.limits import has_address_space
-from cluster.local import local
-from cluster.marking import cluster_function
-from cluster.reading import Wrong, parsed, read, text_of
-from cluster.spec import ClusterFile, Local, Size
+from cluster.config.load import Wrong, parsed, read, text_of
+from cluster.config.spec import ClusterFile, Local, Size
+from cluster.connect import check_installed, connected, expected, sized
+from cluster.kinds.existing import offered
+from cluster.kinds.local import local
+from cluster.kinds.marking import cluster_function
+from cluster.runtime.errors import StartError
+from cluster.runtime.limits import has_address_space
 
 __all__ = [
     "ClusterFile",

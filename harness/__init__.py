@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from harness.api import plan, run
-    from harness.cube import open_cube
-    from harness.guard import Broken
-    from harness.nouns import Mistake
+    from harness.core.types import Mistake
+    from harness.cube.reader import open_cube
+    from harness.execution.health import Broken
+    from harness.monitor.state import status
     from harness.results.estimates import difference, estimate
-    from harness.results.precision import precision
+    from harness.results.required_paths import precision
     from harness.results.tables import table
-    from harness.results.verdicts import verdicts
-    from harness.state import status
+    from harness.results.validity import verdicts
 
 __all__ = [
     "Broken",
@@ -34,15 +34,15 @@ __all__ = [
 _HOMES = {
     "run": "harness.api",
     "plan": "harness.api",
-    "status": "harness.state",
-    "open_cube": "harness.cube",
-    "Mistake": "harness.nouns",
+    "status": "harness.monitor.state",
+    "open_cube": "harness.cube.reader",
+    "Mistake": "harness.core.types",
     "estimate": "harness.results.estimates",
     "difference": "harness.results.estimates",
-    "precision": "harness.results.precision",
+    "precision": "harness.results.required_paths",
     "table": "harness.results.tables",
-    "verdicts": "harness.results.verdicts",
-    "Broken": "harness.guard",
+    "verdicts": "harness.results.validity",
+    "Broken": "harness.execution.health",
 }
 
 

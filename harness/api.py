@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness import driver, intent
-from harness.clusters import described
-from harness.cube import open_cube
-from harness.loading import load
-from harness.progress import Progress, suitable
-from harness.show_plan import plan_facts
+from harness.cli.plan_text import plan_facts
+from harness.cube.reader import open_cube
+from harness.execution import driver, prepare
+from harness.execution.clusters import described
+from harness.execution.progress import Progress, suitable
+from harness.scenario.load import load
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -40,13 +40,13 @@ def run(
 
     Raises
     ------
-    harness.nouns.Mistake
+    harness.core.types.Mistake
         If the scenario or the store can't be right: every mistake, one a line.
     harness.Broken
         If the cluster died. What is done is kept: run again to go on.
     """
     file = described(cluster, workers, client)
-    prepared = intent.prepare(load(str(scenario), settings), _url(store), workers, cluster=file, client=client)
+    prepared = prepare.prepare(load(str(scenario), settings), _url(store), workers, cluster=file, client=client)
     return open_cube(driver.run(prepared, progress or suitable(), client).url)
 
 
@@ -59,7 +59,7 @@ def plan(
 ) -> dict[str, Any]:
     """What a run would do and cost, as plain values; nothing is written."""
     file = described(cluster, workers)
-    return plan_facts(intent.prepare(load(str(scenario), settings), _url(store), workers, cluster=file))
+    return plan_facts(prepare.prepare(load(str(scenario), settings), _url(store), workers, cluster=file))
 
 
 def _url(store: str | Path | None) -> str | None:

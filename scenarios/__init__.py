@@ -18,14 +18,14 @@ A file beside the scenario needs no more. In a package, for `function = "package
 
 from collections.abc import Callable
 
-from scenarios.as_run import published_study
-from scenarios.gaussian_process import GaussianProcess
-from scenarios.marking import is_source, source
-from scenarios.published import f2, f5, f6, gp, heaviside, pressure2
-from scenarios.sample import Array, Layout, Path, Sample, Source, Streams
-from scenarios.synthetic import Synthetic
-from scenarios.tables import Table, table
-from scenarios.world import World
+from scenarios.published.as_run import published_study
+from scenarios.published.sources import f2, f5, f6, gp, heaviside, pressure2
+from scenarios.sources.gaussian_process import GaussianProcess
+from scenarios.sources.marking import is_source, source
+from scenarios.sources.synthetic import Synthetic
+from scenarios.sources.tables import Table, table
+from scenarios.sources.types import Array, Layout, Path, Sample, Source, Streams
+from scenarios.sources.world import World
 
 __all__ = [
     "SOURCES",

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from threadpoolctl import threadpool_limits
 
-from harness.probe import cores
+from harness.planning.machine import cores
 
 
 def pytest_xdist_auto_num_workers() -> int:

@@ -13,9 +13,9 @@ import pytest
 from click.testing import CliRunner
 
 from harness.cli import main
-from harness.loading import load
-from harness.results.catalog import MEASURES
-from harness.variables import CUBE, POINTWISE, REPLICATION, STATUS
+from harness.core.schema import CUBE, POINTWISE, REPLICATION, STATUS
+from harness.results.measures import MEASURES
+from harness.scenario.load import load
 
 ROOT = Path(__file__).parent.parent
 README, HARNESS, SCENARIOS, CLUSTER = (

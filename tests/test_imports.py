@@ -32,19 +32,19 @@ ALLOWED = {
 EXCEPTIONS = {
     "ckrr/plot.py": {"matplotlib"},  # the picture; imported when it is drawn
     "ckrr/estimator.py": {"sklearn"},  # optional; the class works without it
-    "harness/krr.py": {"ckrr"},  # the wiring: names become procedures
-    "harness/baselines.py": {"ckrr"},  # the wiring: and baselines
-    "harness/peers.py": {"ckrr", "mapie", "crepes", "sklearn"},  # optional; told where they are missing
-    "harness/loading.py": {"scenarios"},  # the wiring: names become sources
+    "harness/families/krr.py": {"ckrr"},  # the wiring: names become procedures
+    "harness/families/baselines.py": {"ckrr"},  # the wiring: and baselines
+    "harness/families/peers.py": {"ckrr", "mapie", "crepes", "sklearn"},  # optional; an error names what is missing
+    "harness/scenario/load.py": {"scenarios"},  # the wiring: names become sources
     "harness/paper/figures/data.py": {"scenarios"},  # the wiring: names become the samples of the paper's figures
-    "cluster/ssh.py": {"asyncssh"},  # optional
-    "cluster/slurm.py": {"dask_jobqueue"},  # optional
-    "cluster/modest.py": {"tornado"},  # the loop that Dask runs in
-    "harness/clusters.py": {"cluster"},  # the wiring: cluster files become clients
-    "harness/execute.py": {"distributed"},  # the one place that talks to Dask
-    "harness/probe.py": {"distributed"},  # how much memory there is
-    "harness/chunks.py": {"numcodecs", "google_crc32c"},  # the codecs that Zarr has, too
-    "harness/remote.py": {"fsspec"},  # stores in buckets
+    "cluster/kinds/ssh.py": {"asyncssh"},  # optional
+    "cluster/kinds/slurm.py": {"dask_jobqueue"},  # optional
+    "cluster/runtime/worker_plugin.py": {"tornado"},  # the loop that Dask runs in
+    "harness/execution/clusters.py": {"cluster"},  # the wiring: cluster files become clients
+    "harness/execution/dask_executor.py": {"distributed"},  # the one place that talks to Dask
+    "harness/planning/machine.py": {"distributed"},  # how much memory there is
+    "harness/store/chunk_io.py": {"numcodecs", "google_crc32c"},  # the codecs that Zarr has, too
+    "harness/backends/remote.py": {"fsspec"},  # stores in buckets
 }
 
 

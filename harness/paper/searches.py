@@ -12,9 +12,9 @@ from importlib.metadata import version
 
 import numpy as np
 
-from harness import store
 from harness.paper.printed import SEARCH, Printed, rows
-from harness.record import Record
+from harness.store import arrays
+from harness.store.manifest import Record
 
 RECORDED_WITH = "1.17.1"
 _SAME = 1e-6
@@ -56,7 +56,7 @@ def searches(study: str, url: str, record: Record) -> list[Search]:
         if row["study"] != study or SEARCH not in grid.theta or n not in grid.n:
             continue
         if n not in there:  # over replications (paths × draws), γ, θ and λ
-            values = store.read(url, n, "theta_hat", record.generation)
+            values = arrays.read(url, n, "theta_hat", record.generation)
             there[n] = values.reshape(-1, *values.shape[2:])
         places = grid.gamma.index(gamma), grid.theta.index(SEARCH), grid.lam.index(lam)
         theta = float(there[n][(int(row["replication"]), *places)])

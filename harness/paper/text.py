@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from harness.paper.found import REPLICATIONS, Number
+from harness.cli.text import table
 from harness.paper.printed import ERROR, SEARCH, Printed
+from harness.paper.reproduced import REPLICATIONS, Number
 from harness.paper.searches import Search, of_number
-from harness.show import table
 
 _STUDIES = {"gp2": "gp on [0, 1]²", "f2": "f2"}
 _NOTES = {

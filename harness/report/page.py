@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from harness.report.asked import asked, in_a_line
-from harness.report.choices import Section, together
-from harness.report.document import document, links, written
-from harness.report.facts import Facts, gathered
-from harness.report.judged import cards
-from harness.report.made import failures, made
-from harness.report.markup import Markup, joined, tag
-from harness.report.pictures import SETTINGS, pictures
-from harness.report.sheets import mad_table, sheets
-from harness.report.summary import lead
-from harness.report.sure import broken, key, level, sure
-from harness.report.verdict_map import choices, verdict_map
-from harness.results.runs import damage_text
+from harness.report.html.choices import Section, together
+from harness.report.html.document import document, links, written
+from harness.report.html.markup import Markup, joined, tag
+from harness.report.sections.design import asked, in_a_line
+from harness.report.sections.facts import Facts, gathered
+from harness.report.sections.figures import SETTINGS, pictures
+from harness.report.sections.lead import lead
+from harness.report.sections.provenance import failures, made
+from harness.report.sections.tables import mad_table, sheets
+from harness.report.sections.uncertainty import broken, key, level, sure
+from harness.report.sections.verdict_cards import cards
+from harness.report.sections.verdict_map import choices, verdict_map
+from harness.results.replications import damage_text
 
 
 def page(url: str, shown: str, settings: int = SETTINGS) -> str:

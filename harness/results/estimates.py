@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import xarray as xr
 
-from harness.complaints import nearest
-from harness.nouns import Bools, Mistake, Values
-from harness.results import intervals
-from harness.results.catalog import MEASURES, Measure
-from harness.results.intervals import LEVEL, Estimate
+from harness.core.types import Bools, Mistake, Values
 from harness.results.mad import MAD, mad
-from harness.results.runs import Runs, Slab, Where, runs
+from harness.results.measures import MEASURES, Measure
+from harness.results.replications import Runs, Slab, Where, runs
+from harness.scenario.errors import nearest
+from harness.statistics import intervals
+from harness.statistics.intervals import LEVEL, Estimate
 
 PARTS = ("value", "se", "low", "high", "paths", "replications")
 

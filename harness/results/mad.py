@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from harness.nested import path_count
-from harness.nouns import Array, Values
-from harness.results.intervals import Estimate
-from harness.results.runs import Runs, Slab
+from harness.core.types import Array, Values
+from harness.results.replications import Runs, Slab
+from harness.statistics.clustered import path_count
+from harness.statistics.intervals import Estimate
 
 MAD = "mad"
 SAMPLES = 400

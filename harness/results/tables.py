@@ -13,19 +13,19 @@ from math import isnan
 
 import xarray as xr
 
-from harness.complaints import nearest
-from harness.labels import label
-from harness.nouns import Mistake
-from harness.results.catalog import MEASURES
-from harness.results.digits import DASH, shown
+from harness.cli.text import table as columned
+from harness.core.labels import label
+from harness.core.types import Mistake
+from harness.monitor.state import status
 from harness.results.estimates import difference, estimate
-from harness.results.intervals import LEVEL
 from harness.results.mad import MAD
-from harness.results.runs import Where, count_damaged, damage_text
-from harness.results.verdicts import SHARE_OF_ALPHA, TOLERANCE, verdicts
-from harness.show import table as columned
-from harness.state import status
-from harness.template import CUBE_DIMS
+from harness.results.measures import MEASURES
+from harness.results.replications import Where, count_damaged, damage_text
+from harness.results.rounding import DASH, shown
+from harness.results.validity import SHARE_OF_ALPHA, TOLERANCE, verdicts
+from harness.scenario.errors import nearest
+from harness.statistics.intervals import LEVEL
+from harness.store.layout import CUBE_DIMS
 
 MEASURE, VERDICT, LEVELS = "measure", "verdict", "level"
 AXES = (*CUBE_DIMS, MEASURE)

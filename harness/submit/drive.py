@@ -18,18 +18,19 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from harness import clusters, driver, intent, receipts
-from harness.brief import brief
-from harness.guard import Broken, Stopped
-from harness.loading import Loaded, check
-from harness.nouns import Mistake, Unreachable
-from harness.place import Place, place
-from harness.presence import Presence
-from harness.record import load
-from harness.submit import room, slurm, submission
-from harness.submit.logbook import Logbook
+from harness.backends.base import Place, place
+from harness.core._brief import brief
+from harness.core.types import Mistake, Unreachable
+from harness.execution import clusters, driver, prepare
+from harness.execution.health import Broken, Stopped
+from harness.scenario.load import Loaded, check
+from harness.scenario.sources import portable
+from harness.store import receipts
+from harness.store.heartbeat import Presence
+from harness.store.manifest import load
+from harness.submit import reserve, slurm, submission
+from harness.submit.logs import Logbook
 from harness.submit.submission import SLURM, Submission
-from harness.wiring import portable
 
 COMPLETE, FAILED, MISTAKE, CLUSTER, STOPPED = 0, 1, 2, 3, 130
 GIVE_UP = 3
@@ -44,7 +45,7 @@ def drive(url: str, identity: str, client: Any = None) -> int:
         return COMPLETE  # another submission has taken its place, or it was cancelled meanwhile
     logbook = Logbook(there)
     found = _started(there, found)
-    room.keep(there)
+    reserve.keep(there)
     logbook.note(f"driver of {found.id} started: process {os.getpid()} on {platform.node()}")
     follower = slurm.follow(found, logbook.note) if found.how == SLURM else None
     code, outcome = _outcome(there, found, logbook, client)
@@ -52,7 +53,7 @@ def drive(url: str, identity: str, client: Any = None) -> int:
     logbook.note(f"{outcome}; job {follower} goes on" if goes_on else outcome)
     with suppress(Unreachable):  # a store that can't be written to: `ckrr status` sees that nobody is at work any more
         if _is_ours(there, found):  # otherwise it was removed, and isn't made anew
-            room.give(there)
+            reserve.give(there)
             if not goes_on:
                 submission.add(there, found, ended=_now(), outcome=outcome, code=code)
             logbook.keep()
@@ -123,7 +124,7 @@ def _run(there: Place, found: Submission, logbook: Logbook, client: Any) -> driv
     file = None if cluster is None else clusters.again(cluster)
     with tempfile.TemporaryDirectory(prefix="ckrr-") as folder:
         loaded = _loaded(there, found, Path(folder))
-    prepared = intent.prepare(loaded, there.url, found.workers, retry=found.retry, cluster=file, client=client)
+    prepared = prepare.prepare(loaded, there.url, found.workers, retry=found.retry, cluster=file, client=client)
     return driver.run(replace(prepared, command=found.command or None), logbook, client, presence=presence)
 
 

@@ -11,9 +11,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from harness.place import Place
-from harness.record import SUBMISSION
-from harness.remote import is_url
+from harness.backends.base import Place
+from harness.backends.remote import is_url
+from harness.store.manifest import SUBMISSION
 
 
 def command(url: str, identity: str, python: str = sys.executable) -> list[str]:

@@ -10,10 +10,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from harness.nouns import Mistake
-from harness.place import Place
-from harness.record import LARGEST_FILE, SUBMISSION
-from harness.validation import (
+from harness.backends.base import Place
+from harness.core.types import Mistake
+from harness.parsing.json import (
     Malformed,
     check_base_name,
     check_flag,
@@ -25,6 +24,7 @@ from harness.validation import (
     load_json,
     require,
 )
+from harness.store.manifest import LARGEST_FILE, SUBMISSION
 
 _KEY = f"{SUBMISSION}/submission.json"
 _FILES = f"{SUBMISSION}/files"

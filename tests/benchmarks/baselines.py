@@ -18,9 +18,9 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 import ckrr
-from harness.protocols import Factor, Family, Inputs, Scores, Target
-from harness.seeds import Seeds
-from harness.wiring import family
+from harness.core.protocols import Factor, Family, Inputs, Scores, Target
+from harness.core.seeds import Seeds
+from harness.scenario.sources import family
 from scenarios import SOURCES
 from tests.benchmarks.common import ratios
 

@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from harness.compute import compute
-from harness.desk import Study
-from harness.krr import FAMILY
-from harness.labels import axis_values
-from harness.measures import measures
-from harness.nouns import INNER, Unit, Values
-from harness.protocols import Factor, Target
-from harness.variables import QUANTILES, replication_variables
+from harness.compute.block import Study
+from harness.compute.measures import measures
+from harness.compute.unit import compute
+from harness.core.labels import axis_values
+from harness.core.protocols import Factor, Target
+from harness.core.schema import QUANTILES, replication_variables
+from harness.core.types import INNER, Unit, Values
+from harness.families.krr import FAMILY
 from tests.benchmarks.common import quickstart
 
 VARIABLES = [variable for variable in replication_variables(()) if variable.name != "status"]

@@ -13,9 +13,9 @@ from unittest.mock import patch
 import numpy as np
 import psutil  # type: ignore[import-untyped]
 
-from harness import driver, execute, intent
-from harness.loading import Loaded, check, load
-from harness.progress import Silent
+from harness.execution import dask_executor, driver, prepare
+from harness.execution.progress import Silent
+from harness.scenario.load import Loaded, check, load
 
 SIX = ("GPR-f", "GPR-p", "RRCM", "RRCM-loo", "CRR", "CRR-loo")
 MB = 1e6
@@ -66,17 +66,17 @@ def scratch() -> Iterator[Path]:
         yield Path(folder)
 
 
-def recorded(prepared: intent.Prepared, client: Any = None) -> tuple[driver.Outcome, list[execute.Result]]:
+def recorded(prepared: prepare.Prepared, client: Any = None) -> tuple[driver.Outcome, list[dask_executor.Result]]:
     """A run, and what each of its units reported: `began`, `ended`, and `compute` seconds."""
-    results: list[execute.Result] = []
-    original = execute.on_dask
+    results: list[dask_executor.Result] = []
+    original = dask_executor.on_dask
 
-    def on_dask(*arguments: Any) -> Iterator[execute.Result]:
+    def on_dask(*arguments: Any) -> Iterator[dask_executor.Result]:
         for result in original(*arguments):
             results.append(result)
             yield result
 
-    with patch.object(execute, "on_dask", on_dask):
+    with patch.object(dask_executor, "on_dask", on_dask):
         outcome = driver.run(prepared, Silent(), client)
     return outcome, results
 

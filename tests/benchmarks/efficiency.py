@@ -16,12 +16,13 @@ from time import perf_counter, process_time
 import numpy as np
 
 from cluster import local
-from harness import execute, intent, receipts
-from harness.loading import check
-from harness.nouns import Care, Unit
-from harness.planning import by_size
-from harness.record import load
-from harness.refreshing import refresh
+from harness.core.types import Care, Unit
+from harness.cube.refresh import refresh
+from harness.execution import dask_executor, prepare
+from harness.planning.plan import by_size
+from harness.scenario.load import check
+from harness.store import receipts
+from harness.store.manifest import load
 from tests.benchmarks.common import on_disk, recorded, scratch, study
 
 TOY = {
@@ -36,7 +37,7 @@ SLOW = 1e4
 
 
 def whole_study(folder: Path, paths: int, n: Sequence[int], workers: int) -> None:
-    prepared = intent.prepare(study(paths, n), str(folder / "study.zarr"), workers)
+    prepared = prepare.prepare(study(paths, n), str(folder / "study.zarr"), workers)
     plan = prepared.plan
     outcome, results = recorded(prepared)
     spans = np.array([(one["began"], one["ended"], one["compute"]) for one in results])
@@ -57,7 +58,7 @@ def whole_study(folder: Path, paths: int, n: Sequence[int], workers: int) -> Non
     print("(planned: before compression, without metadata and the cube)\n")
 
 
-def seconds_by_n(prepared: intent.Prepared) -> None:
+def seconds_by_n(prepared: prepare.Prepared) -> None:
     there, sizes = prepared.there, by_size(prepared.plan)
     found = receipts.listed(there, [size.n for size in sizes])
     print("    n  units  block   planned s  actual s  ratio   data  factor  search  score  measure  other   (shares)")
@@ -74,20 +75,20 @@ def seconds_by_n(prepared: intent.Prepared) -> None:
         )
 
 
-def nothing_at(url: str, fingerprint: str, generation: int, unit: Unit, care: Care) -> execute.Result:
-    """In the place of `harness.worker.work`."""
+def nothing_at(url: str, fingerprint: str, generation: int, unit: Unit, care: Care) -> dask_executor.Result:
+    """In the place of `harness.worker.task.work`."""
     return {"unit": unit}
 
 
 def cost_of_units(folder: Path, count: int, workers: int) -> None:
     loaded = check({**TOY, "replications": {"paths": count}}, "toy", Path.cwd())
-    prepared = intent.prepare(loaded, str(folder / "toy.zarr"), workers, speed=SLOW)
+    prepared = prepare.prepare(loaded, str(folder / "toy.zarr"), workers, speed=SLOW)
     units = prepared.plan.units
     jobs = [(unit, Care()) for unit in units]
     with local(workers, prepared.machine.memory) as client:
-        list(execute.on_dask(client, nothing_at, ("warm", "up", 0), jobs[:200]))
+        list(dask_executor.on_dask(client, nothing_at, ("warm", "up", 0), jobs[:200]))
         wall, cpu = perf_counter(), process_time()
-        list(execute.on_dask(client, nothing_at, ("url", "none", 0), jobs))
+        list(dask_executor.on_dask(client, nothing_at, ("url", "none", 0), jobs))
         wall, cpu = perf_counter() - wall, process_time() - cpu
         print(f"{len(units)} units that do nothing: {wall / len(units) * 1e3:.2f} ms of wall each,")
         print(f"    {cpu / len(units) * 1e3:.2f} ms of the driver's CPU (client and scheduler)")

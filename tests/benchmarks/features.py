@@ -18,7 +18,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 import ckrr
-from ckrr.checks import Array
+from ckrr._validation import Array
 
 PROCEDURES = ("RRCM-loo", "CRR-loo", "GPR-f")
 N, POINTS, TURNS, THETA, LAM = 400, 100, 100, 100.0, 0.01

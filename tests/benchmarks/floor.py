@@ -17,8 +17,8 @@ from scipy.linalg import blas, lapack
 from threadpoolctl import threadpool_limits
 
 import ckrr
-from ckrr.checks import Array
-from ckrr.kernel import gaussian
+from ckrr._validation import Array
+from ckrr.kernels import gaussian
 
 N, SIDE, TURNS = 1500, 51, 7
 

@@ -32,8 +32,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 import ckrr
-from ckrr.tiles import Tiled
-from ckrr.triangles import WHOLE, Whole
+from ckrr.linalg.tiled import Tiled
+from ckrr.linalg.triangular import WHOLE, Whole
 from tests.benchmarks.growth import peak
 
 SIZES = (2500, 5000, 10_000, 20_000)

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ckrr.checks import Array
-from ckrr.kernel import gaussian
+from ckrr._validation import Array
+from ckrr.kernels import gaussian
 from harness.paper.printed import ALPHA, SEARCH, rows
-from scenarios.as_run import published_study
+from scenarios.published.as_run import published_study
 
 GAMMA = LAM = 1e-6
 N = 1501

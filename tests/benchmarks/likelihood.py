@@ -16,8 +16,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 import ckrr
-from ckrr.checks import Array
-from ckrr.likelihood import Likelihood, search
+from ckrr._validation import Array
+from ckrr.likelihood.profile import Likelihood, search
 from tests.ckrr.test_likelihood import ONE_D, TWO_D, sample
 
 TURNS = 5

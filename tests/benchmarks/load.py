@@ -19,12 +19,12 @@ from time import perf_counter
 from typing import Any
 
 from cluster import local
-from harness import driver, intent
-from harness.loading import check
-from harness.nouns import Unit
-from harness.planning import Plan
-from harness.progress import Silent, Tally
-from harness.show import size as as_text
+from harness.cli.text import size as as_text
+from harness.core.types import Unit
+from harness.execution import driver, prepare
+from harness.execution.progress import Silent, Tally
+from harness.planning.plan import Plan
+from harness.scenario.load import check
 from tests.benchmarks.common import on_disk, resident, scratch
 from tests.harness.studies import toy
 
@@ -112,7 +112,7 @@ def main(units: int) -> None:
         where = folder / "load.zarr"
         loaded = check(toy(grid=GRID, replications={"paths": units, "draws": 1}), "load", folder)
         start = perf_counter()
-        prepared = intent.prepare(loaded, str(where), WORKERS, speed=2e4)  # slow machines have small units
+        prepared = prepare.prepare(loaded, str(where), WORKERS, speed=2e4)  # slow machines have small units
         timed(f"a plan of {len(prepared.plan.units)} units", start)
         assert len(prepared.plan.units) == units
         with local(WORKERS, 1e9) as client:
@@ -122,7 +122,7 @@ def main(units: int) -> None:
         plan = prepared.plan
         print(f"{files} files ({plan.files} planned), {as_text(size)} ({as_text(plan.bytes)} planned, uncompressed)")
         start = perf_counter()
-        again = intent.prepare(loaded, str(where), WORKERS, speed=2e4)
+        again = prepare.prepare(loaded, str(where), WORKERS, speed=2e4)
         timed(f"a plan with {len(again.plan.units)} units left", start)
 
 

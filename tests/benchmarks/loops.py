@@ -31,10 +31,10 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from harness import driver, intent
-from harness.nouns import Values
-from harness.progress import Silent
-from harness.template import group_name
+from harness.core.types import Values
+from harness.execution import driver, prepare
+from harness.execution.progress import Silent
+from harness.store.layout import group_name
 from tests.benchmarks.by_hand import VARIABLES, coordinates, for_xyzpy, replication, unit_values
 from tests.benchmarks.common import quickstart, scratch
 
@@ -50,7 +50,7 @@ GIVES = {
 
 
 def ours(folder: Path, paths: int, sizes: tuple[int, ...]) -> None:
-    driver.run(intent.prepare(quickstart(paths, sizes), str(folder / "ours"), WORKERS), Silent())
+    driver.run(prepare.prepare(quickstart(paths, sizes), str(folder / "ours"), WORKERS), Silent())
 
 
 def with_joblib(folder: Path, paths: int, sizes: tuple[int, ...]) -> None:
@@ -69,7 +69,7 @@ def with_joblib(folder: Path, paths: int, sizes: tuple[int, ...]) -> None:
 def with_joblib_units(folder: Path, paths: int, sizes: tuple[int, ...]) -> None:
     from joblib import Parallel, delayed, parallel_config
 
-    units = intent.prepare(quickstart(paths, sizes), str(folder / "none"), WORKERS).plan.units
+    units = prepare.prepare(quickstart(paths, sizes), str(folder / "none"), WORKERS).plan.units
     with parallel_config("loky", inner_max_num_threads=1):
         found = Parallel(n_jobs=WORKERS)(delayed(unit_values)(paths, sizes, unit) for unit in units)
     by_place = dict(zip(((unit.n, unit.paths.start) for unit in units), found, strict=True))
@@ -107,7 +107,7 @@ def with_xyzpy(folder: Path, paths: int, sizes: tuple[int, ...]) -> None:
 
 def with_crop(folder: Path, paths: int, sizes: tuple[int, ...]) -> None:
     combos = {"n": list(sizes), "path": list(range(paths))}
-    batches = len(intent.prepare(quickstart(paths, sizes), str(folder / "none"), WORKERS).plan.units)
+    batches = len(prepare.prepare(quickstart(paths, sizes), str(folder / "none"), WORKERS).plan.units)
     its = harvester(folder, "xyzpy, crop", paths, sizes)
     settings = {"on_existing": "raise", "on_error": "raise", "verbosity": 0}
     its.cultivate(combos, parent_dir=str(folder), num_batches=batches, num_workers=WORKERS, **settings)

@@ -16,13 +16,13 @@ from typing import Any
 import xarray as xr
 from zarr.storage import LocalStore, WrapperStore
 
-from harness import driver, intent
-from harness.nouns import Unit
-from harness.planning import Plan
-from harness.progress import Tally, duration
-from harness.record import load
-from harness.refreshing import refresh
-from harness.show import size as as_text
+from harness.cli.text import size as as_text
+from harness.core.types import Unit
+from harness.cube.refresh import refresh
+from harness.execution import driver, prepare
+from harness.execution.progress import Tally, duration
+from harness.planning.plan import Plan
+from harness.store.manifest import load
 from tests.benchmarks.common import on_disk, resident, scratch, study
 from tests.benchmarks.planning import SMALL
 
@@ -92,10 +92,10 @@ def reading(where: Path) -> None:
     told("replications: coverage of 10 paths", start, counting)
 
 
-def prepared_at(where: Path, replications: int, workers: int) -> intent.Prepared:
+def prepared_at(where: Path, replications: int, workers: int) -> prepare.Prepared:
     """The study, ready to be run into a store."""
     loaded = study(-(-replications // (len(SIZES) * DRAWS)), SIZES, DRAWS, test_points=20, **SMALL)
-    return intent.prepare(loaded, str(where), workers)
+    return prepare.prepare(loaded, str(where), workers)
 
 
 def main(replications: int, workers: int) -> None:

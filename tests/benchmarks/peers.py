@@ -30,7 +30,7 @@ from scipy.special import ndtri
 from threadpoolctl import threadpool_limits
 
 import ckrr
-from ckrr.checks import Array
+from ckrr._validation import Array
 from tests.benchmarks.common import in_turns, ratios
 
 Peer = Callable[[Array, Array, Array, float, float, str], Array]

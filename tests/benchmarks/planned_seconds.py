@@ -12,11 +12,11 @@ from time import process_time
 
 from threadpoolctl import threadpool_limits
 
-from harness import driver, intent
-from harness.loading import check
-from harness.probe import flops
-from harness.record import version
-from harness.worker import work
+from harness.execution import driver, prepare
+from harness.planning.machine import flops
+from harness.scenario.load import check
+from harness.store.manifest import version
+from harness.worker.task import work
 
 
 def carried_out(where: Path, theta: list[float], speed: float) -> tuple[float, float]:
@@ -28,7 +28,7 @@ def carried_out(where: Path, theta: list[float], speed: float) -> tuple[float, f
         "grid": {"gamma": [0.1], "n": [400], "theta": theta, "lam": [0.1], "procedure": ["GPR-f", "RRCM"]},
         "replications": {"paths": 40},
     }
-    study = intent.prepare(check(plain, "real.toml", where.parent), str(where), workers=1, speed=speed)
+    study = prepare.prepare(check(plain, "real.toml", where.parent), str(where), workers=1, speed=speed)
     record, start = driver._started(study), process_time()
     for unit in study.plan.units:
         work(str(where), version(record), record.generation, False, unit)

@@ -15,7 +15,7 @@ from resource import RUSAGE_SELF, getrusage
 from time import perf_counter
 from typing import Any
 
-from harness import intent
+from harness.execution import prepare
 from tests.benchmarks.common import study
 
 SMALL: dict[str, Any] = {
@@ -37,9 +37,9 @@ def one(way: str, replications: int) -> None:
     """Plans in this process, whose memory then tells."""
     grid, speed = WAYS[way]
     loaded = study(replications // 3, [25, 50, 100], **grid)
-    intent.prepare(study(2, [25], **grid), "nowhere.zarr", 2, speed)  # imports, and the probe's first turn
+    prepare.prepare(study(2, [25], **grid), "nowhere.zarr", 2, speed)  # imports, and the probe's first turn
     before, start = getrusage(RUSAGE_SELF).ru_maxrss, perf_counter()
-    plan = intent.prepare(loaded, "nowhere.zarr", 2, speed).plan
+    plan = prepare.prepare(loaded, "nowhere.zarr", 2, speed).plan
     seconds, units = perf_counter() - start, len(plan.units)
     peak = (getrusage(RUSAGE_SELF).ru_maxrss - before) / 1024
     count = sum(len(unit) for unit in plan.units)

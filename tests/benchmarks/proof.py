@@ -21,10 +21,10 @@ from time import perf_counter
 
 from threadpoolctl import threadpool_limits
 
-from harness import driver
-from harness.probe import cores
-from harness.progress import Silent
-from harness.show import size as as_text
+from harness.cli.text import size as as_text
+from harness.execution import driver
+from harness.execution.progress import Silent
+from harness.planning.machine import cores
 from tests.benchmarks import baselines, floor, growth, loops, million, peers, scaling, small_n
 from tests.benchmarks.common import on_disk, scratch
 

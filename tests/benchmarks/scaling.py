@@ -17,7 +17,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 import ckrr
-from harness import intent
+from harness.execution import prepare
 from tests.benchmarks.common import in_turns, quickstart, recorded, scratch
 from tests.benchmarks.growth import LAM, THETA, exponent
 
@@ -57,7 +57,7 @@ class Study:
 def studied(paths: int, workers: int, sizes: Sequence[int] = SIZES) -> Study:
     """So many paths on so many workers."""
     with scratch() as folder:
-        prepared = intent.prepare(quickstart(paths, sizes), str(folder / "study.zarr"), workers)
+        prepared = prepare.prepare(quickstart(paths, sizes), str(folder / "study.zarr"), workers)
         outcome, results = recorded(prepared)
     spans = np.array([(one["began"], one["ended"]) for one in results])
     return Study(paths * len(sizes), float(spans[:, 1].max() - spans[:, 0].min()), outcome.efficiency)

@@ -15,7 +15,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 import ckrr
-from ckrr.checks import Array
+from ckrr._validation import Array
 
 THETA, TOGETHER, TURNS = 100.0, 32, 15
 Replication = tuple[Array, Array, Array, Array]

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import ckrr
-from ckrr.checks import Array
+from ckrr._validation import Array
 from ckrr.levels import exact
-from ckrr.ridge import Ridge
+from ckrr.ridge.exact import Ridge
 from tests.oracles import Coefficients, Component, coefficients, disagreements, refitted_p_value, region
 
 EPS = Fraction(2) ** -52

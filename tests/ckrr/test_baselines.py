@@ -12,8 +12,8 @@ from scipy.integrate import quad
 from scipy.stats import gamma, norm
 
 import ckrr
+from ckrr._validation import Array
 from ckrr.baselines import FOLDS, cv_plus, halves, jackknife_plus, split, split_level, student
-from ckrr.checks import Array
 from ckrr.levels import exact
 
 ALPHA = (0.05, 0.1, 0.25, 0.4, 0.6)

@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings, strategies as st
 
-from ckrr.checks import Array
-from ckrr.crossings import Crossings
-from ckrr.flipped import Flipped
+from ckrr._validation import Array
+from ckrr.evaluation.votes import Tally
 from ckrr.levels import boundary_of, exact
+from ckrr.linalg.workspace import Scratch
 from ckrr.procedures import CRR, RRCM, Levels, Score
-from ckrr.regions import Regions
-from ckrr.rows import Chunk, Places
-from ckrr.scratch import Scratch
-from ckrr.tally import Tally
+from ckrr.regions.blocks import Chunk, Places
+from ckrr.regions.crossings import Crossings
+from ckrr.regions.intervals import Regions
+from ckrr.regions.orientation import Flipped
 from tests.oracles import Component, Lines, disagreements, fractions, region
 
 NO_PLACES = np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp)

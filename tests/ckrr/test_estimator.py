@@ -25,7 +25,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 import ckrr
-from ckrr.checks import Array
+from ckrr._validation import Array
 from ckrr.estimator import ConformalKernelRidge
 from ckrr.procedures import ALL_PROCEDURES
 

@@ -15,13 +15,13 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import ckrr
-from ckrr import featured, primal
-from ckrr.checks import Array
-from ckrr.featured import FeatureRidge
-from ckrr.features import Features
+from ckrr._validation import Array
 from ckrr.levels import exact
-from ckrr.likelihood import FeatureLikelihood, search
+from ckrr.likelihood.profile import FeatureLikelihood, search
 from ckrr.procedures import ALL_PROCEDURES
+from ckrr.ridge import feature_ridge, primal
+from ckrr.ridge.feature_ridge import FeatureRidge
+from ckrr.ridge.random_features import Features
 from tests.ckrr.test_accuracy import ALPHAS, CONFORMAL, EPS, doubts, max_error, mean_scale, name_of, problem
 from tests.ckrr.test_model import same, sample
 from tests.ckrr.test_validity import follows_its_law, skewed_sample
@@ -156,7 +156,7 @@ def test_no_bit_depends_on_what_is_kept_and_how_much_is_done_at_once(n: int, mon
 
     before = scores()
     monkeypatch.setattr(primal, "KEPT", 0)
-    monkeypatch.setattr(featured, "_STRIP", 1)
+    monkeypatch.setattr(feature_ridge, "_STRIP", 1)
     after = scores()
     assert same(before[0], after[0])
     assert same(before[1], after[1])

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from flint import arb
 
-from ckrr.features import SPECTRA, Features
-from ckrr.kernel import KERNELS
+from ckrr.kernels import KERNELS
+from ckrr.ridge.random_features import SPECTRA, Features
 from tests.oracles import to_arb
 
 

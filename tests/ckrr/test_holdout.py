@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import ckrr
-from ckrr.holdout import EVERY, held_out, kept
+from ckrr.likelihood.holdout import EVERY, held_out, kept
 
 REPLICATIONS = 400
 LEVELS = {"holdout": 1 - 1 / 10, "ml": 1 - 2 / 13}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ckrr.kernel import TINY, gaussian
+from ckrr.kernels import TINY, gaussian
 
 
 def test_it_is_the_formula() -> None:

@@ -10,11 +10,11 @@ from hypothesis import given, settings, strategies as st
 from hypothesis.extra.numpy import arrays
 
 import ckrr
-from ckrr.checks import Array
-from ckrr.kernel import KERNELS, TINY, gaussian
+from ckrr._validation import Array
+from ckrr.kernels import KERNELS, TINY, gaussian
 from ckrr.levels import exact
-from ckrr.likelihood import Likelihood, search
-from ckrr.ridge import Ridge
+from ckrr.likelihood.profile import Likelihood, search
+from ckrr.ridge.exact import Ridge
 from tests import oracles
 from tests.ckrr.test_accuracy import ALPHAS, CONFORMAL, bound, doubts, max_error, mean_scale, name_of, problem
 from tests.oracles import coefficients, disagreements, refitted_p_value, region

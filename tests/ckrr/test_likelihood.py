@@ -10,8 +10,8 @@ import pytest
 from scipy.optimize import minimize
 
 import ckrr
-from ckrr.checks import Array
-from ckrr.likelihood import HIGHEST, LOWEST, Likelihood, published_search, search
+from ckrr._validation import Array
+from ckrr.likelihood.profile import HIGHEST, LOWEST, Likelihood, published_search, search
 
 TOLERANCE = 1e-3
 

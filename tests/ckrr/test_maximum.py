@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from ckrr.maximum import highest
+from ckrr.likelihood.maximize import highest
 
 
 @settings(max_examples=50, deadline=None)

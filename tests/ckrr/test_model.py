@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 
 import ckrr
-from ckrr import batches, case
-from ckrr.bayes import deviation
-from ckrr.checks import Array
+from ckrr._validation import Array
+from ckrr.evaluation import batching, case
 from ckrr.procedures import ALL_PROCEDURES
-from ckrr.ridge import TEST_BLOCK
+from ckrr.regions.bayesian import deviation
+from ckrr.ridge.exact import TEST_BLOCK
 
 CONFORMAL = ["RRCM", "RRCM-loo", "RRCM-std", "CRR", "CRR-loo", "CRR-std"]
 ALPHA = [0.01, 0.05, 0.1, 0.25]
@@ -173,7 +173,7 @@ def test_problems_have_the_bits_they_have_alone() -> None:
 def test_train_points_as_test_points_have_the_bits_they_have_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """In chunks, strips and blocks, so that the places of equal points are counted from the right start."""
     X, y, _, _ = sample(700)
-    monkeypatch.setattr(batches, "STRIP", 150 * 700)
+    monkeypatch.setattr(batching, "STRIP", 150 * 700)
     monkeypatch.setattr(case, "CHUNK", 40 * 700)
     fit = ckrr.fit(X, y, theta=30.0, lam=1e-2)
     together = fit.score(X, y)
@@ -187,8 +187,8 @@ def test_no_bit_depends_on_how_the_work_is_cut(monkeypatch: pytest.MonkeyPatch) 
     factors = [ckrr.Inputs(X, X_new).factor(theta, 1e-6) for theta in (20.0, 100.0)]
     whole = ckrr.score_together(factors, [y, y**2], [y_new, y_new**2], ALL_PROCEDURES)
     for strip, stack, chunk in ((1, 1, 1), (60 * 90, 1, 60 * 7), (1 << 20, 1 << 20, 60 * 333), (1, 60 * 2000, 1 << 20)):
-        monkeypatch.setattr(batches, "STRIP", strip)
-        monkeypatch.setattr(batches, "STACK", stack)
+        monkeypatch.setattr(batching, "STRIP", strip)
+        monkeypatch.setattr(batching, "STACK", stack)
         monkeypatch.setattr(case, "CHUNK", chunk)
         cut = ckrr.score_together(factors, [y, y**2], [y_new, y_new**2], ALL_PROCEDURES)
         assert all(same(a, b) for a, b in zip(whole, cut, strict=True)), (strip, stack, chunk)
@@ -288,7 +288,7 @@ def test_memory_is_one_square_and_blocks() -> None:
     fit.score(X_new, y_new)
     scoring = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    square, block, strips = 8 * n * n, 8 * n * TEST_BLOCK, 8 * (batches.STRIP + 6 * case.CHUNK)
+    square, block, strips = 8 * n * n, 8 * n * TEST_BLOCK, 8 * (batching.STRIP + 6 * case.CHUNK)
     results = m * 4 * 6 * (1 + 4 * 8)
     assert fitting < square + block
     assert scoring < square + block + strips + results

@@ -7,21 +7,21 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 import ckrr
-from ckrr import scratch
+from ckrr.linalg import workspace
 
 
 def test_each_thread_keeps_its_own() -> None:
     with ThreadPoolExecutor(1) as pool:
-        other = pool.submit(scratch.kept).result()
-        assert pool.submit(scratch.kept).result() is other
-    assert scratch.kept() is scratch.kept()
-    assert scratch.kept() is not other
+        other = pool.submit(workspace.kept).result()
+        assert pool.submit(workspace.kept).result() is other
+    assert workspace.kept() is workspace.kept()
+    assert workspace.kept() is not other
 
 
 def test_large_buffers_are_let_go() -> None:
-    before = scratch.kept()
-    before("large", (scratch._KEPT + 1,))
-    assert scratch.kept() is not before
+    before = workspace.kept()
+    before("large", (workspace._KEPT + 1,))
+    assert workspace.kept() is not before
 
 
 def test_what_was_answered_stays() -> None:

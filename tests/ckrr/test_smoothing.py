@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import ckrr
-from ckrr.checks import Array
+from ckrr._validation import Array
 from ckrr.procedures import CONFORMAL
 
 ALPHAS = [0.03, 0.1, 0.2, 0.25, 0.5, 0.77, 0.95]

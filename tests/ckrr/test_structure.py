@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from ckrr.banded import Sorted, banded_parts
-from ckrr.checks import Array
-from ckrr.likelihood import Likelihood
-from ckrr.lowrank import Axis, least_rank, low_rank, low_rank_parts, products
-from ckrr.structure import Structured
+from ckrr._validation import Array
+from ckrr.likelihood.banded import Sorted, banded_parts
+from ckrr.likelihood.low_rank import Axis, least_rank, low_rank, low_rank_parts, products
+from ckrr.likelihood.profile import Likelihood
+from ckrr.likelihood.structured import Structured
 
 SEEDS = st.integers(0, 2**32 - 1)
 LOG_LAMS = st.floats(np.log(1e-7), np.log(1e-1))

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from ckrr.scratch import Scratch
-from ckrr.tails import Frame, Votes, select, tops, upper_tail
+from ckrr.linalg.workspace import Scratch
+from ckrr.regions.tail_sets import Frame, Votes, select, tops, upper_tail
 
 ends = st.one_of(st.integers(-5, 5).map(float), st.just(inf), st.just(-inf))
 votes = st.integers(-5, 5).map(float)

@@ -13,15 +13,17 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import ckrr
-from ckrr import banded, lowrank, ridge, structure, triangles
-from ckrr.band_tiles import band_parts
-from ckrr.checks import Array
-from ckrr.likelihood import Likelihood, search
-from ckrr.ridge import TEST_BLOCK, FactorisationError, Ridge
+from ckrr._validation import Array
+from ckrr.likelihood import banded, low_rank, structured as structure
+from ckrr.likelihood.profile import Likelihood, search
+from ckrr.likelihood.structured import Structured
+from ckrr.linalg import triangular
+from ckrr.linalg.banded_cholesky import band_parts
+from ckrr.linalg.tiled import Tiled, tiles
+from ckrr.linalg.triangular import WHOLE, Whole
+from ckrr.ridge import exact
+from ckrr.ridge.exact import TEST_BLOCK, FactorisationError, Ridge
 from ckrr.space import space_of
-from ckrr.structure import Structured
-from ckrr.tiles import Tiled, tiles
-from ckrr.triangles import WHOLE, Whole
 from tests.ckrr.test_accuracy import bound, max_error, mean_scale, problem
 from tests.ckrr.test_model import arrays, same, sample
 from tests.oracles import coefficients
@@ -103,26 +105,26 @@ def test_coefficients_are_within_the_bound_of_small_samples(
 ) -> None:
     """Against a thousand bits: tiles are as accurate as LAPACK is."""
     X, y, X_new = problem(n + d, n, d)
-    ridge = Ridge(X, theta, lam, way=Tiled(tile))
-    target = ridge.target(y)
-    (block,) = ridge.project(X_new, [target])
+    exact = Ridge(X, theta, lam, way=Tiled(tile))
+    target = exact.target(y)
+    (block,) = exact.project(X_new, [target])
     allowed = bound(n, lam)
     for i, truth in enumerate(coefficients(X, y, X_new, theta, lam)):
         unit = Fraction(2) ** target.exponent
         assert abs(Fraction(block.m[i]) - truth.m) <= allowed * truth.m
         assert max_error(block.W[i], truth.W) <= allowed * (max(map(abs, truth.W)) + 1)
         assert max_error(target.a, [a / unit for a in truth.a]) <= allowed * max(map(abs, truth.a)) / unit
-        assert max_error(ridge.diag_Q, truth.diag_Q) <= allowed * max(truth.diag_Q)
+        assert max_error(exact.diag_Q, truth.diag_Q) <= allowed * max(truth.diag_Q)
         assert abs(Fraction(block.means[0][i]) * unit - truth.mean) <= allowed * mean_scale(truth)
 
 
 @pytest.fixture
 def small_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
     """Samples of more than 50 points go the way of large ones, in tiles of 16."""
-    for module in (triangles, banded, lowrank, structure):
+    for module in (triangular, banded, low_rank, structure):
         monkeypatch.setattr(module, "WHOLE", 50)
-    monkeypatch.setattr(triangles, "Tiled", lambda: Tiled(16))
-    monkeypatch.setattr(ridge, "triangles", triangles.triangles)
+    monkeypatch.setattr(triangular, "Tiled", lambda: Tiled(16))
+    monkeypatch.setattr(exact, "triangles", triangular.triangles)
 
 
 @pytest.mark.parametrize("lam", [1e-6, 1e-1])
@@ -161,9 +163,9 @@ def test_failures_are_told_as_for_small_samples() -> None:
             Ridge(X, 0.1, 1e-18, way=way)
         with pytest.raises(FactorisationError, match=r"^factorisation lost its digits at row \d+ of X for theta=1, "):
             Ridge(np.random.default_rng(0).random((30, 1)), 1.0, 1e-14, way=way)
-        ridge = Ridge(np.array([[0.0], [100.0], [200.0]]), 1.0, 1e-16, way=way)
+        exact = Ridge(np.array([[0.0], [100.0], [200.0]]), 1.0, 1e-16, way=way)
         with pytest.raises(FactorisationError, match=r"^the variance at test point 1 came out as "):
-            list(ridge.project(np.array([[7.0], [0.0], [9.0]]), []))
+            list(exact.project(np.array([[7.0], [0.0], [9.0]]), []))
 
 
 def test_equal_rows_and_little_noise_are_no_trouble() -> None:
@@ -181,10 +183,10 @@ def test_everything_is_in_one_buffer() -> None:
     n, tile = 1200, 64
     X, y, X_new, _ = sample(n, m=40)
     tracemalloc.start()
-    ridge = Ridge(X, 100.0, 1e-6, way=Tiled(tile))
+    exact = Ridge(X, 100.0, 1e-6, way=Tiled(tile))
     fitting = tracemalloc.get_traced_memory()[1]
     tracemalloc.reset_peak()
-    for _ in ridge.project(X_new, [ridge.target(y)]):
+    for _ in exact.project(X_new, [exact.target(y)]):
         pass
     scoring = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
@@ -239,7 +241,7 @@ def test_the_search_finds_what_it_finds_for_whole_samples() -> None:
     X, y, _, _ = sample(300, d=1)
     found = search(Likelihood(X, y, 0.01))
     with pytest.MonkeyPatch.context() as patch:
-        for module in (triangles, banded, lowrank, structure):
+        for module in (triangular, banded, low_rank, structure):
             patch.setattr(module, "WHOLE", WHOLE)
         whole = search(Likelihood(X, y, 0.01))
     assert found.theta == pytest.approx(whole.theta, rel=1e-3)

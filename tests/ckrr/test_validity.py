@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import binom, chi2
 
 import ckrr
-from ckrr.checks import Array
+from ckrr._validation import Array
 
 CONFORMAL = ["RRCM", "RRCM-loo", "RRCM-std", "CRR", "CRR-loo", "CRR-std"]
 FALSE_ALARM = 1e-4

@@ -8,7 +8,7 @@ from time import sleep
 
 from threadpoolctl import threadpool_info
 
-from harness.nouns import Streams
+from harness.core.types import Streams
 from tests.harness.toy import Toy, ToyPath
 
 PAUSE, THREADS = "CKRR_TEST_PAUSE", "CKRR_TEST_THREADS"

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import cluster
-from harness import driver, intent
-from harness.progress import Silent
+from harness.execution import driver, prepare
+from harness.execution.progress import Silent
 from tests.cluster.slow import PAUSE
 from tests.harness.studies import ROOT, loaded, run_serially
 
@@ -36,9 +36,9 @@ def serial(where: Path, **changes: Any) -> Path:
     return where
 
 
-def planned(file: Path, store: Path, speed: float = 2e7, **changes: Any) -> intent.Prepared:
+def planned(file: Path, store: Path, speed: float = 2e7, **changes: Any) -> prepare.Prepared:
     """For the cluster of a file, with a speed that makes several units of it."""
-    return intent.prepare(loaded(**(SHORT | changes)), str(store), speed=speed, cluster=cluster.read(file))
+    return prepare.prepare(loaded(**(SHORT | changes)), str(store), speed=speed, cluster=cluster.read(file))
 
 
 def run(file: Path, store: Path, **changes: Any) -> list[str]:

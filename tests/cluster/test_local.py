@@ -19,13 +19,14 @@ from distributed import Client, LocalCluster
 from distributed.security import Security
 
 import cluster
-from cluster import keeping
-from cluster.modest import NICE, Modest
-from cluster.starting import _LEAN, EXPORTS
-from harness import Mistake, driver, intent
-from harness.place import place
-from harness.progress import Silent
-from harness.record import load
+from cluster.runtime import supervise
+from cluster.runtime.settings import _LEAN, EXPORTS
+from cluster.runtime.worker_plugin import NICE, Modest
+from harness import Mistake
+from harness.backends.base import place
+from harness.execution import driver, prepare
+from harness.execution.progress import Silent
+from harness.store.manifest import load
 from tests.cluster.listening import listening, until, with_children
 from tests.cluster.slow import THREADS
 from tests.cluster.studies import planned, run, serial
@@ -60,7 +61,7 @@ def test_a_worker_whose_nanny_has_ended_is_replaced(tmp_path: Path) -> None:
 
 def test_a_scheduler_forgets(monkeypatch: pytest.MonkeyPatch) -> None:
     """Dask would keep something of every task, as long as another one is on its way."""
-    monkeypatch.setattr(keeping, "_FORGET", 4.0)
+    monkeypatch.setattr(supervise, "_FORGET", 4.0)
     with cluster.local(1, 1e9) as client:
         endless = client.submit(sleep, 60)
         spans = client.cluster.scheduler.extensions["spans"].spans
@@ -192,12 +193,12 @@ def test_blas_threads_reach_workers_plan_and_fingerprint(tmp_path: Path, monkeyp
     assert record.fingerprint["blas_threads"] == 2
     assert (tmp_path / "threads").read_text().split() == ["2"] * units
     with pytest.raises(Mistake, match=r"blas_threads was 2 and is 1 \(threads = 2 in a cluster file\)"):
-        intent.prepare(loaded(**study), str(store), workers=1)
+        prepare.prepare(loaded(**study), str(store), workers=1)
 
 
 def test_a_plan_says_what_workers_need(tmp_path: Path) -> None:
-    from harness.planning import check_fits
-    from harness.show_plan import plan_facts, plan_text
+    from harness.cli.plan_text import plan_facts, plan_text
+    from harness.planning.plan import check_fits
 
     options = 'kind = "slurm"\njobs = 50\ncores = 2\nmemory = "2 GB"\nwalltime = "01:00:00"\ninterface = "lo"\n'
     file = write(tmp_path / "slurm.toml", options)

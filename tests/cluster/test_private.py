@@ -16,8 +16,7 @@ import pytest
 from distributed.security import Security
 
 import cluster
-from cluster.encryption import shared
-from cluster.private import (
+from cluster.runtime.private import (
     PrivateDirectory,
     check_parent,
     private_directory,
@@ -25,6 +24,7 @@ from cluster.private import (
     scratch_directory,
     scratch_lines,
 )
+from cluster.runtime.tls import shared
 from tests.cluster.commands import Desk, desk
 from tests.cluster.listening import until
 from tests.cluster.studies import LONG, SLOWLY
@@ -280,7 +280,7 @@ def test_shells_refuse_what_others_can_change(tmp_path: Path) -> None:
 def test_a_directory_that_was_replaced_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """While it was made: others can read what is there instead."""
     (tmp_path / "open").mkdir(mode=0o755)
-    monkeypatch.setattr("cluster.private._make", lambda parent: tmp_path / "open")
+    monkeypatch.setattr("cluster.runtime.private._make", lambda parent: tmp_path / "open")
     with pytest.raises(cluster.Wrong, match="was replaced by another user"), private_directory(tmp_path, "my.toml"):
         pass
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 import cluster
-from cluster.quantities import walltime
-from cluster.spec import KINDS, Expected, Slurm
+from cluster.config.spec import KINDS, Expected, Slurm
+from cluster.config.units import walltime
 from harness import Mistake
-from harness.clusters import described
+from harness.execution.clusters import described
 
 EXAMPLES = sorted(Path(cluster.__file__).parent.glob("*.toml"))
 SLURM = 'kind = "slurm"\njobs = 4\nmemory = "8 GB"\nwalltime = "01:00:00"\ninterface = "lo"\n'

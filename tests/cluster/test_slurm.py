@@ -14,8 +14,9 @@ import psutil
 import pytest
 
 import cluster
-from harness import Mistake, receipts
-from harness.place import place
+from harness import Mistake
+from harness.backends.base import place
+from harness.store import receipts
 from tests.cluster import slurm
 from tests.cluster.listening import alive, free_port, listening, ports, until, with_children, workers_of
 from tests.cluster.slow import PAUSE

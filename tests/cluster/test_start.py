@@ -14,10 +14,10 @@ import psutil
 import pytest
 
 import cluster
-from cluster import limits
-from cluster.failures import StartError, dask_failures, explain
-from harness import clusters
-from harness.guard import Broken
+from cluster.runtime import limits
+from cluster.runtime.errors import StartError, dask_failures, explain
+from harness.execution import clusters
+from harness.execution.health import Broken
 from tests.cluster.commands import Desk, desk
 from tests.cluster.listening import until
 

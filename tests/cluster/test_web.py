@@ -14,9 +14,10 @@ from distributed import Client
 from distributed.security import Security
 
 import cluster
-from cluster import serving
-from cluster.starting import no_web_server
-from harness import Mistake, clusters
+from cluster.runtime import scheduler
+from cluster.runtime.settings import no_web_server
+from harness import Mistake
+from harness.execution import clusters
 from tests.cluster.listening import answers_browsers, listening, ports, with_children
 from tests.cluster.studies import Noted, run
 
@@ -67,7 +68,7 @@ def test_no_port_answers_a_browser(path: str, web_ports: set[int]) -> None:
 
 def test_modules_that_the_user_loads_into_dask_are_loaded_too() -> None:
     with dask.config.set({"distributed.worker.preload": ["theirs"]}):
-        assert no_web_server("worker")["distributed.worker.preload"] == ["theirs", "cluster.close_web_server"]
+        assert no_web_server("worker")["distributed.worker.preload"] == ["theirs", "cluster.runtime.close_web_server"]
 
 
 @pytest.mark.skipif(find_spec("bokeh") is None, reason="bokeh isn't installed")
@@ -88,7 +89,7 @@ def test_a_dashboard_that_is_asked_for_is_on_loopback_and_told(tmp_path: Path) -
 
 @pytest.mark.parametrize("kind", ["local", "ssh", "slurm"])
 def test_a_dashboard_without_bokeh_is_refused(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(serving, "find_spec", lambda name: None)
+    monkeypatch.setattr(scheduler, "find_spec", lambda name: None)
     lines = {
         "local": "",
         "ssh": 'hosts = ["localhost"]\nmemory = "1 GB"',

@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic, sleep
 
-from harness.place import place
-from harness.state import status
-from harness.submit.logbook import logs
+from harness.backends.base import place
+from harness.monitor.state import status
+from harness.submit.logs import logs
 from tests.cluster import slurm, sshd
 from tests.cluster.listening import until
 from tests.faults import namespaces

@@ -13,9 +13,9 @@ from time import sleep
 
 import psutil
 
-from harness.place import place
-from harness.presence import heard
-from harness.record import DRIVER as DRIVER_KEY
+from harness.backends.base import place
+from harness.store.heartbeat import heard
+from harness.store.manifest import DRIVER as DRIVER_KEY
 from harness.submit import submission
 from tests.cluster.listening import until
 from tests.faults import clocks, disks, namespaces, processes

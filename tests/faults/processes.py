@@ -21,7 +21,7 @@ _WORDS = {
     "harness.submit.drive": DRIVER,
     "distributed.cli.dask_scheduler": SCHEDULER,
     "distributed.cli.dask_worker": NANNY,
-    "harness.child": CHILD,
+    "harness.worker.sandbox_main": CHILD,
 }
 
 

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness import driver, intent, receipts
-from harness.loading import check
-from harness.place import place
-from harness.state import status
+from harness.backends.base import place
+from harness.execution import driver, prepare
+from harness.monitor.state import status
+from harness.scenario.load import check
+from harness.store import receipts
 from tests.harness.studies import serially, toy
 
 PATHS, PAUSE = 14, 0.2
@@ -98,11 +99,11 @@ def undisturbed(folder: Path, paths: int = PATHS) -> Path:
     return one.store
 
 
-def _prepared(one: Study) -> intent.Prepared:
+def _prepared(one: Study) -> prepare.Prepared:
     plain: dict[str, Any] = toy(
         name="faults", source={"function": "source.py"}, grid=GRID, replications={"paths": one.paths, "draws": 1}
     )
-    prepared = intent.prepare(check(plain, "faults.toml", one.folder), str(one.store), workers=2, speed=_SLOW)
+    prepared = prepare.prepare(check(plain, "faults.toml", one.folder), str(one.store), workers=2, speed=_SLOW)
     assert prepared.record.unit_count(10) == one.paths, "a unit is one path"
     return prepared
 

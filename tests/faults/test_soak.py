@@ -16,7 +16,7 @@ from time import monotonic, sleep
 
 import pytest
 
-from harness.verify import verify
+from harness.maintenance.verify import verify
 from tests.cluster.listening import until
 from tests.faults import clocks, disks, injector, processes
 from tests.faults.executors import EXECUTORS, Run, Shelf

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import zarr
 
-from harness import driver, intent
-from harness.loading import Loaded, check
-from harness.nouns import Unit
-from harness.progress import Silent
-from harness.record import Record, version
-from harness.refreshing import refresh
-from harness.template import group_name
-from harness.worker import work
+from harness.core.types import Unit
+from harness.cube.refresh import refresh
+from harness.execution import driver, prepare
+from harness.execution.progress import Silent
+from harness.scenario.load import Loaded, check
+from harness.store.layout import group_name
+from harness.store.manifest import Record, version
+from harness.worker.task import work
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -52,9 +52,9 @@ def loaded(**changes: Any) -> Loaded:
     return check(toy(**changes), "toy.toml", ROOT)
 
 
-def prepared(where: Path, retry: bool = False, **changes: Any) -> intent.Prepared:
+def prepared(where: Path, retry: bool = False, **changes: Any) -> prepare.Prepared:
     """With a speed that makes several units of it."""
-    return intent.prepare(loaded(**changes), str(where), workers=2, speed=2e8, retry=retry)
+    return prepare.prepare(loaded(**changes), str(where), workers=2, speed=2e8, retry=retry)
 
 
 def run_serially(where: Path, order: Iterable[int] | None = None, retry: bool = False, **changes: Any) -> Record:
@@ -62,7 +62,7 @@ def run_serially(where: Path, order: Iterable[int] | None = None, retry: bool = 
     return serially(prepared(where, retry, **changes), order)
 
 
-def serially(study: intent.Prepared, order: Iterable[int] | None = None) -> Record:
+def serially(study: prepare.Prepared, order: Iterable[int] | None = None) -> Record:
     """Any study, in this process."""
     record, url, units = driver._started(study), study.there.url, study.plan.units
     for i in order or range(len(units)):

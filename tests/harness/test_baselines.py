@@ -12,16 +12,16 @@ import pytest
 
 import ckrr
 from ckrr.baselines import cv_plus, halves, jackknife_plus, split, student
-from harness.baselines import FAMILY, WAYS
-from harness.compute import compute
-from harness.desk import Study
-from harness.figures import seconds
-from harness.krr import FAMILY as KRR
-from harness.loading import check, load
-from harness.nouns import Array, Extent, Grid, Mistake, Status, Streams
-from harness.protocols import Family, Scores, Target
-from harness.seeds import Seeds
-from harness.wiring import family
+from harness.compute.block import Study
+from harness.compute.unit import compute
+from harness.core.protocols import Family, Scores, Target
+from harness.core.seeds import Seeds
+from harness.core.types import Array, Extent, Grid, Mistake, Status, Streams
+from harness.families.baselines import FAMILY, WAYS
+from harness.families.krr import FAMILY as KRR
+from harness.figures.plots import seconds
+from harness.scenario.load import check, load
+from harness.scenario.sources import family
 from scenarios import SOURCES
 from tests.harness.studies import run_serially, toy, unit
 
@@ -168,7 +168,7 @@ def test_the_packaged_scenario_has_them_all() -> None:
 
 @pytest.mark.skipif(bool(find_spec("mapie") and find_spec("crepes")), reason="MAPIE and crepes are installed")
 def test_what_is_not_installed_is_told() -> None:
-    with pytest.raises(Mistake, match=r"family names 'harness.peers', .* it needs mapie.* pip install 'ckrr"):
+    with pytest.raises(Mistake, match=r"family names 'harness.families.peers', .* it needs mapie.* pip install 'ckrr"):
         load("peers")
 
 

@@ -24,20 +24,23 @@ from s3fs import S3FileSystem
 from zarr.core.sync import sync
 
 import harness
-from harness import Broken, driver, intent, receipts, remote, store
-from harness.child import _answer
+from harness import Broken
+from harness.backends import remote
+from harness.backends.base import LocalPlace, Place, place
 from harness.cli import main
-from harness.compute import compute
-from harness.desk import Study
-from harness.nouns import Mistake, Refused, Unit, Unreachable
-from harness.place import LocalPlace, Place, place
-from harness.progress import Silent
-from harness.record import ROOT, load, version
-from harness.refreshing import refresh
-from harness.seeds import Seeds
-from harness.variables import replication_variables
-from harness.verify import verify
-from harness.worker import work
+from harness.compute.block import Study
+from harness.compute.unit import compute
+from harness.core.schema import replication_variables
+from harness.core.seeds import Seeds
+from harness.core.types import Mistake, Refused, Unit, Unreachable
+from harness.cube.refresh import refresh
+from harness.execution import driver, prepare
+from harness.execution.progress import Silent
+from harness.maintenance.verify import verify
+from harness.store import arrays as store, receipts
+from harness.store.manifest import ROOT, load, version
+from harness.worker.sandbox_main import _answer
+from harness.worker.task import work
 from tests.harness.buckets import KEY, SECRET, Cable, Server, environment, serving
 from tests.harness.studies import loaded, run_serially, unit, until
 from tests.harness.test_cli import TOY, start
@@ -246,7 +249,7 @@ def test_pickles_have_the_url_alone(study: str) -> None:
     cube["coverage"].load()
     opened = pickle.dumps(cube)
     assert study.removeprefix("s3://").encode() in opened
-    assert_no_secret(opened, pickle.dumps(harness.remote.options(study)), pickle.dumps(load(place(study))))
+    assert_no_secret(opened, pickle.dumps(harness.backends.remote.options(study)), pickle.dumps(load(place(study))))
 
 
 def threads() -> LocalCluster:
@@ -264,7 +267,7 @@ def test_tasks_carry_the_url_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(Client, "submit", noted)
     url = f"s3://bucket/{tmp_path.name}.zarr"
     with threads() as cluster, Client(cluster, set_as_default=False) as client:
-        driver.run(intent.prepare(loaded(**SMALLER), url, 2, 1e8), Silent(), client)
+        driver.run(prepare.prepare(loaded(**SMALLER), url, 2, 1e8), Silent(), client)
     assert len(sent) >= 4
     assert all(url.encode() in one for one in sent)
     assert_no_secret(*sent)
@@ -388,7 +391,7 @@ def whole(tmp_path: Path) -> Path:
 
 def ran(url: str, progress: Silent) -> driver.Outcome:
     with threads() as cluster, Client(cluster, set_as_default=False) as client:
-        return driver.run(intent.prepare(loaded(**SMALLER), url, 2, 5e7), progress, client)
+        return driver.run(prepare.prepare(loaded(**SMALLER), url, 2, 5e7), progress, client)
 
 
 def test_a_short_cut_is_waited_for(cable: Cable, tmp_path: Path) -> None:
@@ -444,7 +447,7 @@ def test_a_store_that_is_gone_is_no_failure_of_a_replication() -> None:
 def test_a_unit_costs_a_request_a_variable_and_two(server: Server, tmp_path: Path) -> None:
     """Its receipt is asked for and then written; a study costs little besides."""
     url = f"s3://bucket/{tmp_path.name}.zarr"
-    prepared = intent.prepare(loaded(**SMALLER), url, 2, 1e8)
+    prepared = prepare.prepare(loaded(**SMALLER), url, 2, 1e8)
     units = len(prepared.plan.units)
     with server.counted() as counts:
         record = driver._started(prepared)

@@ -15,13 +15,15 @@ import pytest
 from distributed import Client
 
 import cluster
-from harness import Broken, driver, execute, guard, intent, receipts
-from harness.nouns import Care, Unit
-from harness.place import place
-from harness.presence import Presence
-from harness.progress import Silent
-from harness.show import status_text
-from harness.state import status
+from harness import Broken
+from harness.backends.base import place
+from harness.cli.text import status_text
+from harness.core.types import Care, Unit
+from harness.execution import dask_executor, driver, health, prepare
+from harness.execution.progress import Silent
+from harness.monitor.state import status
+from harness.store import receipts
+from harness.store.heartbeat import Presence
 from tests.harness.studies import ROOT, until
 from tests.harness.test_poison import Study, written
 from tests.harness.test_resume import Noted
@@ -41,7 +43,7 @@ def dask(*arguments: str) -> Iterator[subprocess.Popen[bytes]]:
 
 def test_a_cluster_without_workers_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The only worker dies, and nobody replaces it. (`tests/faults` has what heals.)"""
-    monkeypatch.setattr(guard, "PATIENCE", 3.0)
+    monkeypatch.setattr(health, "PATIENCE", 3.0)
     one, notes = written(tmp_path / "one", {"all": "slow"}), list[str]()
     file = tmp_path / "scheduler.json"
     where = ("--host", "127.0.0.1", "--port", "0", "--dashboard-address", "127.0.0.1:0", "--scheduler-file", str(file))
@@ -67,7 +69,7 @@ def broken(one: Study, client: Client, victim: subprocess.Popen[bytes], notes: l
 
     killer = Thread(target=kill)
     killer.start()
-    prepared = intent.prepare(one.loaded, str(one.store), 2, speed=2e7)
+    prepared = prepare.prepare(one.loaded, str(one.store), 2, speed=2e7)
     with pytest.raises(Broken) as caught:
         driver.run(prepared, Noted(notes), client)
     killer.join()
@@ -78,7 +80,7 @@ def broken(one: Study, client: Client, victim: subprocess.Popen[bytes], notes: l
 def test_a_scheduler_that_is_mute_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A clock that is set back where it runs leaves its streams to workers waiting for an hour; all else looks well."""
     for name in ("_QUIET", "_LISTEN"):
-        monkeypatch.setattr(guard, name, 2.0)
+        monkeypatch.setattr(health, name, 2.0)
     one = written(tmp_path / "one", {"all": "slow"})
     with cluster.local(1, 1e9) as client:
         stream = client.cluster.scheduler.stream_comms[next(iter(client.nthreads()))]
@@ -86,7 +88,7 @@ def test_a_scheduler_that_is_mute_is_told(tmp_path: Path, monkeypatch: pytest.Mo
         def told(facts: Mapping[str, object]) -> None:
             stream.next_deadline = time() + 3600
 
-        prepared = intent.prepare(one.loaded, str(one.store), 1, speed=2e7)
+        prepared = prepare.prepare(one.loaded, str(one.store), 1, speed=2e7)
         presence = Presence(prepared.there)
         monkeypatch.setattr(presence, "tell", told)  # at the start, and with every unit
         with pytest.raises(Broken, match=r"doesn't reach its workers \(was a clock set back there\?\): it has to be"):
@@ -95,10 +97,10 @@ def test_a_scheduler_that_is_mute_is_told(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_a_long_unit_is_not_muteness(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("_QUIET", "_LISTEN"):
-        monkeypatch.setattr(guard, name, 0.1)
+        monkeypatch.setattr(health, name, 0.1)
     with cluster.local(1, 1e9) as client:
         jobs = [(Unit(10, i, 0, range(i, i + 1), range(1)), Care()) for i in range(2)]
-        results = list(execute.on_dask(client, _long, ("", "v", 0), jobs))
+        results = list(dask_executor.on_dask(client, _long, ("", "v", 0), jobs))
     assert results == [{"name": "n=10/p0_d0"}, {"name": "n=10/p1_d0"}]
 
 
@@ -109,7 +111,7 @@ def _long(url: str, fingerprint: str, generation: int, unit: Unit, care: Care) -
 
 def test_a_clock_that_is_set_back_at_once_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """Before the first look, too."""
-    one = guard.Guard(None, print, None, lambda: False, ())
-    monkeypatch.setattr(guard, "time", lambda: time() - 3600)
+    one = health.Guard(None, print, None, lambda: False, ())
+    monkeypatch.setattr(health, "time", lambda: time() - 3600)
     with pytest.raises(Broken, match="the clock of this machine was set back by 3600 s"):
         one._check_clock()

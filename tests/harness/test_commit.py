@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from harness import commit as module
-from harness.commit import commit
+from harness.core import environment as module
+from harness.core.environment import commit
 from tests.harness.studies import ROOT, run_serially
 
 

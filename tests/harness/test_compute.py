@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 import ckrr
-from harness import compute as module
-from harness.compute import compute
-from harness.desk import Study, kind_of
-from harness.krr import FAMILY
-from harness.nouns import Extent, Grid, Status, Streams
-from harness.protocols import Path, Sample
-from harness.seeds import Seeds
+from harness.compute import unit as module
+from harness.compute.block import Study, kind_of
+from harness.compute.unit import compute
+from harness.core.protocols import Path, Sample
+from harness.core.seeds import Seeds
+from harness.core.types import Extent, Grid, Status, Streams
+from harness.families.krr import FAMILY
 from scenarios import SOURCES
 from tests.harness.studies import unit
 from tests.harness.toy import FAMILY as TOY, Toy, ToySample

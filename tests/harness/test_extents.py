@@ -8,9 +8,9 @@ from itertools import product
 import numpy as np
 from hypothesis import assume, given, strategies as st
 
-from harness.extents import cells, from_json, holds, included, to_json, union
-from harness.nouns import Extent, Grid, Unit
-from harness.variables import CELL
+from harness.core.extent import cells, from_json, holds, included, to_json, union
+from harness.core.schema import CELL
+from harness.core.types import Extent, Grid, Unit
 
 AXES = ("procedure", "gamma", "theta", "lam", "n", "alpha")
 VALUES = {

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 import zarr
 
-from harness import freshness
-from harness.freshness import Keeper
-from harness.record import Record
+from harness.execution import cube_keeper
+from harness.execution.cube_keeper import Keeper
+from harness.store.manifest import Record
 from tests.harness.studies import contents, run_serially, until
 
 
@@ -92,7 +92,7 @@ def test_a_run_that_is_stopped_hurries(
 ) -> None:
     """However long all of it would take."""
     where, record, right = spoilt
-    monkeypatch.setattr(freshness, "_QUICK", -1.0)
+    monkeypatch.setattr(cube_keeper, "_QUICK", -1.0)
     Keeper(str(where), record, {20}).leave()
     assert wrong(where, right) == {10, 20}
 

@@ -11,8 +11,8 @@ from time import sleep
 import pytest
 from distributed import Client, LocalCluster
 
-from harness import execute
-from harness.nouns import Care, Unit
+from harness.core.types import Care, Unit
+from harness.execution import dask_executor
 from tests.harness.studies import until
 
 
@@ -109,7 +109,7 @@ def test_a_result_that_could_not_be_fetched_is_fetched_again(scheduler: str, cap
 
         striker = Thread(target=strike)
         striker.start()
-        results = list(execute.on_dask(client, work, ("", "v", 0), jobs(4)))
+        results = list(dask_executor.on_dask(client, work, ("", "v", 0), jobs(4)))
         striker.join()
     assert proxy.refused > 1, "nothing was cut"
     assert sorted(one["name"] for one in results) == sorted(_begun)
@@ -126,7 +126,7 @@ def test_an_error_of_the_work_is_none_of_the_connection(scheduler: str) -> None:
     _begun.clear()
     with (
         reached(scheduler) as (client, _),
-        pytest.raises(execute.Broken, match="failed 3 times: ConnectionError: of the work"),
+        pytest.raises(dask_executor.Broken, match="failed 3 times: ConnectionError: of the work"),
     ):
-        list(execute.on_dask(client, refuse, ("", "v", 1), jobs(1)))
-    assert len(_begun) == execute.ATTEMPTS
+        list(dask_executor.on_dask(client, refuse, ("", "v", 1), jobs(1)))
+    assert len(_begun) == dask_executor.ATTEMPTS

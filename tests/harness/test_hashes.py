@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.hashes import content_hash
+from harness.core.hashing import content_hash
 
 CODE = b"""
 import numpy as np

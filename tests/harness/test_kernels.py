@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 import ckrr
-from harness import driver, intent
-from harness.compute import compute, sample_of
-from harness.desk import Study
-from harness.krr import FAMILY
-from harness.loading import Loaded, check
-from harness.nouns import Extent, Grid, Mistake, Status
-from harness.record import load
-from harness.seeds import Seeds
-from harness.studies import study_of
+from harness.compute.block import Study
+from harness.compute.unit import compute, sample_of
+from harness.core.seeds import Seeds
+from harness.core.types import Extent, Grid, Mistake, Status
+from harness.execution import driver, prepare
+from harness.families.krr import FAMILY
+from harness.scenario.load import Loaded, check
+from harness.store.manifest import load
+from harness.worker.study import study_of
 from scenarios import SOURCES
 from tests.harness.studies import toy, unit
 
@@ -78,7 +78,7 @@ def test_the_fingerprint_has_what_isnt_the_default() -> None:
 def test_a_store_remembers_its_kernel(tmp_path: Path) -> None:
     """Workers make the family again from the store alone."""
     url = str(tmp_path / "k.zarr")
-    prepared = intent.prepare(
+    prepared = prepare.prepare(
         scenario(kernel="matern52-rff", features=15, scales=[1.0, 2.0]), url, workers=1, speed=1e9
     )
     driver._started(prepared)
@@ -86,7 +86,7 @@ def test_a_store_remembers_its_kernel(tmp_path: Path) -> None:
     assert record is not None
     assert study_of(url, record).family == FAMILY.on_kernel(2, "matern52-rff", [1.0, 2.0], 15)
     with pytest.raises(Mistake, match=r"kernel was \{.*'features': 15.*\} and is None"):
-        intent.prepare(scenario(), url, workers=1, speed=1e9)
+        prepare.prepare(scenario(), url, workers=1, speed=1e9)
 
 
 @pytest.mark.parametrize(

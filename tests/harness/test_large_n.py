@@ -12,19 +12,19 @@ import pytest
 from click.testing import CliRunner
 
 import ckrr
-from ckrr.triangles import WHOLE
-from harness import compute as module
+from ckrr.linalg.triangular import WHOLE
 from harness.cli import main
-from harness.compute import compute
-from harness.costs import Machine, Shape, seconds_per_replication
-from harness.cutting import cut
-from harness.desk import Study
-from harness.krr import FAMILY, KernelRidge
-from harness.nouns import Array, Extent, Grid, Mistake, Status
-from harness.planning import check_fits, make_plan
-from harness.protocols import Inputs
-from harness.record import Record
-from harness.seeds import Seeds
+from harness.compute import unit as module
+from harness.compute.block import Study
+from harness.compute.unit import compute
+from harness.core.protocols import Inputs
+from harness.core.seeds import Seeds
+from harness.core.types import Array, Extent, Grid, Mistake, Status
+from harness.families.krr import FAMILY, KernelRidge
+from harness.planning.blocks import cut
+from harness.planning.cost import Machine, Shape, seconds_per_replication
+from harness.planning.plan import check_fits, make_plan
+from harness.store.manifest import Record
 from scenarios import SOURCES
 from tests.harness.studies import unit
 

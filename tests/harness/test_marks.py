@@ -12,8 +12,9 @@ from unittest.mock import Mock
 
 import pytest
 
-from harness.wiring import Wrong, build, family
-from scenarios import Synthetic, is_source, published, source
+from harness.scenario.sources import Wrong, build, family
+from scenarios import Synthetic, is_source, source
+from scenarios.published import sources
 
 _NUMBERS = count()
 
@@ -170,8 +171,8 @@ def test_what_such_a_file_imports_does(text: str, told: str, canary: Path, monke
 @pytest.mark.parametrize(
     "text",
     [
-        "from scenarios.published import heaviside as made\n",
-        "from functools import partial\nfrom scenarios.published import heaviside\n"
+        "from scenarios.published.sources import heaviside as made\n",
+        "from functools import partial\nfrom scenarios.published.sources import heaviside\n"
         "made = partial(heaviside, test_points=7)\n",
         "from functools import partial\nfrom scenarios import Synthetic\n"
         "def general(slope):\n    return Synthetic(lambda X: slope * X[:, 0])\nmade = partial(general, 3.0)\n",
@@ -233,7 +234,7 @@ def test_bundled_sources_are_marked() -> None:
     import scenarios
 
     assert all(map(is_source, scenarios.SOURCES.values()))
-    assert build({"function": "scenarios.published:heaviside"}, Path()).source.dimension == 1
+    assert build({"function": "scenarios.published.sources:heaviside"}, Path()).source.dimension == 1
 
 
 def test_a_mark_is_ones_own() -> None:
@@ -245,7 +246,7 @@ def test_a_mark_is_ones_own() -> None:
         pass
 
     assert (is_source(Parent), is_source(Child), is_source(Parent())) == (True, False, False)
-    assert not any(map(is_source, (os.system, print, Mock(), None, os, published, Synthetic)))
+    assert not any(map(is_source, (os.system, print, Mock(), None, os, sources, Synthetic)))
 
 
 @pytest.mark.parametrize("strange", [3, print, lru_cache(len), Mock()])

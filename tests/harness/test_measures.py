@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from harness.measures import measures, quantiles
-from harness.nouns import Array, Bools
-from harness.variables import QUANTILES
+from harness.compute.measures import measures, quantiles
+from harness.core.schema import QUANTILES
+from harness.core.types import Array, Bools
 
 ALPHA = (0.1, 0.3)
 

@@ -10,18 +10,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness import driver, intent, worker
-from harness.compute import compute
-from harness.costs import Machine
-from harness.desk import Study
-from harness.loading import check
-from harness.newness import newness
-from harness.nouns import Block, Bools, Extent, Status, Unit
-from harness.planning import Plan, make_plan
-from harness.receipts import Receipt
-from harness.record import version
-from harness.show_plan import plan_facts, plan_text
-from harness.worker import work
+from harness.cli.plan_text import plan_facts, plan_text
+from harness.compute.block import Study
+from harness.compute.unit import compute
+from harness.core.types import Block, Bools, Extent, Status, Unit
+from harness.execution import driver, prepare
+from harness.planning.cost import Machine
+from harness.planning.diff import newness
+from harness.planning.plan import Plan, make_plan
+from harness.scenario.load import check
+from harness.store.manifest import version
+from harness.store.receipts import Receipt
+from harness.worker import task
+from harness.worker.task import work
 from tests.harness.studies import ROOT, contents, prepared, replications, run_serially
 from tests.harness.test_planning import FAMILY, GRID, SHAPE, planned
 
@@ -35,7 +36,7 @@ class Witness:
 
     def __init__(self, where: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self._where, self._counts = where, Counter[tuple[str, str]]()
-        monkeypatch.setattr(worker, "compute", self._compute)
+        monkeypatch.setattr(task, "compute", self._compute)
 
     def _compute(self, study: Study, unit: Unit, todo: Bools | None) -> Block:
         status = replications(self._where, unit.n, "status")[np.ix_(unit.paths, unit.draws)]
@@ -229,7 +230,7 @@ def planned_really(where: Path, theta: list[float]) -> float:
         "grid": {"gamma": [0.1], "n": [50], "theta": theta, "lam": [0.1], "procedure": ["GPR-f", "RRCM"]},
         "replications": {"paths": 4},
     }
-    study = intent.prepare(check(plain, "real.toml", ROOT), str(where), workers=1, speed=1e4)
+    study = prepare.prepare(check(plain, "real.toml", ROOT), str(where), workers=1, speed=1e4)
     record = driver._started(study)
     for unit in study.plan.units:
         work(str(where), version(record), record.generation, False, unit)

@@ -13,18 +13,18 @@ from pathlib import Path
 
 import pytest
 
-from harness.codecs import check_frame, content_size
-from harness.confine import UnsafePath, is_base_name, read_file, resolve
-from harness.inventory import cube_gaps, incomplete_units
-from harness.nouns import Mistake
-from harness.place import LocalPlace, place
-from harness.presence import heard
-from harness.receipts import listed
-from harness.record import COPY, ROOT, load
-from harness.store import restore
+from harness.backends.base import LocalPlace, place
+from harness.core.text import escape, escape_line
+from harness.core.types import Mistake
+from harness.parsing.files import UnsafePath, is_base_name, read_file, resolve
+from harness.store.arrays import restore
+from harness.store.codecs import check_frame, content_size
+from harness.store.heartbeat import heard
+from harness.store.inventory import cube_gaps, incomplete_units
+from harness.store.manifest import COPY, ROOT, load
+from harness.store.receipts import listed
 from harness.submit import process, submission
-from harness.submit.cancelling import cancel
-from harness.text import escape, escape_line
+from harness.submit.cancel import cancel
 from tests.harness.studies import assert_identical, contents
 from tests.harness.test_cli import ckrr
 
@@ -319,9 +319,9 @@ def test_control_characters_are_escaped() -> None:
 
 def test_a_bug_of_ours_shows_its_traceback(here: Path) -> None:
     code = (
-        "import harness.state, harness.cli\n"
+        "import harness.monitor.state, harness.cli\n"
         "def bug(store): raise ValueError('a bug of ours')\n"
-        "harness.state.status = bug\n"
+        "harness.monitor.state.status = bug\n"
         "harness.cli.main(['status', 'results/mine.zarr'])"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=here, capture_output=True, text=True, check=False)

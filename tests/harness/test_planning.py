@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from harness.costs import Machine, Shape, seconds_per_replication
-from harness.cutting import LONGEST, _block, cut
-from harness.nouns import Extent, Grid, Mistake
-from harness.planning import Plan, check_fits, make_plan
-from harness.receipts import Receipt
-from harness.record import Record
+from harness.core.types import Extent, Grid, Mistake
+from harness.planning.blocks import LONGEST, _block, cut
+from harness.planning.cost import Machine, Shape, seconds_per_replication
+from harness.planning.plan import Plan, check_fits, make_plan
+from harness.store.manifest import Record
+from harness.store.receipts import Receipt
 from tests.harness.toy import ToyFamily
 
 GRID = Grid(("exact", "wide"), (1.0, 0.1), (1.0, "best"), (0.1,), (10, 20, 40), (0.1,))

@@ -14,11 +14,12 @@ import pytest
 from distributed import Client, LocalCluster
 
 from cluster import local
-from harness import driver, intent, receipts
-from harness.loading import Loaded, check
-from harness.nouns import Status
-from harness.place import place
-from harness.progress import Silent
+from harness.backends.base import place
+from harness.core.types import Status
+from harness.execution import driver, prepare
+from harness.execution.progress import Silent
+from harness.scenario.load import Loaded, check
+from harness.store import receipts
 from tests.harness.studies import contents, replications, toy, until
 from tests.harness.test_cli import ckrr, start
 
@@ -41,7 +42,7 @@ class Study:
 
     def run(self, client: Any = None, workers: int = 2, speed: float = 2e7) -> driver.Outcome:
         """With a speed that makes a unit of each path, or of several."""
-        prepared = intent.prepare(self.loaded, str(self.store), workers, speed)
+        prepared = prepare.prepare(self.loaded, str(self.store), workers, speed)
         return driver.run(prepared, Silent(), client)
 
     def fate(self, path: int, draw: int) -> float:

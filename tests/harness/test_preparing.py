@@ -12,14 +12,15 @@ import pytest
 from click.testing import CliRunner
 from distributed import Client, LocalCluster
 
-from harness import driver, preparing
+from harness.backends.base import place
 from harness.cli import main
-from harness.merging import merge
-from harness.nouns import Mistake
-from harness.place import place
-from harness.progress import Silent
-from harness.show_plan import plan_facts, plan_text
-from harness.verify import verify
+from harness.cli.plan_text import plan_facts, plan_text
+from harness.core.types import Mistake
+from harness.execution import driver
+from harness.execution.progress import Silent
+from harness.maintenance.merge import merge
+from harness.maintenance.verify import verify
+from harness.store import artifacts
 from tests.harness.studies import assert_identical, prepared, replications, run
 from tests.harness.toy_prepared import levels
 
@@ -45,7 +46,7 @@ def made(log: Path) -> list[str]:
 
 
 def arrays(store: Path) -> Path:
-    return store / preparing.FOLDER
+    return store / artifacts.FOLDER
 
 
 def test_it_is_made_first_and_once(tmp_path: Path, client: Client) -> None:
@@ -98,11 +99,11 @@ def test_a_torn_array_is_never_computed_with(tmp_path: Path, client: Client) -> 
     run(store, client, **changes(tmp_path / "log"))
     (arrays(store) / "level-1.0.npy").write_bytes(b"")
     with pytest.raises(Mistake, match=r"prepared/level-1.0 isn't what its receipt says: `ckrr run` prepares it again"):
-        preparing.read(place(str(store)), "level-1.0")
+        artifacts.read(place(str(store)), "level-1.0")
     count, torn = verify(str(store))
     assert [(one.unit, one.what) for one in torn] == [("prepared/level-1.0", "isn't what its receipt says")]
     assert count > 1
-    assert preparing.signed(place(str(store))) == []
+    assert artifacts.signed(place(str(store))) == []
     run(store, client, **changes(tmp_path / "log"))
     assert made(tmp_path / "log") == ["level-1.0"] * 2, "also where no unit is left"
     assert verify(str(store)) == (count, [])
@@ -132,14 +133,14 @@ def test_replay_and_merge_find_it(tmp_path: Path, client: Client) -> None:
     run(Path(one), client, **changes(log))
     run(Path(other), client, **{**changes(log), "replications__paths": 9})
     merge([one, other], joined)
-    assert preparing.wrong(place(joined), "level-1.0") is None
+    assert artifacts.wrong(place(joined), "level-1.0") is None
     words = ["replay", joined, "--n", "10", "--path", "3", "--draw", "2", "--save", saved, "--trust"]
     done = CliRunner().invoke(main, words)
     assert done.exit_code == 0, done.output
     assert "equal bit for bit" in done.output
     with np.load(saved) as arrays:
         assert set(arrays["gamma=1,theta=1,lam=1/y"]) == {levels("level-1.0")[3, 2]}
-    preparing.write(place(other), "level-1.0", np.zeros((50, 50)), 1.0)
+    artifacts.write(place(other), "level-1.0", np.zeros((50, 50)), 1.0)
     with pytest.raises(Mistake, match=r"has another prepared/level-1\.0"):
         merge([one, other], str(tmp_path / "refused.zarr"))
     assert not (tmp_path / "refused.zarr").exists()

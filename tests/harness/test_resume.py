@@ -20,19 +20,22 @@ import pytest
 import zarr
 
 import harness
-from harness import Broken, driver, receipts, worker
-from harness.compute import compute
-from harness.desk import Study
-from harness.merging import merge
-from harness.nouns import Block, Bools, Mistake, Status, Unit
-from harness.place import place
-from harness.presence import born, me, told
-from harness.progress import Silent
-from harness.record import DRIVER, add_to_history, load, version
-from harness.replay import Asked, replay
-from harness.show import state_line
-from harness.state import status
-from harness.verify import verify
+from harness import Broken
+from harness.backends.base import place
+from harness.cli.text import state_line
+from harness.compute.block import Study
+from harness.compute.unit import compute
+from harness.core.types import Block, Bools, Mistake, Status, Unit
+from harness.execution import driver
+from harness.execution.progress import Silent
+from harness.maintenance.merge import merge
+from harness.maintenance.replay import Asked, replay
+from harness.maintenance.verify import verify
+from harness.monitor.state import status
+from harness.store import receipts
+from harness.store.heartbeat import born, me, told
+from harness.store.manifest import DRIVER, add_to_history, load, version
+from harness.worker import task
 from tests.faults import disks
 from tests.faults.injector import flip, truncate
 from tests.harness.studies import assert_identical, contents, prepared, replications, run_serially
@@ -216,7 +219,7 @@ def test_an_extension_computes_what_is_new(
         asked.append(int(todo.sum()))
         return compute(study, unit, todo)
 
-    monkeypatch.setattr(worker, "compute", counted)
+    monkeypatch.setattr(task, "compute", counted)
     run_serially(where, **changes)
     assert sum(asked) == computed * 2 * 7 * 3
 
@@ -298,7 +301,7 @@ def test_what_another_driver_has_done_is_not_computed_again(tmp_path: Path) -> N
     failed = next(each for each in written if each.parent.name == "n=10")
     failed.rename(failed.with_name(failed.name.replace(".f0.", ".f2.")))  # as if it had failures
     arguments = (planned.there.url, version(planned.record), planned.record.generation, False)
-    results = [worker.work(*arguments, unit) for unit in planned.plan.units]
+    results = [task.work(*arguments, unit) for unit in planned.plan.units]
     again = {str(result["unit"].name) for result in results if result["compute"] > 0}
     assert again == {f"n=10/{failed.name.partition('.')[0]}"}
     assert all(each.stat().st_mtime_ns == then for each, then in written.items() if each != failed)

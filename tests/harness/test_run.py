@@ -12,12 +12,13 @@ import pytest
 from distributed import Client, LocalCluster
 
 from cluster import local
-from harness import driver, receipts, stopping
-from harness.guard import Stopped
-from harness.nouns import Status, Unit
-from harness.place import place
-from harness.progress import Silent
-from harness.record import load
+from harness.backends.base import place
+from harness.core.types import Status, Unit
+from harness.execution import driver, interrupts
+from harness.execution.health import Stopped
+from harness.execution.progress import Silent
+from harness.store import receipts
+from harness.store.manifest import load
 from tests.harness.studies import assert_identical, contents, loaded, prepared, replications, run, run_serially, until
 
 
@@ -62,10 +63,10 @@ def test_the_order_of_units_does_not_matter(serial: Path, tmp_path: Path) -> Non
 
 def test_other_blocks_give_the_same_numbers(serial: Path, tmp_path: Path, client: Any) -> None:
     """How a study is cut into units changes no replication."""
-    from harness import driver, intent
-    from harness.progress import Silent
+    from harness.execution import driver, prepare
+    from harness.execution.progress import Silent
 
-    slow = intent.prepare(loaded(), str(tmp_path / "toy.zarr"), workers=1, speed=6e7)
+    slow = prepare.prepare(loaded(), str(tmp_path / "toy.zarr"), workers=1, speed=6e7)
     assert slow.plan.sizes[0].block != prepared(tmp_path / "none.zarr").plan.sizes[0].block
     driver.run(slow, Silent(), client)
     assert_identical(tmp_path / "toy.zarr", serial)
@@ -102,10 +103,10 @@ def test_the_same_command_goes_on(serial: Path, tmp_path: Path, client: Any) -> 
 
 def test_an_interrupt_that_got_lost_is_heeded(tmp_path: Path, client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C was heard where Python can't raise: the run looks whether it was pressed."""
-    monkeypatch.setattr(stopping, "_pressed", True)
+    monkeypatch.setattr(interrupts, "_pressed", True)
     with pytest.raises(Stopped, match="what is done is kept"):
         run(tmp_path / "toy.zarr", client)
-    monkeypatch.setattr(stopping, "_pressed", False)
+    monkeypatch.setattr(interrupts, "_pressed", False)
     assert run(tmp_path / "toy.zarr", client).failed == 0
 
 

@@ -13,12 +13,12 @@ import pytest
 from click.testing import CliRunner, Result
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from harness import asked
 from harness.cli import main
-from harness.complaints import shown
-from harness.loading import check, load
-from harness.nouns import Mistake
-from harness.spec import GridPart, Replications
+from harness.core.types import Mistake
+from harness.scenario.errors import shown
+from harness.scenario.load import check, load
+from harness.scenario.spec import GridPart, Replications
+from harness.store import requests
 from tests.harness.studies import toy
 
 GOOD = """
@@ -251,7 +251,7 @@ def test_settings_are_checked_too(setting: str, expected: str, tmp_path: Path) -
 def test_status_knows_the_defaults() -> None:
     """It compares files without the spec, which takes longer to load."""
     parts = {"alpha": GridPart.model_fields["alpha"].default, "draws": Replications.model_fields["draws"].default}
-    assert {key: list(one) if isinstance(one, tuple) else one for key, one in parts.items()} == asked._DEFAULTS
+    assert {key: list(one) if isinstance(one, tuple) else one for key, one in parts.items()} == requests._DEFAULTS
 
 
 def test_settings_override(tmp_path: Path) -> None:
@@ -332,7 +332,7 @@ def test_many_mutated_scenarios_are_told_or_run(plain: dict[str, Any]) -> None:
 @given(st.data())
 def test_mutated_text_is_told_or_run(data: st.DataObject) -> None:
     """Bytes of the file deleted, doubled or replaced."""
-    from harness.loading import _read
+    from harness.scenario.load import _read
 
     text = GOOD
     for _ in range(data.draw(st.integers(1, 4))):

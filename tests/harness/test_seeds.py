@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 from hypothesis import given, strategies as st
 
-from harness.seeds import Seeds
+from harness.core.seeds import Seeds
 
 SOURCE = {"function": "gp", "theta": 100}
 

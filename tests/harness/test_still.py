@@ -10,15 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from harness import driver, receipts
-from harness.loading import check
-from harness.nouns import Mistake, Replaced
-from harness.place import place
-from harness.progress import Silent
-from harness.record import digest, load, version
+from harness.backends.base import place
+from harness.core.types import Mistake, Replaced
+from harness.execution import driver
+from harness.execution.progress import Silent
+from harness.maintenance.verify import verify
+from harness.scenario.load import check
+from harness.store import receipts
+from harness.store.manifest import digest, load, version
 from harness.submit import process
-from harness.verify import verify
-from harness.worker import work
+from harness.worker.task import work
 from tests.harness.studies import prepared, toy, until
 from tests.harness.submit.test_submit import done, handed_over
 from tests.harness.test_cli import TOY, start

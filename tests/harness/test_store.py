@@ -16,16 +16,17 @@ import xarray as xr
 from packaging.requirements import Requirement
 
 import harness
-from harness import driver, receipts, store
-from harness.compute import compute
-from harness.desk import Study
-from harness.nouns import Mistake, Unit
-from harness.place import LocalPlace, place
-from harness.presence import me, told
-from harness.record import CLAIM, attributes, load, parsed, version
-from harness.state import status
-from harness.template import template
-from harness.worker import work
+from harness.backends.base import LocalPlace, place
+from harness.compute.block import Study
+from harness.compute.unit import compute
+from harness.core.types import Mistake, Unit
+from harness.execution import driver
+from harness.monitor.state import status
+from harness.store import arrays, receipts
+from harness.store.heartbeat import me, told
+from harness.store.layout import template
+from harness.store.manifest import CLAIM, attributes, load, parsed, version
+from harness.worker.task import work
 from tests.harness.studies import contents, prepared, replications, run_serially
 
 
@@ -163,7 +164,7 @@ def test_two_writers_in_one_chunk_are_refused(tmp_path: Path) -> None:
     crooked = Unit(10, 0, 0, range(1, rows + 1), range(columns))
     block = compute(Study(record.extent, source, family, seeds), crooked)
     with pytest.raises(AssertionError, match="isn't aligned with the chunks of its group"):
-        store.write(str(tmp_path / "toy.zarr"), record, block)
+        arrays.write(str(tmp_path / "toy.zarr"), record, block)
 
 
 def test_stores_of_other_formats_are_refused(made: Path, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.toml import DEEPEST, LARGEST, parse_toml, read_regular_file, read_toml
+from harness.parsing.toml import DEEPEST, LARGEST, parse_toml, read_regular_file, read_toml
 
 
 @pytest.mark.parametrize(
@@ -73,6 +73,6 @@ def test_a_large_file_is_not_read_whole(tmp_path: Path) -> None:
 def test_it_loads_nothing_else() -> None:
     """`ckrr status` uses it."""
     heavy = {"pydantic", "numpy", "zarr", "dask", "distributed", "xarray"}
-    code = f"import sys, harness.toml; print(sorted({heavy!r} & set(sys.modules)))"
+    code = f"import sys, harness.parsing.toml; print(sorted({heavy!r} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from harness import driver, intent
-from harness.loading import Loaded, check
-from harness.nouns import Mistake
-from harness.place import place
-from harness.progress import Silent
-from harness.record import FILES, load
+from harness.backends.base import place
+from harness.core.types import Mistake
+from harness.execution import driver, prepare
+from harness.execution.progress import Silent
+from harness.scenario.load import Loaded, check
+from harness.store.manifest import FILES, load
 from tests.harness.studies import replications, toy
 
 SOURCE = """
@@ -43,7 +43,7 @@ def written(folder: Path, fails: bool, spread: float) -> Loaded:
 
 
 def run(loaded: Loaded, store: Path, retry: bool = False) -> driver.Outcome:
-    return driver.run(intent.prepare(loaded, str(store), workers=1, retry=retry), Silent())
+    return driver.run(prepare.prepare(loaded, str(store), workers=1, retry=retry), Silent())
 
 
 @pytest.fixture

@@ -11,19 +11,19 @@ import numpy as np
 import pytest
 
 import ckrr
-from harness import intent
-from harness.cube import open_cube
-from harness.loading import Loaded, check, load
-from harness.nouns import Mistake, Status
-from harness.packaged import scenario_files
-from harness.place import place
-from harness.record import attributes, digest, load as record_of, parsed
-from harness.report.asked import asked
-from harness.report.facts import gathered
-from harness.report.sure import broken
+from harness.backends.base import place
+from harness.core.packaged import scenario_files
+from harness.core.types import Mistake, Status
+from harness.cube.reader import open_cube
+from harness.execution import prepare
+from harness.report.sections.design import asked
+from harness.report.sections.facts import gathered
+from harness.report.sections.uncertainty import broken
 from harness.results.estimates import estimate
-from harness.results.verdicts import verdicts
-from harness.studies import study_of
+from harness.results.validity import verdicts
+from harness.scenario.load import Loaded, check, load
+from harness.store.manifest import attributes, digest, load as record_of, parsed
+from harness.worker.study import study_of
 from scenarios import SOURCES, World
 from tests.harness.studies import replications, serially, toy
 
@@ -73,7 +73,7 @@ def plain_scenario(grid: dict[str, Any] | None = None, paths: int = 60, **source
 
 
 def run(loaded: Loaded, url: Path) -> str:
-    serially(intent.prepare(loaded, str(url), workers=1, speed=1e9))
+    serially(prepare.prepare(loaded, str(url), workers=1, speed=1e9))
     return str(url)
 
 
@@ -212,7 +212,7 @@ def test_a_smoothed_study_is_another_one_and_its_levels_are_exact(tmp_path: Path
     assert levels[False].values.tolist() == pytest.approx([1 - 1 / 13, 1 - 3 / 13])
     assert np.isnan(open_cube(urls[True])["level"].squeeze().sel(procedure="GPR-f")).all()
     with pytest.raises(Mistake, match="smoothed was None and is True"):
-        intent.prepare(smooth, urls[False], workers=1, speed=1e9)
+        prepare.prepare(smooth, urls[False], workers=1, speed=1e9)
 
 
 def test_smoothing_takes_its_chance_from_the_replication(tmp_path: Path) -> None:
@@ -243,6 +243,6 @@ def test_a_family_without_smoothing_says_so() -> None:
 def test_the_packaged_ones_run(name: str, tmp_path: Path) -> None:
     loaded = load(name)
     assert loaded.scenario.name == name.replace("/", "-")
-    record = serially(intent.prepare(intent.smoked(loaded), str(tmp_path / "s.zarr"), workers=1, speed=1e9))
+    record = serially(prepare.prepare(prepare.smoked(loaded), str(tmp_path / "s.zarr"), workers=1, speed=1e9))
     (n,) = record.extent.grid.n
     assert (replications(tmp_path / "s.zarr", n, "status") == Status.OK).all()

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
-from harness.nouns import Array, Bools, Streams
-from harness.protocols import Factor, Inputs, Scores, Target
+from harness.core.protocols import Factor, Inputs, Scores, Target
+from harness.core.types import Array, Bools, Streams
 
 PROCEDURES = ("exact", "wide", "random", "split")
 

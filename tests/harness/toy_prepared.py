@@ -8,7 +8,7 @@ from pathlib import Path as File
 
 import numpy as np
 
-from harness.nouns import Array, Streams
+from harness.core.types import Array, Streams
 from tests.harness.toy import ToySample
 
 

@@ -270,7 +270,7 @@ def brings(text: str) -> Case:
     """A store with a source of its own: nothing of it may run."""
 
     def make(folder: Path) -> None:
-        from harness.hashes import content_hash
+        from harness.core.hashing import content_hash
 
         raw = text.replace("FOLDER", str(folder)).encode()
         where = folder / STORE / "files"
@@ -543,20 +543,20 @@ _LOADED = (
     "dask.array",
     "harness.api",
     "harness.cli",
-    "harness.failures",
-    "harness.figures.coverage",
-    "harness.figures.seconds",
-    "harness.krr",
-    "harness.merging",
-    "harness.replay",
+    "harness.maintenance.failures",
+    "harness.figures.plots.coverage",
+    "harness.figures.plots.seconds",
+    "harness.families.krr",
+    "harness.maintenance.merge",
+    "harness.maintenance.replay",
     "harness.report.page",
-    "harness.report.writing",
+    "harness.report.write",
     "harness.results.formats",
     "harness.results.tables",
-    "harness.show_plan",
-    "harness.submit.cancelling",
-    "harness.submit.logbook",
-    "harness.verify",
+    "harness.cli.plan_text",
+    "harness.submit.cancel",
+    "harness.submit.logs",
+    "harness.maintenance.verify",
     "scenarios",
     "scipy.fftpack",
 )

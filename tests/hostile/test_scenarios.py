@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.complaints import MOST_SHOWN
+from harness.scenario.errors import MOST_SHOWN
 from tests.harness.studies import ROOT
 from tests.hostile.scenarios import CANARY, CLUSTERS, CORPORA, SCENARIOS, Case, Outcome, arguments
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scenarios import functions
-from scenarios.as_run import PathAsRun, published_study
-from scenarios.streams import Experiment
+from scenarios.published.as_run import PathAsRun, published_study
+from scenarios.published.streams import Experiment
+from scenarios.sources import functions
 
 LINE = [25, 50, 100, 200, 400, 600, 800, 1000, 1200, 1400, 1600]
 THETAS: list[Any] = [10.0, 100.0, 1000.0, "ml-cobyla"]

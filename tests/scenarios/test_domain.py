@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from scenarios.domain import grid, side, uniform
+from scenarios.sources.domain import grid, side, uniform
 
 
 def test_a_grid_on_the_line() -> None:

@@ -8,8 +8,8 @@ from math import exp, pi, sin, tanh
 import numpy as np
 import pytest
 
-from scenarios import functions
-from scenarios.sample import Array
+from scenarios.sources import functions
+from scenarios.sources.types import Array
 
 
 def heaviside(x: float) -> float:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from scenarios.gaussian_process import BLOCK, MOST_TERMS, Axis, GaussianPath, GaussianProcess
-from scenarios.sample import Array
+from scenarios.sources.gaussian_process import BLOCK, MOST_TERMS, Axis, GaussianPath, GaussianProcess
+from scenarios.sources.types import Array
 
 LAWS = [
     (100.0, 1, (0.0, 1.0)),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from scenarios.profiles import f2_surface, far_profile, function_profile, gp_profile, gp_surface
-from scenarios.sample import Array
+from scenarios.published.profiles import f2_surface, far_profile, function_profile, gp_profile, gp_surface
+from scenarios.sources.types import Array
 
 
 def path(X: Array, gamma: float, e: Array) -> Array:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from hypothesis.extra.numpy import arrays
 
-from scenarios.read_table import read_table
+from scenarios.sources.read_table import read_table
 
 
 def csv(folder: Path, text: str | bytes) -> str:

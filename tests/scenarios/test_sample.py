@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from scenarios.sample import Array, Sample
+from scenarios.sources.types import Array, Sample
 
 
 def sample() -> Sample:

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from scenarios import SOURCES, Synthetic
-from scenarios.sample import Array
-from scenarios.synthetic import Function
+from scenarios.sources.synthetic import Function
+from scenarios.sources.types import Array
 from tests.scenarios.worlds import Recorded, parts
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from scenarios import Table
-from scenarios.tables import scaled, table
+from scenarios.sources.tables import scaled, table
 from tests.scenarios.worlds import Recorded, parts
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from scenarios.tiles import correlated, memory, operations
+from scenarios.published.tiles import correlated, memory, operations
 
 
 def whole(X, theta, gamma, e):

@@ -12,8 +12,8 @@ import pytest
 from scipy import integrate, stats
 
 from scenarios import SOURCES, Source, Synthetic, Table, World
-from scenarios.sample import Array
-from scenarios.world import LAWS
+from scenarios.sources.types import Array
+from scenarios.sources.world import LAWS
 from tests.scenarios.worlds import Recorded, assert_begins, assert_same, parts
 
 WORLDS = [

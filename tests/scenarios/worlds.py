@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from scenarios.sample import Array, Sample
+from scenarios.sources.types import Array, Sample
 
 
 class Recorded:

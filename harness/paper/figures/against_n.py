@@ -10,10 +10,10 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from harness.figures import words
-from harness.figures.axes import Edges
-from harness.figures.look import FAINT, INK
-from harness.nouns import Array
+from harness.core.types import Array
+from harness.figures.canvas import labels
+from harness.figures.canvas.axes import Edges
+from harness.figures.canvas.style import FAINT, INK
 from harness.paper.printed import ALPHA
 
 COLOURS = dict(zip(ALPHA, ("#44337a", "#2372a8", "#1d9a6c", "#cc7a00"), strict=True))
@@ -68,7 +68,7 @@ def _endless(ax: Axes, n: Array, found: Array, edges: Edges, colour: str) -> Non
 def handles(widths: bool) -> list[Any]:
     """For the legend."""
     levels = [
-        Line2D([], [], color=COLOURS[alpha], marker=MARKERS[alpha], markersize=3.2, label=words.named("alpha", alpha))
+        Line2D([], [], color=COLOURS[alpha], marker=MARKERS[alpha], markersize=3.2, label=labels.named("alpha", alpha))
         for alpha in ALPHA
     ]
     coverages = [

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.nouns import Array
-from harness.protocols import Sample, Target
-from harness.wiring import family
-from scenarios import profiles
+from harness.core.protocols import Sample, Target
+from harness.core.types import Array
+from harness.scenario.sources import family
+from scenarios.published import profiles
 
 
 def _heaviside(gamma: float) -> Sample:

@@ -12,11 +12,11 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from harness.figures import words
-from harness.figures.look import FAINT, INK, KNOWN
-from harness.figures.page import axis_labels, finish, page
-from harness.figures.sheets import Panel
-from harness.nouns import Array
+from harness.core.types import Array
+from harness.figures.canvas import labels
+from harness.figures.canvas.layout import axis_labels, finish, page
+from harness.figures.canvas.panels import Panel
+from harness.figures.canvas.style import FAINT, INK, KNOWN
 from harness.paper.figures.data import SAMPLES, Bands, bands
 
 _RANGE = "#f1f1f1"
@@ -51,7 +51,7 @@ class Profile:
         ]
 
     def _beside(self, gamma: float, column: int) -> str:
-        return words.named("gamma", gamma) if len(self.rows) > 1 and column == len(self.columns) - 1 else ""
+        return labels.named("gamma", gamma) if len(self.rows) > 1 and column == len(self.columns) - 1 else ""
 
 
 def _above(names: Sequence[str], row: int) -> str:
@@ -108,7 +108,7 @@ def draw(number: int) -> Figure:
         cut |= _panel(ax, here, limits, one.far)
     axis_labels(made, panels, "x", "y")
     fixed = {"gamma": one.rows[0]} if len(one.rows) == 1 else {}
-    at = words.place({**fixed, "lam": one.lam, "theta": one.theta, "alpha": one.alpha})
+    at = labels.place({**fixed, "lam": one.lam, "theta": one.theta, "alpha": one.alpha})
     subtitle = f"{at}: the nominal level is {100 * (1 - one.alpha):g} %"
     notes = [*one.notes, *_cautions(found, cut)]
     return finish(made, f"Figure {number}. {one.title}", subtitle, _handles(one), notes)

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import xarray as xr
 
-from harness import store
-from harness.labels import axis_values
-from harness.nouns import Array, Status, Values
-from harness.results.runs import Runs
+from harness.core.labels import axis_values
+from harness.core.types import Array, Status, Values
+from harness.results.replications import Runs
+from harness.store import arrays
 
 QUARTILES = (0.25, 0.5, 0.75)
 WIDTHS = (0.05, 0.5, 1.0)
@@ -56,5 +56,5 @@ def _read(runs: Runs, gamma: float, theta: str, n: int, variable: str) -> Values
     """Over replications, procedure, λ and what else the variable has."""
     grid, everything = runs.record.extent.grid, slice(None)
     places = (grid.gamma.index(gamma), list(axis_values(grid, "theta")).index(theta))
-    values = store.read(runs.url, n, variable, runs.record.generation, (everything, everything, everything, *places))
+    values = arrays.read(runs.url, n, variable, runs.record.generation, (everything, everything, everything, *places))
     return values.reshape(-1, *values.shape[2:])

@@ -9,15 +9,15 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-from harness.cube import open_cube
-from harness.figures import words
-from harness.figures.axes import N_LABEL, Edges, sizes_on
-from harness.figures.page import Page, finish, page
-from harness.figures.sheets import Panel
-from harness.nouns import Array
+from harness.core.types import Array
+from harness.cube.reader import open_cube
+from harness.figures.canvas import labels
+from harness.figures.canvas.axes import N_LABEL, Edges, sizes_on
+from harness.figures.canvas.layout import Page, finish, page
+from harness.figures.canvas.panels import Panel
 from harness.paper.figures import against_n, spreads
 from harness.paper.printed import ALPHA, SEARCH
-from harness.results.runs import Runs, runs
+from harness.results.replications import Runs, runs
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def draw(number: int, url: str, sizes: Sequence[int], notes: Sequence[str] = ())
 def _panel(one: Study, row: int, column: int) -> Panel:
     shown = one.columns[column]
     several = len(one.thetas) > 1
-    above = f"{shown.measure}, {words.named('lam', shown.lam)}{f', θ = {_theta(shown.theta)}' if several else ''}"
+    above = f"{shown.measure}, {labels.named('lam', shown.lam)}{f', θ = {_theta(shown.theta)}' if several else ''}"
     last = column == len(one.columns) - 1
     return Panel(row, column, {"procedure": one.rows[row]}, above if row == 0 else "", one.rows[row] if last else "")
 
@@ -133,7 +133,7 @@ def _labels(made: Page, panels: Sequence[Panel], one: Study) -> None:
 def _subtitle(one: Study, chosen: Runs) -> str:
     theta = f", θ = {_theta(one.thetas[0])}" if len(one.thetas) == 1 else ""
     count = chosen.record.extent.paths * chosen.record.extent.draws
-    return f"{words.named('gamma', one.gamma)} ({one.noise} of the noise){theta}; {count} replications"
+    return f"{labels.named('gamma', one.gamma)} ({one.noise} of the noise){theta}; {count} replications"
 
 
 def _reading(one: Study, url: str, sizes: Sequence[int], widths: bool, infinite: bool) -> list[str]:

@@ -8,9 +8,9 @@ from typing import Any
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from harness.figures import words
-from harness.figures.page import Page, finish
-from harness.nouns import Array
+from harness.core.types import Array
+from harness.figures.canvas import labels
+from harness.figures.canvas.layout import Page, finish
 from harness.paper.figures.data import SURFACES
 
 NUMBER = 8
@@ -24,7 +24,7 @@ def draw() -> Figure:
     made = Page(figure, [figure.add_subplot(1, 2, place + 1, projection="3d") for place in range(len(SHOWN))])
     for ax, (name, gamma, what, azimuth) in zip(made.axes, SHOWN, strict=True):
         _surface(ax, *SURFACES[name](gamma), azimuth)
-        ax.set_title(f"{what}, {words.named('gamma', gamma)}")
+        ax.set_title(f"{what}, {labels.named('gamma', gamma)}")
     notes = [
         "The author's values at the 51 × 51 test points, with their noise: the path from which all samples of gp in "
         "2-d were taken (γ is the noise's variance), and the first replication of f2 (γ is its standard deviation)."

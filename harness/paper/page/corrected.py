@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.intent import check_fingerprint
-from harness.loading import Loaded, load
-from harness.nouns import Grid
-from harness.place import place
-from harness.record import load as record_at
-from harness.template import CUBE_DIMS
+from harness.backends.base import place
+from harness.core.types import Grid
+from harness.execution.prepare import check_fingerprint
+from harness.scenario.load import Loaded, load
+from harness.store.layout import CUBE_DIMS
+from harness.store.manifest import load as record_at
 
 GRID, IID = "grid", "iid"
 NAMES = ("gp1", "gp2", "f6", "heaviside", "pressure2", "f2", "f5")

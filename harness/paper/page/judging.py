@@ -19,17 +19,17 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
-from harness.labels import is_number
-from harness.nouns import Bools
+from harness.core.labels import is_number
+from harness.core.types import Bools
 from harness.paper.page.corrected import ALL, Corrected
 from harness.paper.printed import ALPHA
-from harness.report.judged import Worst, worst
-from harness.results.catalog import REFERENCE
+from harness.report.sections.verdict_cards import Worst, worst
 from harness.results.estimates import estimate
-from harness.results.intervals import LEVEL
-from harness.results.runs import Where
-from harness.results.verdicts import EMPTY, INVALID, UNDECIDED, VERDICTS, verdicts
-from harness.template import CUBE_DIMS
+from harness.results.measures import REFERENCE
+from harness.results.replications import Where
+from harness.results.validity import EMPTY, INVALID, UNDECIDED, VERDICTS, verdicts
+from harness.statistics.intervals import LEVEL
+from harness.store.layout import CUBE_DIMS
 
 CONFORMAL = ("RRCM", "RRCM-loo", "CRR", "CRR-loo")
 TRUE_THETA = "100"

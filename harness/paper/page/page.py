@@ -7,18 +7,18 @@ from pathlib import Path
 
 from harness.paper.page.claims import CLAIMS, WIDTHS
 from harness.paper.page.corrected import there
-from harness.paper.page.covering import covering
-from harness.paper.page.found import Found
-from harness.paper.page.pictures import pictures
+from harness.paper.page.coverage_claims import covering
+from harness.paper.page.evidence import Found
+from harness.paper.page.figures import pictures
 from harness.paper.page.tables import tables
-from harness.paper.page.widths import widths
-from harness.paper.report import Report
+from harness.paper.page.width_claims import widths
+from harness.paper.summary import Report
 from harness.paper.text import count_text
-from harness.report.choices import Section, together
-from harness.report.document import document, links, written
-from harness.report.markup import Markup, tag
-from harness.report.sure import key
-from harness.results.intervals import LEVEL
+from harness.report.html.choices import Section, together
+from harness.report.html.document import document, links, written
+from harness.report.html.markup import Markup, tag
+from harness.report.sections.uncertainty import key
+from harness.statistics.intervals import LEVEL
 
 _TITLE = "Conformalized Kernel Ridge Regression, computed again"
 _LEAD = "Burnaev & Nazarov (2016), arXiv:1609.05959: its four tables and eight figures on the author's random numbers."

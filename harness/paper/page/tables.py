@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from harness.paper.found import Number
-from harness.paper.page.beside import STYLE, beside, sheet
-from harness.paper.page.said import TABLES
-from harness.paper.report import Report
+from harness.paper.page.columns import STYLE, beside, sheet
+from harness.paper.page.statements import TABLES
+from harness.paper.reproduced import Number
 from harness.paper.searches import diagnosis
+from harness.paper.summary import Report
 from harness.paper.text import Layout, count_text, layouts
-from harness.report.choices import Section, together
-from harness.report.markup import Markup, items, tag
+from harness.report.html.choices import Section, together
+from harness.report.html.markup import Markup, items, tag
 
 _CLASSES = {True: "v", False: "i"}
 

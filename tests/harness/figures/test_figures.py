@@ -15,19 +15,19 @@ from matplotlib.figure import Figure
 
 from ckrr.plot import COLOURS
 from ckrr.procedures import ALL_PROCEDURES
-from harness.baselines import WAYS
+from harness.backends.base import place
+from harness.core.types import Mistake
+from harness.families.baselines import WAYS
 from harness.figures import FIGURES, draw, save, svg_text
-from harness.figures.axes import Edges
-from harness.figures.look import KNOWN, strokes
-from harness.figures.paths import by_path
-from harness.figures.points import test_points as where_points_lie
-from harness.figures.seconds import _PARTS, exponent
-from harness.figures.sheets import sheet
-from harness.nouns import Mistake
-from harness.place import place
-from harness.receipts import listed, read
-from harness.record import load
+from harness.figures.canvas._points import test_points as where_points_lie
+from harness.figures.canvas.axes import Edges
+from harness.figures.canvas.panels import sheet
+from harness.figures.canvas.style import KNOWN, strokes
+from harness.figures.plots.paths import by_path
+from harness.figures.plots.seconds import _PARTS, exponent
 from harness.results.estimates import estimate
+from harness.store.manifest import load
+from harness.store.receipts import listed, read
 from tests.harness.studies import prepared, run_serially
 
 SOME = {"lam": [0.1], "gamma": [1.0]}
@@ -288,7 +288,7 @@ def test_mistakes(store: str, tmp_path: Path) -> None:
         draw(store, "coverage", {"theta": ["13"]})
     with pytest.raises(Mistake, match="isn't in the store"):
         draw(store, "coverage", {"theta": ["7"]})
-    from harness import driver
+    from harness.execution import driver
 
     driver._started(prepared(tmp_path / "new"))
     for name in FIGURES:

@@ -10,10 +10,10 @@ import sys
 from itertools import product
 from pathlib import Path
 
-from harness import store
-from harness.labels import number
-from harness.paper.found import record_of
+from harness.core.labels import number
 from harness.paper.printed import SEARCH
+from harness.paper.reproduced import record_of
+from harness.store import arrays
 
 
 def main(*pairs: str) -> None:
@@ -24,7 +24,7 @@ def main(*pairs: str) -> None:
         for name, url in zip(pairs[::2], pairs[1::2], strict=True):
             record = record_of(url)
             grid = record.extent.grid
-            values = store.read(url, 1500, "theta_hat", record.generation)
+            values = arrays.read(url, 1500, "theta_hat", record.generation)
             values = values.reshape(-1, *values.shape[2:])[:, :, grid.theta.index(SEARCH)]
             for (g, gamma), (r, lam) in product(enumerate(grid.gamma), enumerate(grid.lam)):
                 for i, theta in enumerate(values[:, g, r]):

@@ -11,16 +11,17 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from harness import driver, intent, preparing, store
+from harness.backends.base import place
 from harness.cli import main
-from harness.compute import Desk
-from harness.nouns import Status
-from harness.paper.found import Number
+from harness.compute.unit import Desk
+from harness.core.types import Status
+from harness.cube.refresh import refresh
+from harness.execution import driver, prepare
 from harness.paper.printed import ALPHA, Printed, asked, printed, rows
-from harness.paper.study import scenario, studies
-from harness.place import place
-from harness.refreshing import refresh
-from harness.studies import study_of
+from harness.paper.reproduced import Number
+from harness.paper.studies import scenario, studies
+from harness.store import arrays, artifacts
+from harness.worker.study import study_of
 
 
 def fill(folder: Path, name: str, quick: bool = False) -> None:
@@ -28,10 +29,10 @@ def fill(folder: Path, name: str, quick: bool = False) -> None:
     needs = studies(asked((), quick))[name]
     loaded = scenario(name, needs)
     url = str(folder / f"paper-{name}.zarr")
-    prepared = intent.prepare(loaded, url, workers=2, speed=1e10)
+    prepared = prepare.prepare(loaded, url, workers=2, speed=1e10)
     record = driver._started(prepared)
     for one, _ in prepared.plan.preparations:
-        preparing.write(place(url), one.name, np.zeros(17602), 60.0)
+        artifacts.write(place(url), one.name, np.zeros(17602), 60.0)
     study = study_of(url, record)
     grid = record.extent.grid
     for unit in prepared.plan.units:
@@ -57,7 +58,7 @@ def fill(folder: Path, name: str, quick: bool = False) -> None:
             if row["study"] == name and inside and "ml-cobyla" in grid.theta:
                 where = grid.gamma.index(float(row["gamma"])), len(grid.theta) - 1, grid.lam.index(float(row["lam"]))
                 block.values["theta_hat"][(*here, *where)] = float(row["theta"])
-        store.write(url, record, block)
+        arrays.write(url, record, block)
     refresh(url, record, grid.n)
 
 
@@ -113,9 +114,9 @@ def test_what_differs_is_marked_and_explained(tmp_path: Path) -> None:
     record = driver.load(place(url))
     assert record is not None
     # One θ̂ is another, and so is GPR-f at α = 0.01, γ = λ = 1e-6 for θ = 10 (printed 2.3) and ML.
-    hat = store.array(url, "replications/n=1500/theta_hat", record.generation)
+    hat = arrays.array(url, "replications/n=1500/theta_hat", record.generation)
     hat[7, 0, 0, 3, 0] = 1234.5
-    coverage = store.array(url, "replications/n=1500/coverage", record.generation)
+    coverage = arrays.array(url, "replications/n=1500/coverage", record.generation)
     for theta, error in ((0, 0.0236), (3, 0.5)):
         coverage[:, :, 0, 0, theta, 0, 0] = 1 - error
     refresh(url, record, [1500])

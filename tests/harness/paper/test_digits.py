@@ -8,18 +8,18 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from harness import driver, intent
 from harness.cli import main
-from harness.loading import load
-from harness.paper.found import numbers
+from harness.execution import driver, prepare
+from harness.execution.progress import Silent
 from harness.paper.printed import printed
-from harness.progress import Silent
+from harness.paper.reproduced import numbers
+from harness.scenario.load import load
 
 
 def test_fixed_theta_gives_the_printed_digits(tmp_path: Path) -> None:
     """f2 at γ = 0.1, θ = 100, λ = 1e-6, where most regions aren't intervals: 25 replications, all 8 printed numbers."""
     cell = ["grid.n=[1500]", "grid.gamma=[0.1]", "grid.theta=[100]", "grid.lam=[1e-6]"]
-    run = driver.run(intent.prepare(load("paper/f2", cell), str(tmp_path / "f2.zarr"), workers=2), Silent())
+    run = driver.run(prepare.prepare(load("paper/f2", cell), str(tmp_path / "f2.zarr"), workers=2), Silent())
     asked = [one for one in printed() if (one.study, one.gamma, one.lam, one.theta) == ("f2", 0.1, 1e-6, "100")]
     found = numbers(asked, run.url)
     assert len(found) == 8

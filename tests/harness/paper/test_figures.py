@@ -14,17 +14,18 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import ckrr
-from harness import driver, intent, store
 from harness.cli import main
-from harness.compute import Desk
-from harness.loading import load
-from harness.nouns import Array, Mistake, Status
-from harness.paper.figures import against_n, numbers, studies
-from harness.paper.figures.writing import draw, write
+from harness.compute.unit import Desk
+from harness.core.types import Array, Mistake, Status
+from harness.cube.refresh import refresh
+from harness.execution import driver, prepare
+from harness.paper.figures import against_n, index, studies
+from harness.paper.figures.write import draw, write
 from harness.paper.printed import ALPHA
-from harness.refreshing import refresh
-from harness.studies import study_of
-from scenarios.profiles import far_profile, function_profile, gp_profile
+from harness.scenario.load import load
+from harness.store import arrays
+from harness.worker.study import study_of
+from scenarios.published.profiles import far_profile, function_profile, gp_profile
 
 LINE = [25, 50, 100, 200, 400, 600, 800, 1000, 1200, 1400, 1600]
 SETTINGS = {"gp1": ['grid.theta=["ml-cobyla"]', "replications.draws=4"], "heaviside": ['grid.theta=[10,"ml-cobyla"]']}
@@ -35,7 +36,7 @@ Raw = dict[int, dict[str, Any]]
 def fill(url: str, study: str, sizes: Sequence[int], settings: Sequence[str]) -> Raw:
     """Numbers of chance: some replications failed, GPR-f at n = 25 all; at small n some regions are unbounded."""
     loaded = load(f"paper/{study}", [*settings, f"grid.n={json.dumps(list(sizes))}"])
-    prepared = intent.prepare(loaded, url, workers=2, speed=1e13)
+    prepared = prepare.prepare(loaded, url, workers=2, speed=1e13)
     record = driver._started(prepared)
     made = study_of(url, record)
     rng, raw = np.random.default_rng(3), {n: {} for n in sizes}
@@ -49,7 +50,7 @@ def fill(url: str, study: str, sizes: Sequence[int], settings: Sequence[str]) ->
             block.values["status"][:, :, 0] = Status.ERROR
         if "point_width" in block.values and unit.n <= 50:
             block.values["point_width"][..., 0, : 10 * unit.n] = np.inf
-        store.write(url, record, block)
+        arrays.write(url, record, block)
         for name in ("coverage", "status", "point_width"):
             if name in block.values:
                 raw[unit.n].setdefault(name, []).append(block.values[name])
@@ -221,7 +222,7 @@ def test_the_command(heaviside: tuple[str, Raw]) -> None:
 @pytest.mark.parametrize("text", ["9", "0", "1,x", "", "1-4"])
 def test_there_are_eight(text: str) -> None:
     with pytest.raises(Mistake, match="--figures must be numbers from 1 to 8, as in 1,4, got "):
-        numbers.numbers(text)
+        index.numbers(text)
 
 
 def test_one_thing_at_a_time() -> None:
@@ -232,17 +233,17 @@ def test_one_thing_at_a_time() -> None:
 
 
 def test_what_is_needed() -> None:
-    everything = numbers.needs(numbers.FIGURES, quick=False)
+    everything = index.needs(index.FIGURES, quick=False)
     assert {name: one.extent.grid.theta for name, one in everything.items()} == {
         "gp1": ("ml-cobyla",),
         "heaviside": (10, "ml-cobyla"),
     }
     assert [list(one.extent.grid.n) for one in everything.values()] == [LINE, LINE]
     assert everything["gp1"].scenario.keep == ("pointwise",)
-    assert list(numbers.needs([6], quick=True)["gp1"].extent.grid.n) == LINE[:5]
-    assert numbers.needs([1, 2, 4, 8], quick=False) == {}
-    assert {study for study, _ in numbers.NEEDED.values()} == {one.study for one in studies.STUDIES.values()}
-    assert {number: list(thetas) for number, (_, thetas) in numbers.NEEDED.items()} == {
+    assert list(index.needs([6], quick=True)["gp1"].extent.grid.n) == LINE[:5]
+    assert index.needs([1, 2, 4, 8], quick=False) == {}
+    assert {study for study, _ in index.NEEDED.values()} == {one.study for one in studies.STUDIES.values()}
+    assert {number: list(thetas) for number, (_, thetas) in index.NEEDED.items()} == {
         number: one.thetas for number, one in studies.STUDIES.items()
     }
-    assert str(numbers.folder_of("s3://bucket/results")) == "paper-figures"
+    assert str(index.folder_of("s3://bucket/results")) == "paper-figures"

@@ -13,23 +13,24 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from harness import driver, intent, preparing, store
+from harness.backends.base import place
 from harness.cli import main
-from harness.compute import Desk
-from harness.labels import axis_values
-from harness.loading import load
-from harness.nouns import Array, Status
+from harness.compute.unit import Desk
+from harness.core.labels import axis_values
+from harness.core.types import Array, Status
+from harness.cube.refresh import refresh
+from harness.execution import driver, prepare
 from harness.paper.page import corrected, judging
 from harness.paper.page.claims import AGAINST, AGREES, CLAIMS, OPEN, PARTLY, UNREFUTED, WIDTHS, outcome, widths_outcome
 from harness.paper.page.corrected import ALL, GRID, IID, Corrected
-from harness.paper.page.found import Found
-from harness.paper.page.said import FIGURES, TABLES
-from harness.place import place
-from harness.refreshing import refresh
-from harness.report.writing import LARGEST
-from harness.results.verdicts import INVALID, VERDICTS, verdicts
-from harness.studies import study_of
-from harness.template import CUBE_DIMS
+from harness.paper.page.evidence import Found
+from harness.paper.page.statements import FIGURES, TABLES
+from harness.report.write import LARGEST
+from harness.results.validity import INVALID, VERDICTS, verdicts
+from harness.scenario.load import load
+from harness.store import arrays, artifacts
+from harness.store.layout import CUBE_DIMS
+from harness.worker.study import study_of
 from tests.harness.paper import test_command, test_figures
 from tests.harness.report.reading import Reader
 from tests.harness.report.test_form import LOADS, check_form
@@ -43,7 +44,7 @@ def fill(folder: Path, one: Corrected, coverage: Coverage, width: Callable[[Cell
     """A complete store of a first look: coverages spread a little around what is told, so do widths."""
     url = one.url(str(folder))
     loaded = one.loaded(quick=True)
-    prepared = intent.prepare(loaded, url, workers=2, speed=1e13)
+    prepared = prepare.prepare(loaded, url, workers=2, speed=1e13)
     record = driver._started(prepared)
     study, grid, rng = study_of(url, record), record.extent.grid, np.random.default_rng(5)
     for unit in prepared.plan.units:
@@ -59,7 +60,7 @@ def fill(folder: Path, one: Corrected, coverage: Coverage, width: Callable[[Cell
             mean = coverage(cell, level)
             block.values["coverage"][(..., *at)] = np.clip(mean + 1e-4 * noise, 0, 1)
             block.values["width"][(..., *at, slice(None))] = width(cell) * (1 + 0.01 * noise[..., None])
-        store.write(url, record, block)
+        arrays.write(url, record, block)
     refresh(url, record, grid.n)
     return url
 
@@ -90,7 +91,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for study in ("gp1", "heaviside"):
         test_figures.fill(str(folder / f"paper-{study}.zarr"), study, test_figures.LINE[:5], WHOLE[study])
     for gamma in ("1e-06", "0.1"):
-        preparing.write(place(str(folder / "paper-gp1.zarr")), f"path-gamma={gamma}", np.zeros(11001), 60.0)
+        artifacts.write(place(str(folder / "paper-gp1.zarr")), f"path-gamma={gamma}", np.zeros(11001), 60.0)
     return folder
 
 
@@ -166,7 +167,7 @@ def test_every_study_is_there_in_both_layouts() -> None:
         assert words[:3] == ["ckrr", "run", one.scenario]
         again = load(words[2], [text for flag, text in pairwise(words) if flag == "--set"])
         assert again.fingerprint == loaded.fingerprint
-        assert intent.default_store(again) == one.url("results")
+        assert prepare.default_store(again) == one.url("results")
     assert Corrected("f2", IID).command("x").endswith("--set source.test=iid --store x/f2-iid.zarr")
     assert {one.scenario for one in corrected.runs(quick=True)} == {"gp1", "heaviside", "f2"}
 
@@ -231,12 +232,12 @@ def test_what_is_asked_wrongly_runs_nothing(tmp_path: Path) -> None:
 def test_a_store_of_another_study_is_refused(tmp_path: Path) -> None:
     """Also where a first look wouldn't run it."""
     other = load("f5", ["seed=1", "grid.n=[150]", "replications.paths=2"])
-    driver._started(intent.prepare(other, str(tmp_path / "f5.zarr"), workers=2, speed=1e13))
+    driver._started(prepare.prepare(other, str(tmp_path / "f5.zarr"), workers=2, speed=1e13))
     with pytest.raises(driver.Mistake, match=r"f5\.zarr belongs to another study: seed was 1 and is 20160919"):
         corrected.there(str(tmp_path))
 
 
 def test_a_store_that_lacks_cells_counts_as_not_run(tmp_path: Path) -> None:
     part = load("f5", ["grid.lam=[0.1]", "grid.n=[150]", "replications.paths=2"])
-    driver._started(intent.prepare(part, str(tmp_path / "f5.zarr"), workers=2, speed=1e13))
+    driver._started(prepare.prepare(part, str(tmp_path / "f5.zarr"), workers=2, speed=1e13))
     assert corrected.there(str(tmp_path)) == {}

@@ -10,10 +10,10 @@ import pytest
 from click.testing import CliRunner
 
 from harness.cli import main
-from harness.intent import smoked
-from harness.loading import check, load
-from harness.nouns import Mistake
-from harness.packaged import scenario_files
+from harness.core.packaged import scenario_files
+from harness.core.types import Mistake
+from harness.execution.prepare import smoked
+from harness.scenario.load import check, load
 from tests.harness.studies import ROOT, toy
 
 STUDIES = ["gp1", "gp2", "f6", "heaviside", "pressure2", "f2", "f5"]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.report.writing import write
+from harness.report.write import write
 from tests.harness.report import stores
 
 

@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 import xarray as xr
 
-from harness.nouns import Mistake
-from harness.place import place
-from harness.presence import me, told
-from harness.record import DRIVER
-from harness.report.facts import gathered
-from harness.report.judged import judged
-from harness.report.writing import default_file, write
-from harness.results.digits import shown
+from harness.backends.base import place
+from harness.core.types import Mistake
+from harness.report.sections.facts import gathered
+from harness.report.sections.verdict_cards import judged
+from harness.report.write import default_file, write
 from harness.results.estimates import estimate
-from harness.results.verdicts import VERDICTS, verdicts
+from harness.results.rounding import shown
+from harness.results.validity import VERDICTS, verdicts
+from harness.store.heartbeat import me, told
+from harness.store.manifest import DRIVER
 from tests.harness.report import stores
 from tests.harness.report.reading import Reader
 from tests.harness.studies import run_serially

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.report.facts import gathered
-from harness.report.pictures import CHOSEN, offered
-from harness.report.writing import LARGEST, write
-from harness.results.verdicts import verdicts
+from harness.report.sections.facts import gathered
+from harness.report.sections.figures import CHOSEN, offered
+from harness.report.write import LARGEST, write
+from harness.results.validity import verdicts
 from tests.harness.report import stores
 from tests.harness.report.reading import Reader
 

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from hypothesis import example, given, strategies as st
 
-from harness.asked import everything
-from harness.loading import load
-from harness.packaged import packaged
-from harness.place import place
-from harness.record import Record, load as record_of
-from harness.report.toml import written
-from harness.spec import Scenario
+from harness.backends.base import place
+from harness.core.packaged import packaged
+from harness.scenario.dump import written
+from harness.scenario.load import load
+from harness.scenario.spec import Scenario
+from harness.store.manifest import Record, load as record_of
+from harness.store.requests import everything
 from tests.harness.report.reading import Reader
 from tests.harness.studies import run_serially, toy
 

@@ -10,10 +10,11 @@ import pytest
 import xarray as xr
 from scipy.special import ndtri
 
-from harness import Mistake, summary
-from harness.results.catalog import MEASURES
+from harness import Mistake
+from harness.cube import aggregate
 from harness.results.estimates import difference, estimate
-from harness.results.runs import parse_where
+from harness.results.measures import MEASURES
+from harness.results.replications import parse_where
 from tests.harness.studies import replications, run_serially
 
 CHANGES = {
@@ -109,7 +110,7 @@ def test_slabs_change_nothing(store: Path, monkeypatch: pytest.MonkeyPatch) -> N
     """As for a store that doesn't fit into memory at once."""
     whole = {name: estimate(str(store), name) for name in ("coverage", "width", "mad")}
     pairs = difference(str(store), "exact")
-    monkeypatch.setattr(summary, "_SLAB", 1.0)
+    monkeypatch.setattr(aggregate, "_SLAB", 1.0)
     for name, found in whole.items():
         xr.testing.assert_identical(estimate(str(store), name), found)
     xr.testing.assert_identical(difference(str(store), "exact"), pairs)

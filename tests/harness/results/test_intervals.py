@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from harness.nested import clustered, components
-from harness.results import intervals
+from harness.statistics import intervals
+from harness.statistics.clustered import clustered, components
 
 STUDIES = 8000
 POINTS = 200

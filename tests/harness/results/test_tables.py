@@ -14,10 +14,10 @@ from click.testing import CliRunner
 
 from harness import Mistake
 from harness.cli import main
-from harness.results.digits import decimals, shown
 from harness.results.estimates import estimate
 from harness.results.formats import FORMATS
-from harness.results.precision import precision
+from harness.results.required_paths import precision
+from harness.results.rounding import decimals, shown
 from harness.results.tables import table
 from tests.harness.studies import run_serially
 

@@ -9,9 +9,9 @@ import pytest
 import xarray as xr
 from scipy.special import ndtr, ndtri
 
-from harness.results import intervals
 from harness.results.estimates import estimate
-from harness.results.verdicts import CONSERVATIVE, INVALID, VALID, judged, verdicts
+from harness.results.validity import CONSERVATIVE, INVALID, VALID, judged, verdicts
+from harness.statistics import intervals
 from tests.harness.studies import run_serially
 
 CELLS, STUDIES, PATHS, POINTS = 72, 1000, 25, 200

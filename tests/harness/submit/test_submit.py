@@ -12,20 +12,21 @@ from pathlib import Path
 import pytest
 from distributed import Client
 
-from harness import intent, receipts, store
-from harness.clusters import described
-from harness.nouns import Mistake
-from harness.place import place
-from harness.presence import heard
-from harness.record import CANCEL, DRIVER, load, save
-from harness.show import state_line, status_text
-from harness.state import status
+from harness.backends.base import place
+from harness.cli.text import state_line, status_text
+from harness.core.types import Mistake
+from harness.execution import prepare
+from harness.execution.clusters import described
+from harness.monitor.follow import watch
+from harness.monitor.state import status
+from harness.store import arrays, receipts
+from harness.store.heartbeat import heard
+from harness.store.manifest import CANCEL, DRIVER, load, save
 from harness.submit import process, submission
-from harness.submit.cancelling import cancel
+from harness.submit.cancel import cancel
 from harness.submit.drive import drive
-from harness.submit.logbook import logs
-from harness.submit.submitting import Submitted, submit
-from harness.watching import watch
+from harness.submit.launch import Submitted, submit
+from harness.submit.logs import logs
 from tests.harness.studies import assert_identical, until
 from tests.harness.test_cluster_death import dask
 from tests.harness.test_poison import Study, written
@@ -47,7 +48,7 @@ def one(tmp_path: Path) -> Study:
 def handed_over(one: Study, file: str | None = None) -> Submitted:
     """48 replications of 0.1 s."""
     workers = None if file else 2
-    prepared = intent.prepare(one.loaded, str(one.store), workers, speed=2e7, cluster=described(file))
+    prepared = prepare.prepare(one.loaded, str(one.store), workers, speed=2e7, cluster=described(file))
     return submit(prepared, file, workers)
 
 
@@ -170,7 +171,7 @@ def test_a_cube_that_is_behind_is_told_and_brought_up_to_date(one: Study, whole:
     record = load(there)
     assert record is not None
     save(there, replace(record, history=({"start": "then", "stopped": "then"},)))
-    store.array(str(one.store), "coverage", record.generation)[...] = 0.0
+    arrays.array(str(one.store), "coverage", record.generation)[...] = 0.0
     assert "complete, but its cube may be behind" in state_line(status(str(one.store)))
     assert handed_over(one).submission is not None
     watch(str(one.store), lambda text: None)

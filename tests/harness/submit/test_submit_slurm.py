@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.place import place
-from harness.state import status
-from harness.submit.cancelling import cancel
+from harness.backends.base import place
+from harness.monitor.state import status
+from harness.submit.cancel import cancel
 from tests.cluster import slurm
 from tests.harness.studies import ROOT, until
 from tests.harness.submit.test_submit import done, handed_over

@@ -1,0 +1,105 @@
+"""Jackknife+ and CV+ (Barber, Candès, Ramdas & Tibshirani 2021) from one factorisation, without a refit.
+
+Leave the points S out of the train sample. The ridge fit to the others errs at them by e_S, and predicts μ₋S at x*::
+
+    e_S = y_S − μ₋S(X_S) = Q_SS⁻¹ a_S        μ₋S(x*) = ŷ − W_S′ e_S
+
+with Q_SS the block of Q = (K + λI)⁻¹ that is theirs. For a single point that is a_i/Q_ii and ŷ − W_i a_i/Q_ii. With
+G = L⁻¹ and v = Gy it is Q_SS = G_S′G_S and a_S = G_S′v, so that e_S solves a problem of least squares, G_S e ≈ v, whose
+condition is the root of that of Q_SS.
+
+Every train point i then has an interval of its own, and the ends of the whole are order statistics of theirs: with
+N = n + 1 and S(i) the points that are left out together with i ::
+
+    from the ⌊Nα⌋-th smallest μ₋S(i)(x*) − |e_i|  to the ⌊Nα⌋-th largest μ₋S(i)(x*) + |e_i|
+
+and the whole line where ⌊Nα⌋ = 0. What is promised for exchangeable points is 1 − 2α (CV+: a little less).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import solve_triangular
+
+from ckrr._validation import Array
+from ckrr.fitted import Fit
+from ckrr.levels import Alpha, alphas, thresholds
+from ckrr.regions.intervals import Regions, interval, stacked
+from ckrr.ridge.exact import Ridge
+
+Indices = npt.NDArray[np.intp]
+FOLDS = 10
+"""Of CV+; fewer points than that are left out one by one."""
+
+
+def jackknife_plus(fit: Fit, X_new: npt.ArrayLike, alpha: Alpha) -> Regions:
+    """Intervals from the fits that leave one point out.
+
+    Examples
+    --------
+    >>> import ckrr
+    >>> fit = ckrr.fit([0.0, 0.3, 0.6, 0.9], [0.0, 0.4, 0.5, 1.0], theta=1.0, lam=0.1)
+    >>> jackknife_plus(fit, [0.5], alpha=[0.1, 0.4]).components(0, 1)
+    [(0.34327, 0.81538)]
+    """
+    e = fit._target.a / fit._ridge.diag_Q
+    return _regions(fit, X_new, alpha, e, lambda W, mean: mean[:, None] - W * e)
+
+
+def cv_plus(fit: Fit, X_new: npt.ArrayLike, alpha: Alpha, order: Indices) -> Regions:
+    """Intervals from the fits that leave one of ten folds out: stretches of a random order of the points."""
+    folds = np.array_split(order, min(FOLDS, len(order)))
+    e = _left_out(fit, folds)
+
+    def predicted(W: Array, mean: Array) -> Array:
+        found = np.empty(W.shape)
+        for S in folds:
+            found[:, S] = (mean - np.vecdot(W[:, S], e[S]))[:, None]
+        return found
+
+    return _regions(fit, X_new, alpha, e, predicted)
+
+
+def _left_out(fit: Fit, folds: Sequence[Indices]) -> Array:
+    """e_S of every fold, shape (n,)."""
+    if not isinstance(fit._ridge, Ridge):
+        raise ValueError("kernel must not be on random features: CV+ needs the matrix of the kernel")
+    e = np.empty(fit._ridge.n)
+    for S in folds:
+        Q, R = np.linalg.qr(fit._ridge.G[:, S])
+        e[S] = solve_triangular(R, Q.T @ fit._target.v)
+    return e
+
+
+def _regions(
+    fit: Fit, X_new: npt.ArrayLike, alpha: Alpha, e: Array, predicted: Callable[[Array, Array], Array]
+) -> Regions:
+    """`predicted` takes W and ŷ of a block of test points to the μ₋S(i)(x*), shape (points, n)."""
+    ranks, spread = thresholds(len(e) + 1, alphas(alpha), ">"), np.abs(e)
+    found = []
+    for block in fit._ridge.project(fit._points(X_new), [fit._target]):
+        middles = predicted(block.W, block.means[0])
+        found.append(between(middles - spread, middles + spread, ranks))
+    return stacked(found).mapped(fit._target.unscaled)
+
+
+def between(low: Array, high: Array, ranks: Indices) -> Regions:
+    """From the k-th smallest of each row of `low` to the k-th largest of `high`, for each of several ranks k.
+
+    Rank 0 is the whole line; empty where the ends cross, as they may for α > 1/2.
+
+    Examples
+    --------
+    >>> R = between(np.array([[0.0, 1.0, 2.0]]), np.array([[3.0, 5.0, 4.0]]), np.array([0, 1, 2]))
+    >>> R.lower, R.upper
+    (array([[-inf, 0., 1.]]), array([[inf, 5., 4.]]))
+    """
+    n = low.shape[1]
+    low, high = np.sort(low, axis=1), np.sort(high, axis=1)
+    lower = np.where(ranks > 0, low[:, ranks - 1], -np.inf)
+    upper = np.where(ranks > 0, high[:, np.minimum(n - ranks, n - 1)], np.inf)
+    crossed = lower > upper
+    return interval(np.where(crossed, np.nan, lower), np.where(crossed, np.nan, upper))

@@ -1,0 +1,65 @@
+"""Split conformal prediction (Papadopoulos et al. 2002; Lei et al. 2018): half of the sample fits, the other judges.
+
+With μ the fit to the first half and c points in the other, the interval is μ(x*) ± the ⌈(1 − α)(c + 1)⌉-th smallest
+|y_i − μ(x_i)| among them, and the whole line if there aren't so many. It is exactly valid also where θ was searched
+for, if that was done on the first half alone.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import ceil
+
+import numpy as np
+import numpy.typing as npt
+
+from ckrr.baselines._plus import Indices
+from ckrr.fitted import Fit
+from ckrr.levels import Alpha, Level, alphas, exact
+from ckrr.regions.intervals import Regions, interval
+
+
+def halves(order: Indices) -> tuple[Indices, Indices]:
+    """A sample, put into an order by chance, as the half that fits and the half that judges; the first may have more.
+
+    Examples
+    --------
+    >>> halves(np.array([3, 0, 2, 4, 1]))
+    (array([3, 0, 2]), array([4, 1]))
+    """
+    middle = -(-len(order) // 2)
+    return order[:middle], order[middle:]
+
+
+def split_level(n: int, alpha: Level) -> float:
+    """The probability with which it covers y*, for n exchangeable points in two halves, without ties.
+
+    Examples
+    --------
+    >>> split_level(100, 0.1), split_level(10, 0.1)
+    (0.901960784, 1.0)
+    """
+    N = n // 2 + 1
+    return float(Fraction(_rank(N, exact(alpha)), N))
+
+
+def split(fit: Fit, X_judge: npt.ArrayLike, y_judge: npt.ArrayLike, X_new: npt.ArrayLike, alpha: Alpha) -> Regions:
+    """Intervals around a fit to one half of a sample, as wide as the other half says.
+
+    Examples
+    --------
+    >>> import ckrr
+    >>> fit = ckrr.fit([0.0, 0.5, 1.0], [0.0, 0.5, 1.0], theta=1.0, lam=0.1)
+    >>> split(fit, [0.2, 0.7], [0.3, 0.6], [0.5], alpha=[0.2, 0.5]).length.round(2)
+    array([[ inf, 0.22]])
+    """
+    predicted = fit.predict(X_new)[:, None]
+    judges = np.asarray(y_judge, dtype=np.float64)
+    errors = np.sort(np.abs(judges - fit.predict(X_judge))) if judges.size else judges
+    errors = np.append(errors, np.inf)
+    half = errors[[_rank(len(errors), each) - 1 for each in alphas(alpha)]]
+    return interval(predicted - half, predicted + half)
+
+
+def _rank(N: int, alpha: Fraction) -> int:
+    return ceil((1 - alpha) * N)

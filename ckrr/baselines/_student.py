@@ -1,0 +1,29 @@
+"""Bayesian intervals with unknown σ²: GPR-t, see `ckrr.baselines`."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import stdtrit
+
+from ckrr.fitted import Fit
+from ckrr.levels import Alpha, alphas
+from ckrr.regions.bayesian import deviation, normal_intervals
+from ckrr.regions.intervals import Regions, stacked
+
+
+def student(fit: Fit, X_new: npt.ArrayLike, alpha: Alpha) -> Regions:
+    """Bayesian intervals of y* with σ² unknown.
+
+    Examples
+    --------
+    >>> import ckrr
+    >>> fit = ckrr.fit([0.0, 0.3, 0.6, 0.9], [0.0, 0.4, 0.5, 1.0], theta=1.0, lam=0.1)
+    >>> student(fit, [0.5], alpha=0.1).length / fit.regions([0.5], "GPR-f", alpha=0.1).length
+    array([[1.296071]])
+    """
+    t = -np.asarray(stdtrit(fit._ridge.n, [float(each) / 2 for each in alphas(alpha)]), dtype=np.float64)
+    sigma2 = np.array(fit._target.sigma2)
+    blocks = fit._ridge.project(fit._points(X_new), [fit._target], weights=False)
+    found = [normal_intervals(block.means[0], deviation(block.m, sigma2), t) for block in blocks]
+    return stacked(found).mapped(fit._target.unscaled)

@@ -1,0 +1,1 @@
+"""Evaluate many test points, procedures and problems at once."""

@@ -1,0 +1,106 @@
+"""Test points on their way to the procedures: large problems are cut into strips, small ones are stacked.
+
+Either way a case holds many rows, so that the cost of calling NumPy is small against the arithmetic. Rows are
+independent of each other, so no bit depends on how they were cut or stacked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from ckrr._validation import Array
+from ckrr.evaluation.case import Case
+from ckrr.evaluation.stacking import Span, Stack
+from ckrr.linalg.workspace import Scratch, kept
+from ckrr.regions.blocks import Rows, within
+from ckrr.regions.orientation import Flipped
+from ckrr.ridge.exact import Projection, Target
+from ckrr.space import Factorised
+
+STRIP = 1 << 20
+"""Numbers in the W of a case, at most."""
+
+STACK = 1 << 18
+"""Numbers in the W of a case that is a stack, for which they are copied."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One factorisation, its targets, and its test points."""
+
+    ridge: Factorised
+    targets: Sequence[Target]
+    X_new: Array
+
+    @property
+    def size(self) -> int:
+        """The number of its rows: all test points for the first target, then all for the second, and so on."""
+        return len(self.targets) * len(self.X_new)
+
+    @cached_property
+    def flipped(self) -> list[Flipped]:
+        """The targets' residuals, turned and ordered."""
+        return [Flipped(target.a, target.y, self.ridge.diag_Q) for target in self.targets]
+
+
+def cases(problems: Sequence[Problem], weights: bool = True) -> Iterator[tuple[Case, list[Span]]]:
+    """All rows of all problems; W is empty where no `weights` are asked for. Ask a case before you take the next."""
+    scratch = kept()
+    stack = Stack(STACK, scratch)
+    for place, rows in _rows(problems, weights):
+        n = rows.W.shape[1] if weights else 1
+        if 2 * n * len(rows.m) > STACK:
+            yield from _strips(place, rows, max(1, STRIP // n), scratch)
+            continue
+        if not stack.fits(rows):
+            yield stack.case()
+        stack.add(place, rows)
+    if stack.spans:
+        yield stack.case()
+
+
+def _rows(problems: Sequence[Problem], weights: bool) -> Iterator[tuple[int, Rows]]:
+    """The rows of one block of test points and one target after the other, and where the first of them belongs."""
+    start = 0
+    for problem in problems:
+        for block in problem.ridge.project(problem.X_new, problem.targets, weights):
+            for t in range(len(problem.targets)):
+                yield start + t * len(problem.X_new) + block.points.start, _of_target(problem, block, t)
+        start += problem.size
+
+
+def _of_target(problem: Problem, block: Projection, t: int) -> Rows:
+    flip = problem.flipped[t]
+    row, col = block.equal
+    return Rows(
+        block.W,
+        block.m,
+        block.variance,
+        block.means[t],
+        np.array([problem.targets[t].sigma2]),
+        flip.columns,
+        np.zeros(len(block.m), dtype=np.intp),
+        (row, flip.places(col)),
+        flip,
+    )
+
+
+def _strips(place: int, rows: Rows, size: int, scratch: Scratch) -> Iterator[tuple[Case, list[Span]]]:
+    b = len(rows.m)
+    for start in range(0, b, size):
+        here = slice(start, min(start + size, b))
+        part = replace(
+            rows,
+            W=rows.W[here],
+            m=rows.m[here],
+            variance=rows.variance[here],
+            mean=rows.mean[here],
+            owner=rows.owner[here],
+            equal=within(rows.equal, here),
+        )
+        places = slice(place + here.start, place + here.stop)
+        yield Case(part, scratch), [Span(slice(0, len(part.m)), places)]

@@ -1,0 +1,79 @@
+"""A case: some rows, asked by several procedures at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+
+from ckrr._validation import Array
+from ckrr.evaluation.votes import Tally
+from ckrr.linalg.workspace import Scratch
+from ckrr.procedures import BAYESIAN, CONFORMAL, Levels
+from ckrr.regions.bayesian import deviation, normal_intervals, normal_p_values
+from ckrr.regions.blocks import Rows
+from ckrr.regions.crossings import Crossings
+from ckrr.regions.intervals import Regions
+from ckrr.regions.residuals import Scale
+
+CHUNK = 1 << 17
+"""Numbers in one array of what is done while it is in the cache; no bit depends on it."""
+
+
+class Case:
+    """Some rows, ready to be asked by several procedures: what they share is computed once.
+
+    What has the size of W is made, and reduced to the few largest entries of each row, in chunks that stay in the
+    cache; what comes after is done for all rows at once, so that calling NumPy costs little.
+    """
+
+    def __init__(self, rows: Rows, scratch: Scratch) -> None:
+        self.rows, self._scratch = rows, scratch
+
+    def regions(self, procedures: Sequence[str], levels: Levels, tau: Array | None = None) -> dict[str, Regions]:
+        """The procedures' regions at each level; the conformal ones smoothed by τ_i at row i, if that is given."""
+        found = {name: self._bayesian(name, levels) for name in procedures if name in BAYESIAN}
+        found |= self._conformal([name for name in procedures if name in CONFORMAL], levels, tau)
+        return found
+
+    def p_values(self, procedure: str, y: Array, tau: Array | None = None) -> Array:
+        """The procedure's p-value at y_i for row i, likewise."""
+        if procedure in BAYESIAN:
+            return normal_p_values(self.rows.mean, self._deviation(procedure), y)
+        score, scale = CONFORMAL[procedure]
+        found = [
+            score.p_values(crossings, y[here], None if tau is None else tau[here])
+            for here, _, crossings in self._crossings([scale])
+        ]
+        return np.concatenate(found)
+
+    def _bayesian(self, procedure: str, levels: Levels) -> Regions:
+        return normal_intervals(self.rows.mean, self._deviation(procedure), levels.z)
+
+    def _conformal(self, procedures: list[str], levels: Levels, tau: Array | None) -> dict[str, Regions]:
+        b, n = len(self.rows.m), self.rows.W.shape[1]
+        tallies: dict[Scale, list[Tally]] = {}
+        for name in sorted(procedures):  # CRR before RRCM, which uses up the crossings
+            score, scale = CONFORMAL[name]
+            more = None if tau is None else levels.one_more(score, n, tau)
+            tally = Tally(name, score, levels.needed(score, n), b, self._scratch, more, n)
+            tallies.setdefault(scale, []).append(tally)
+        for here, scale, crossings in self._crossings(tallies):
+            for tally in tallies[scale]:
+                tally.add(crossings, here)
+        return {tally.name: tally.regions() for each in tallies.values() for tally in each}
+
+    def _crossings(self, scales: Iterable[Scale]) -> Iterator[tuple[slice, Scale, Crossings]]:
+        """Chunk by chunk, for several kinds of residuals."""
+        b, n = self.rows.W.shape
+        size = max(1, CHUNK // n)
+        for start in range(0, b, size):
+            here = slice(start, min(start + size, b))
+            chunk = self.rows.chunk(here, self._scratch)
+            for scale in scales:
+                D = scale(chunk.W, chunk.m, chunk.columns.diag_Q, self._scratch)
+                yield here, scale, Crossings(chunk, D, self._scratch)
+
+    def _deviation(self, procedure: str) -> Array:
+        sigma2 = self.rows.sigma2[self.rows.owner]
+        return deviation(self.rows.m if procedure == "GPR-f" else self.rows.variance, sigma2)

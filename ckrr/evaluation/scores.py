@@ -1,0 +1,131 @@
+"""Scores: what simulations ask of regions at known test values, for all procedures and levels at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ckrr._validation import Array, choices
+from ckrr.evaluation.batching import Problem, cases
+from ckrr.evaluation.stacking import Span
+from ckrr.levels import Alpha, alphas, boundary_of
+from ckrr.procedures import ALL_PROCEDURES, BAYESIAN, Levels
+from ckrr.regions.intervals import Regions
+from ckrr.ridge.exact import times_power_of_two
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Scores:
+    """How regions did at known test values: for each procedure, test point and level.
+
+    Arrays are of shape (procedures, m, k), or (targets, procedures, m, k) for several targets at once.
+    """
+
+    hits: npt.NDArray[np.bool_]
+    """Whether the region contains y*."""
+    lower: Array
+    """Lower end of the hull: −inf where unbounded, NaN where empty."""
+    upper: Array
+    """Upper end of the hull."""
+    length: Array
+    """Total length of the region."""
+    count: npt.NDArray[np.int64]
+    """Number of components: 0 where empty."""
+    hits_f: npt.NDArray[np.bool_] | None = None
+    """Whether the region contains f(x*), where that was given."""
+
+    def __repr__(self) -> str:
+        return f"<Scores of shape {self.hits.shape}: {self.hits.mean():.1%} hits>"
+
+
+def score_problems(
+    problems: Sequence[Problem],
+    Y_new: Sequence[Array],
+    procedures: str | Sequence[str],
+    alpha: Alpha,
+    boundary: str,
+    F_new: Sequence[Array] | None = None,
+    tau: Sequence[Array] | None = None,
+) -> list[Scores]:
+    """Scores of all targets of all problems; the rows of Y_new are their values at the test points.
+
+    F_new has other values at the same points, shaped alike, that are asked for beside them. `tau` has what the test
+    points of each problem are smoothed by, the same for all its targets.
+    """
+    names, levels = choices("procedures", procedures, ALL_PROCEDURES), Levels(alphas(alpha), boundary_of(boundary))
+    exponents = np.concatenate(
+        [np.repeat([target.exponent for target in problem.targets], len(problem.X_new)) for problem in problems]
+    )
+    y, f = (
+        None if values is None else times_power_of_two(np.concatenate([each.ravel() for each in values]), -exponents)
+        for values in (Y_new, F_new)
+    )
+    scores = _blank(len(names), len(exponents), len(levels.alpha), latent=f is not None)
+    by = (
+        None
+        if tau is None
+        else np.concatenate([np.tile(t, len(p.targets)) for t, p in zip(tau, problems, strict=True)])
+    )
+    for case, spans in cases(problems, needs_weights(names)):
+        regions = case.regions(names, levels, None if by is None else at_spans(by, spans))
+        for p, name in enumerate(names):
+            _write(scores, p, regions[name], spans)
+            for hits, values in ((scores.hits, y), (scores.hits_f, f)):
+                if hits is not None and values is not None:
+                    _write_hits(hits[p], regions[name], values, spans)
+    for each in (scores.lower, scores.upper, scores.length):
+        times_power_of_two(each, exponents[:, None], out=each)
+    return _apart(scores, problems)
+
+
+def _blank(procedures: int, rows: int, levels: int, latent: bool) -> Scores:
+    """For all rows of all problems."""
+    shape = (procedures, rows, levels)
+    lower, upper, length = np.empty((3, *shape))
+    hits_f = np.empty(shape, bool) if latent else None
+    return Scores(np.empty(shape, bool), lower, upper, length, np.empty(shape, np.int64), hits_f)
+
+
+def at_spans(values: Array, spans: list[Span]) -> Array:
+    """The values of a case's rows, from those of all."""
+    return np.concatenate([values[span.places] for span in spans])
+
+
+def _write_hits(hits: npt.NDArray[np.bool_], regions: Regions, y: Array, spans: list[Span]) -> None:
+    """Whether the regions of one procedure in one case contain the values."""
+    found = regions.covers(at_spans(y, spans))
+    for span in spans:
+        hits[span.places] = found[span.rows]
+
+
+def _write(scores: Scores, p: int, regions: Regions, spans: list[Span]) -> None:
+    """What the regions of one procedure in one case come to."""
+    for span in spans:
+        scores.count[p, span.places] = regions.count[span.rows]
+        scores.lower[p, span.places], scores.upper[p, span.places] = regions.lower[span.rows], regions.upper[span.rows]
+        scores.length[p, span.places] = regions.length[span.rows]
+
+
+def _apart(scores: Scores, problems: Sequence[Problem]) -> list[Scores]:
+    """Views of the scores of each problem, shape (targets, procedures, m, k)."""
+    ends = np.cumsum([problem.size for problem in problems]).tolist()
+    return [
+        _of_problem(scores, problem, slice(end - problem.size, end))
+        for problem, end in zip(problems, ends, strict=True)
+    ]
+
+
+def _of_problem(scores: Scores, problem: Problem, places: slice) -> Scores:
+    parts = [each[:, places] for each in vars(scores).values() if each is not None]
+    if len(problem.targets) == 1:
+        return Scores(*(each[None] for each in parts))
+    shape = len(problem.targets), len(problem.X_new)
+    return Scores(*(each.reshape(len(each), *shape, each.shape[2]).swapaxes(0, 1) for each in parts))
+
+
+def needs_weights(procedures: Sequence[str]) -> bool:
+    """Whether any of the procedures looks at W = Qk: the Bayesian ones do without."""
+    return not set(procedures) <= set(BAYESIAN)

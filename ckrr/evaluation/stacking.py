@@ -1,0 +1,78 @@
+"""Rows of several small problems, made into one case."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ckrr.evaluation.case import Case
+from ckrr.linalg.workspace import Scratch
+from ckrr.regions.blocks import Rows
+from ckrr.regions.orientation import Columns
+
+
+@dataclass(frozen=True)
+class Span:
+    """Where some rows of a case belong."""
+
+    rows: slice
+    """Of the case's rows."""
+    places: slice
+    """Of the rows of all problems, one after the other: target by target, test point by test point."""
+
+
+class Stack:
+    """Rows of several small problems with the same n, up to `size` numbers of W."""
+
+    def __init__(self, size: int, scratch: Scratch) -> None:
+        self._size, self._scratch = size, scratch
+        self.spans: list[Span] = []
+        self._parts: list[Rows] = []
+        self._b = 0
+
+    def fits(self, rows: Rows) -> bool:
+        """Whether the rows may go on top of what is there."""
+        if not self.spans:
+            return True
+        n = rows.W.shape[1]
+        return bool(n == self._parts[0].W.shape[1] and (self._b + len(rows.m)) * n <= self._size)
+
+    def add(self, place: int, rows: Rows) -> None:
+        """Put rows on top, which belong at `place`. W is copied: its buffer will be used again."""
+        here = slice(self._b, self._b + len(rows.m))
+        if rows.W.size and rows.flip is not None:
+            n = rows.W.shape[1]
+            W = self._scratch("stacked W", (self._size,))[: self._size // n * n].reshape(-1, n)
+            rows.flip.weights(rows.W, out=W[here])
+        self._add_span(here, place)
+        self._parts.append(rows)
+        self._b = here.stop
+
+    def _add_span(self, here: slice, place: int) -> None:
+        if self.spans and self.spans[-1].places.stop == place:
+            last = self.spans.pop()
+            here, place = slice(last.rows.start, here.stop), last.places.start
+        self.spans.append(Span(here, slice(place, place + here.stop - here.start)))
+
+    def case(self) -> tuple[Case, list[Span]]:
+        """All that was put on the stack, which is empty afterwards."""
+        spans, parts, b = self.spans, self._parts, self._b
+        self.spans, self._parts, self._b = [], [], 0
+        counts = [len(each.m) for each in parts]
+        starts = np.cumsum([0, *counts[:-1]])
+        n = parts[0].W.shape[1]
+        joined = Rows(
+            self._scratch("stacked W", (b, n)) if parts[0].W.size else parts[0].W,
+            np.concatenate([each.m for each in parts]),
+            np.concatenate([each.variance for each in parts]),
+            np.concatenate([each.mean for each in parts]),
+            np.concatenate([each.sigma2 for each in parts]),
+            Columns.joined([each.columns for each in parts]),
+            np.repeat(np.arange(len(parts)), counts),
+            (
+                np.concatenate([each.equal[0] + start for each, start in zip(parts, starts, strict=True)]),
+                np.concatenate([each.equal[1] for each in parts]),
+            ),
+        )
+        return Case(joined, self._scratch), spans

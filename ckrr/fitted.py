@@ -1,0 +1,165 @@
+"""A fit: one factorisation and one target, ready to be asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import inf, log, pi
+
+import numpy as np
+import numpy.typing as npt
+
+from ckrr._validation import Array, choice, points, values
+from ckrr.evaluation.batching import Problem, cases
+from ckrr.evaluation.case import Case
+from ckrr.evaluation.scores import Scores, at_spans, needs_weights, score_problems
+from ckrr.evaluation.stacking import Span
+from ckrr.levels import ALPHA, Alpha, alphas, boundary_of
+from ckrr.likelihood.profile import Search
+from ckrr.procedures import ALL_PROCEDURES, PROCEDURES, Levels
+from ckrr.regions.intervals import Regions, stacked
+from ckrr.regions.smoothing import Smoothed, taus
+from ckrr.ridge.exact import Target
+from ckrr.space import Factorised, Space
+
+
+class Fit:
+    """Kernel ridge regression on one train sample, ready to be asked.
+
+    Made by `ckrr.fit`. All questions are answered from the one factorisation it holds.
+
+    Attributes
+    ----------
+    X, y : array
+        The train sample; with `theta="holdout"` what is left of it.
+    search : Search or None
+        How θ was found, where it was searched for: bounds, whether it is on one, likelihood.
+    """
+
+    def __init__(self, space: Space, X: Array, ridge: Factorised, y: Array, search: Search | None = None) -> None:
+        self._space, self._ridge = space, ridge
+        self.X, self.y, self.search = X, y, search
+        self._target: Target = ridge.target(y)
+
+    @property
+    def theta(self) -> float:
+        """θ of the kernel: 1/(2ℓ²), ℓ its length scale."""
+        return self._ridge.theta
+
+    @property
+    def lam(self) -> float:
+        """The ridge λ."""
+        return self._ridge.lam
+
+    @property
+    def sigma2(self) -> float:
+        """σ̂² = y′(K + λI)⁻¹y / n."""
+        with np.errstate(over="ignore", under="ignore"):
+            return float(np.ldexp(self._target.sigma2, 2 * self._target.exponent))
+
+    @property
+    def log_likelihood(self) -> float:
+        """Log marginal likelihood at σ̂²: −n/2·(log 2π + log σ̂² + 1) − ½ log|K + λI|; inf where y = 0."""
+        n = self._ridge.n
+        if self._target.sigma2 == 0:
+            return inf
+        log_sigma2 = log(self._target.sigma2) + 2 * self._target.exponent * log(2)
+        return -0.5 * (n * (log(2 * pi) + log_sigma2 + 1) + self._ridge.log_det)
+
+    def predict(self, X_new: npt.ArrayLike) -> Array:
+        """The ridge prediction ŷ, shape (m,).
+
+        It costs n² a point, as the regions do, and has the bits of the ŷ that they are built around: an RRCM region
+        always contains it.
+        """
+        blocks = self._ridge.project(self._points(X_new), [self._target], weights=False)
+        return self._target.unscaled(np.concatenate([block.means[0] for block in blocks]))
+
+    def regions(
+        self,
+        X_new: npt.ArrayLike,
+        procedure: str = "RRCM-loo",
+        alpha: Alpha = 0.1,
+        boundary: str = ">=",
+        smoothed: Smoothed | None = None,
+    ) -> Regions:
+        """Exact prediction regions, for m test points and k levels.
+
+        Parameters
+        ----------
+        X_new : (m, d) array, or (m,) for points on the line
+        procedure : {"GPR-f", "GPR-p", "RRCM", "RRCM-loo", "RRCM-std", "CRR", "CRR-loo", "CRR-std"}
+            Bayesian intervals of y* and of f(x*); conformal regions from absolute residuals (RRCM) or from both
+            sides (CRR), in-sample, leave-one-out or studentised.
+        alpha : number or sequence of k numbers in (0, 1)
+            Allowed error rates. Used as the decimals that were written: 0.07 is 7/100.
+        boundary : {">=", ">"}
+            Keep a candidate whose p-value is ≥ α, as in the paper, or > α, as other packages do. Without effect on
+            GPR-f and GPR-p.
+        smoothed : Generator or (m,) array, optional
+            For conformal regions whose coverage is 1 − α exactly: where τ comes from, uniform on [0, 1] for each test
+            point and independent of all data, or those τ (`ckrr.regions.smoothing`). Without effect on GPR-f and GPR-p.
+
+        Examples
+        --------
+        >>> import ckrr
+        >>> X = np.array([0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9])
+        >>> f = ckrr.fit(X, X**2, theta=10.0, lam=0.01)
+        >>> f.regions([0.55], "CRR-loo", alpha=0.4).components(0)
+        [(0.29617, 0.30635)]
+        """
+        x, levels = self._points(X_new), Levels(alphas(alpha), boundary_of(boundary))
+        name = choice("procedure", procedure, ALL_PROCEDURES)
+        tau = taus(smoothed, len(x))
+        found = [
+            case.regions([name], levels, None if tau is None else at_spans(tau, spans))[name]
+            for case, spans in self._cases(x, name)
+        ]
+        return stacked(found).mapped(self._target.unscaled)
+
+    def p_values(
+        self,
+        X_new: npt.ArrayLike,
+        y_new: npt.ArrayLike,
+        procedure: str = "RRCM-loo",
+        smoothed: Smoothed | None = None,
+    ) -> Array:
+        """The p-value of the value y_new[i] at the test point X_new[i], shape (m,).
+
+        y is in the region at level α just when its p-value is ≥ α: coverage at every α from one pass.
+        For GPR-f and GPR-p it is the two-sided normal tail. With `smoothed`, as in `regions`, that of conformal
+        procedures is uniform on [0, 1] for exchangeable points.
+        """
+        x = self._points(X_new)
+        y = self._target.scaled(values("y_new", y_new, len(x), of="X_new"))
+        name = choice("procedure", procedure, ALL_PROCEDURES)
+        tau = taus(smoothed, len(x))
+        found = [
+            case.p_values(name, at_spans(y, spans), None if tau is None else at_spans(tau, spans))
+            for case, spans in self._cases(x, name)
+        ]
+        return np.concatenate(found)
+
+    def score(
+        self,
+        X_new: npt.ArrayLike,
+        y_new: npt.ArrayLike,
+        procedures: str | Sequence[str] = PROCEDURES,
+        alpha: Alpha = ALPHA,
+        boundary: str = ">=",
+        smoothed: Smoothed | None = None,
+    ) -> Scores:
+        """Hits, hulls and lengths of several procedures at known test values, in one pass."""
+        x = self._points(X_new)
+        y, tau = values("y_new", y_new, len(x), of="X_new"), taus(smoothed, len(x))
+        problem, by = Problem(self._ridge, [self._target], x), None if tau is None else [tau]
+        (scores,) = score_problems([problem], [y[None]], procedures, alpha, boundary, tau=by)
+        return Scores(*(each[0] for each in vars(scores).values() if each is not None))
+
+    def __repr__(self) -> str:
+        return f"<Fit to X of shape {self.X.shape}: theta={self.theta:g}, lam={self.lam:g}>"
+
+    def _points(self, X_new: npt.ArrayLike) -> Array:
+        return self._space.placed(points("X_new", X_new, self.X.shape[1]))
+
+    def _cases(self, x: Array, procedure: str) -> Iterator[tuple[Case, list[Span]]]:
+        return cases([Problem(self._ridge, [self._target], x)], needs_weights([procedure]))

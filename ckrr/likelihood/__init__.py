@@ -1,0 +1,1 @@
+"""Choose θ by maximum likelihood."""

@@ -1,0 +1,91 @@
+"""The profile likelihood of a rough kernel: far points don't see each other, so K + λI is banded.
+
+Sort the points by the coordinate of the largest range. Entries K(x_i, x_j) below δ are dropped; the ones left are
+within w = √(log(1/δ)/θ) of each other in that coordinate, so within a band, and its Cholesky factor is in the same
+band: n b² operations for a half-width of b, against n³/3.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import log, sqrt
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from scipy.linalg import lapack
+
+from ckrr._validation import Array
+from ckrr.linalg.banded_cholesky import ROOM, band_parts
+from ckrr.linalg.triangular import WHOLE
+
+_BLOCK = 16384
+"""Entries of the band made at once: they stay in cache. No bit depends on it."""
+
+
+@dataclass(frozen=True)
+class Sorted:
+    """A sample in the order of one coordinate."""
+
+    X: Array
+    y: Array
+    x: Array
+    """That coordinate, ascending."""
+
+    @classmethod
+    def by_the_widest_coordinate(cls, X: Array, y: Array) -> Sorted:
+        """The sample sorted by its coordinate of the largest range.
+
+        Examples
+        --------
+        >>> Sorted.by_the_widest_coordinate(np.array([[0.0, 5.0], [1.0, 3.0]]), np.array([7.0, 8.0])).y
+        array([8., 7.])
+        """
+        x = X[:, int(np.argmax(np.ptp(X, axis=0)))]
+        order = np.argsort(x, kind="stable")
+        return cls(X[order], y[order], x[order])
+
+    def half_width(self, theta: float, delta: float) -> int:
+        """b: how far from the diagonal, in places, an entry of K of at least δ may be."""
+        last = np.searchsorted(self.x, self.x + sqrt(-log(delta) / theta), side="right")
+        return int((last - np.arange(1, len(self.x) + 1)).max())
+
+
+def banded_parts(points: Sorted, theta: float, lam: float, delta: float, b: int) -> tuple[float, float] | None:
+    """y′Qy and log|K + λI|, the entries of K below δ dropped; None where what is left isn't positive definite."""
+    large = len(points.X) > WHOLE
+    band = _band(points.X, theta, delta, b, room=2 * ROOM if large else 0)
+    band[:, 0] += lam
+    if large:
+        return band_parts(band, points.y, b)
+    L, failed = lapack.dpbtrf(band.T, lower=1, overwrite_ab=1)
+    if failed:
+        return None
+    v, _ = lapack.dtbtrs(L, points.y[:, None], uplo="L")
+    return float(np.vecdot(v[:, 0], v[:, 0])), 2.0 * float(np.log(L[0]).sum())
+
+
+def _band(X: Array, theta: float, delta: float, b: int, room: int = 0) -> Array:
+    """Row j holds K(x_j, x_j), K(x_{j+1}, x_j) … K(x_{j+b}, x_j), with 0 below δ and past the last point; and room."""
+    n = len(X)
+    # after[c, j, k] is coordinate c of x_{j+k}: a view, no copy
+    after = sliding_window_view(np.pad(X.T, ((0, 0), (0, b)), constant_values=np.inf), b + 1, axis=1)
+    band = np.zeros((n, b + 1 + room))
+    rows = max(_BLOCK // (b + 1), 1)
+    for start in range(0, n, rows):
+        block = slice(start, start + rows)
+        _kernel_rows(after[:, block], X.T[:, block], theta, delta, band[block, : b + 1])
+    return band
+
+
+def _kernel_rows(after: Array, x: Array, theta: float, delta: float, out: Array) -> None:
+    out.fill(0.0)
+    for z, coordinate in zip(after, x, strict=True):
+        gap = z - coordinate[:, None]
+        gap *= gap
+        out += gap
+    with np.errstate(over="ignore"):  # an infinite distance is a kernel value of 0
+        out *= -theta
+    near = out >= log(delta)
+    np.maximum(out, log(delta), out=out)  # exp is slow where it underflows
+    np.exp(out, out=out)
+    out *= near

@@ -1,0 +1,1 @@
+"""Triangular algebra in tiles, and the buffers that it works in."""

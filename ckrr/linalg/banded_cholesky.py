@@ -1,0 +1,71 @@
+"""The Cholesky factor of a banded matrix in tiles, for large matrices: see `ckrr.linalg.tiled` for why.
+
+A lower band of half-width b is kept as an array whose row j has A_jj, A_{j+1,j} … A_{j+b,j}, then room for two tiles.
+In its memory A_ij is at j·(w − 1) + i, with w the length of a row. So a rectangle of the matrix that lies within the
+band and that room is a rectangle for BLAS, too: no copy is made.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from ckrr._validation import Array
+from ckrr.linalg.tiled import Tiled, divide_transposed, tiles
+
+ROOM = 256
+"""The tile: rows of the band have room for two of them, which a last tile with the rest may take."""
+
+
+def band_parts(band: Array, y: Array, b: int, tile: int = ROOM) -> tuple[float, float] | None:
+    """y′A⁻¹y and log|A|, A factorised in place; None where it isn't positive definite.
+
+    Each tile on the diagonal is factorised, what is below it divided by it, and its products are taken from what is
+    right of it; y goes along.
+
+    Examples
+    --------
+    >>> band = np.zeros((2, 1 + 1 + 2))
+    >>> band[:, 0], band[0, 1] = [4.0, 5.0], 2.0
+    >>> [round(part, 12) for part in band_parts(band, np.array([2.0, 5.0]), b=1, tile=1)]  # of [[4, 2], [2, 5]]
+    [5.0, 2.772588722240]
+    """
+    n, log_det = len(band), 0.0
+    v = np.array(y[None], order="F")
+    for here in tiles(n, tile):
+        L = _factor(_part(band, here, here))
+        if L is None:
+            return None
+        log_det += 2.0 * float(np.log(L.diagonal()).sum())
+        divide_transposed(v[:, here], L)
+        below = slice(here.stop, min(here.stop + b, n))
+        panel = _part(band, below, here)
+        divide_transposed(panel, L)
+        v[:, below] -= v[:, here] @ panel.T
+        _take_products(band, panel, here.stop, tile)
+    return float(np.vecdot(v[0], v[0])), log_det
+
+
+def _factor(A: Array) -> Array | None:
+    """The factor of a tile, of which the lower triangle is there."""
+    L = np.array(A)
+    return None if Tiled(len(L)).factorise(L) else L
+
+
+def _take_products(band: Array, panel: Array, start: int, tile: int) -> None:
+    """A − PP′ in place of what is right of a column of tiles.
+
+    Above the diagonal that is written to the room at the end of other rows, where nothing is read.
+    """
+    for part in tiles(len(panel), tile):
+        rows, columns = slice(start + part.start, start + len(panel)), slice(start + part.start, start + part.stop)
+        there = _part(band, rows, columns)
+        there -= (panel[part] @ panel[part.start :].T).T
+
+
+def _part(band: Array, rows: slice, columns: slice) -> Array:
+    """A rectangle of the matrix, as a view."""
+    w = band.shape[1]
+    shape = rows.stop - rows.start, columns.stop - columns.start
+    first = columns.start * (w - 1) + rows.start
+    return as_strided(band.reshape(-1)[first:], shape, (8, 8 * (w - 1)))

@@ -1,0 +1,1 @@
+"""From residuals to crossings to regions, for a block of test points."""

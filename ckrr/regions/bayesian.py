@@ -1,0 +1,34 @@
+"""Bayesian intervals: the posterior of a Gaussian process whose noise is λ times its variance σ².
+
+With σ̂² = y′Qy/n estimated from the same sample::
+
+    GPR-f (of y*):     ŷ ± z_{1−α/2} σ̂ sqrt(λ + 1 − Σ V²)
+    GPR-p (of f(x*)):  ŷ ± z_{1−α/2} σ̂ sqrt(1 − Σ V²)
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import ndtr
+
+from ckrr._validation import Array
+from ckrr.regions.intervals import Regions, interval
+
+
+def deviation(variance: Array, sigma2: Array) -> Array:
+    """The posterior standard deviation; rounding may have left the variance just below 0."""
+    return np.sqrt(sigma2 * np.maximum(variance, 0.0))
+
+
+def normal_intervals(mean: Array, deviation: Array, z: Array) -> Regions:
+    """mean ± z deviation, for each of several z."""
+    half = np.multiply.outer(deviation, z)
+    return interval(mean[:, None] - half, mean[:, None] + half)
+
+
+def normal_p_values(mean: Array, deviation: Array, y: Array) -> Array:
+    """2 Φ(−|y − mean|/deviation); 1 at the mean itself, also where the deviation is 0."""
+    distance = np.abs(y - mean)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        p: Array = 2 * ndtr(-distance / deviation)
+    return np.where(distance == 0, 1.0, p)

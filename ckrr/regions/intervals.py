@@ -1,0 +1,148 @@
+"""What a region is: a finite union of closed intervals, for each of m test points and k levels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from ckrr._validation import Array, shown, values
+from ckrr.regions.tail_sets import Pieces
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Regions:
+    """Prediction regions of m test points at k levels.
+
+    A region is a finite union of closed intervals, which may be half-lines, single points or the whole line, and for
+    CRR it may be empty. Nearly all are one interval, so they are kept as a middle interval and a list of the further
+    pieces that a few regions have.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.random(50)
+    >>> y = np.sin(6 * X) + 0.1 * rng.standard_normal(50)
+    >>> import ckrr
+    >>> R = ckrr.fit(X, y, theta=10.0, lam=0.1).regions([0.25, 0.75], alpha=[0.05, 0.25])
+    >>> R
+    <Regions of 2 points at 2 levels: 4 intervals>
+    >>> R.lower.shape, (R.lower <= R.upper).all(), R.contains([1.0, -1.0]).all(axis=1)
+    ((2, 2), np.True_, array([ True,  True]))
+    """
+
+    middle_lower: Array
+    """Shape (m, k); NaN where the region has no middle interval."""
+    middle_upper: Array
+    beyond: Pieces
+    """The pieces outside the middle, in no particular order."""
+
+    @cached_property
+    def lower(self) -> Array:
+        """Lower end of the hull, shape (m, k): −inf where unbounded, NaN where the region is empty."""
+        return self._extreme(np.fmin, self.middle_lower, self.beyond.lo)
+
+    @cached_property
+    def upper(self) -> Array:
+        """Upper end of the hull, shape (m, k): inf where unbounded, NaN where the region is empty."""
+        return self._extreme(np.fmax, self.middle_upper, self.beyond.hi)
+
+    @cached_property
+    def length(self) -> Array:
+        """Total length, shape (m, k): that of the region itself, not of its hull; 0 where it is empty or a point."""
+        length = self.middle_upper - self.middle_lower
+        length[np.isnan(length)] = 0.0
+        if self.beyond.row.size:
+            np.add.at(length, self._where, self.beyond.hi - self.beyond.lo)
+        return length
+
+    @cached_property
+    def count(self) -> npt.NDArray[np.int64]:
+        """Number of components, shape (m, k)."""
+        count = (~np.isnan(self.middle_lower)).astype(np.int64)
+        if self.beyond.row.size:
+            np.add.at(count, self._where, 1)
+        return count
+
+    def contains(self, y: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+        """Whether y_i is in the region of test point i (not merely in its hull), shape (m, k)."""
+        return self.covers(values("y", y, len(self.middle_lower), of="X_new"))
+
+    def covers(self, y: Array) -> npt.NDArray[np.bool_]:
+        """`contains` for an array that was checked before."""
+        inside = (self.middle_lower <= y[:, None]) & (y[:, None] <= self.middle_upper)
+        if self.beyond.row.size:
+            at = y[self.beyond.row]
+            np.logical_or.at(inside, self._where, (self.beyond.lo <= at) & (at <= self.beyond.hi))
+        return inside
+
+    def components(self, i: int, j: int = 0) -> list[tuple[float, float]]:
+        """The region of test point i at the j-th level: closed intervals (lo, hi) in ascending order.
+
+        A single point is (a, a), the whole line (−inf, inf), an empty region no component.
+        """
+        m, k = self.middle_lower.shape
+        if not (-m <= i < m and -k <= j < k):
+            raise IndexError(f"i, j must be a point of {m} and a level of {k}, got {shown(i)}, {shown(j)}")
+        i, j = i % m, j % k
+        here = self.beyond.where((self.beyond.row == i) & (self.beyond.level == j))
+        found = list(zip(here.lo.tolist(), here.hi.tolist(), strict=True))
+        if not np.isnan(self.middle_lower[i, j]):
+            found.append((float(self.middle_lower[i, j]), float(self.middle_upper[i, j])))
+        return sorted(found)
+
+    def mapped(self, change: Callable[[Array], Array]) -> Regions:
+        """The regions after an increasing change of scale."""
+        pieces = Pieces(*self._where, change(self.beyond.lo), change(self.beyond.hi))
+        return Regions(change(self.middle_lower), change(self.middle_upper), pieces)
+
+    def __repr__(self) -> str:
+        m, k = self.middle_lower.shape
+        kinds = {
+            "intervals": (self.count == 1) & np.isfinite(self.length),
+            "of several pieces": (self.count > 1) & np.isfinite(self.length),
+            "unbounded": np.isinf(self.length),
+            "empty": self.count == 0,
+        }
+        told = ", ".join(f"{np.count_nonzero(which)} {kind}" for kind, which in kinds.items() if which.any())
+        return f"<Regions of {m} points at {k} levels: {told}>"
+
+    @property
+    def _where(self) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+        return self.beyond.row, self.beyond.level
+
+    def _extreme(self, better: np.ufunc, middle: Array, ends: Array) -> Array:
+        if not ends.size:
+            return middle
+        extreme = middle.copy()
+        better.at(extreme, self._where, ends)
+        return extreme
+
+
+def interval(lower: Array, upper: Array) -> Regions:
+    """Regions that are one interval each."""
+    return Regions(lower, upper, Pieces.none())
+
+
+def whole_line(m: int, k: int) -> Regions:
+    """Regions that exclude nothing."""
+    return interval(np.full((m, k), -np.inf), np.full((m, k), np.inf))
+
+
+def stacked(blocks: Sequence[Regions]) -> Regions:
+    """The regions of several blocks of test points, one below the other."""
+    if len(blocks) == 1:
+        return blocks[0]
+    starts = np.cumsum([0] + [len(block.middle_lower) for block in blocks])
+    beyond = [
+        Pieces(block.beyond.row + start, block.beyond.level, block.beyond.lo, block.beyond.hi)
+        for start, block in zip(starts[:-1], blocks, strict=True)
+    ]
+    return Regions(
+        np.concatenate([block.middle_lower for block in blocks]),
+        np.concatenate([block.middle_upper for block in blocks]),
+        beyond[0].joined(*beyond[1:]),
+    )

@@ -1,0 +1,248 @@
+"""Sets of candidates that enough residuals vote for, one side at a time.
+
+Seen from one side, every residual votes for a half-line of candidates y: all y ≤ u, or all y ≥ v. The candidates
+with at least k votes are ::
+
+    S_k = {y : #{u_i ≥ y} + #{v_j ≤ y} ≥ k}
+
+Write T_1 ≥ T_2 ≥ … for the sorted u, T_0 = ∞, and v_1 ≤ v_2 ≤ … for the sorted v. On (T_{k−d+1}, T_{k−d}] exactly
+k − d of the u vote, so a candidate there needs d of the v, that is y ≥ v_d. Hence ::
+
+    S_k = (−∞, T_k] ∪ ⋃_{d ≥ 1} [max(T_{k−d+1}, v_d), T_{k−d}]
+
+where a piece with v_d > T_{k−d} is empty, and one with v_d ≤ T_{k−d+1} continues the piece before it. So T_k is
+all there is to know where there is no v, and some order statistics beside it otherwise. For k = 0 the set is the line.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ckrr._validation import Array
+from ckrr.linalg.workspace import Scratch
+
+Indices = npt.NDArray[np.intp]
+
+_SHORT = 64
+"""Rows of this length are sorted faster than selected from; no bit depends on it."""
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """Closed intervals [lo, hi], each of the region of one test point at one level."""
+
+    row: Indices
+    level: Indices
+    lo: Array
+    hi: Array
+
+    @staticmethod
+    def none() -> Pieces:
+        """No pieces at all."""
+        empty = np.empty(0, dtype=np.intp)
+        return Pieces(empty, empty, np.empty(0), np.empty(0))
+
+    def mirrored(self) -> Pieces:
+        """The pieces in −y."""
+        return Pieces(self.row, self.level, -self.hi, -self.lo)
+
+    def joined(self, *others: Pieces) -> Pieces:
+        """These pieces and those of others."""
+        some = [each for each in (self, *others) if each.row.size]
+        if len(some) < 2:
+            return some[0] if some else self
+        return Pieces(
+            np.concatenate([each.row for each in some]),
+            np.concatenate([each.level for each in some]),
+            np.concatenate([each.lo for each in some]),
+            np.concatenate([each.hi for each in some]),
+        )
+
+    def where(self, keep: npt.NDArray[np.bool_]) -> Pieces:
+        """The pieces marked to keep."""
+        return Pieces(self.row[keep], self.level[keep], self.lo[keep], self.hi[keep])
+
+
+@dataclass(frozen=True)
+class Votes:
+    """The few v of a block of test points: `value[e]` belongs to test point `row[e]`; rows ascend."""
+
+    row: Indices
+    value: Array
+
+
+NO_VOTES = Votes(np.empty(0, dtype=np.intp), np.empty(0))
+
+
+@dataclass(frozen=True)
+class Tail:
+    """The sets S_k of a block of test points: (−∞, end] and the pieces beyond it."""
+
+    end: Array
+    """Shape (b, levels)."""
+    beyond: Pieces
+
+    def chosen(self, second: npt.NDArray[np.bool_]) -> Tail:
+        """Of twice as many levels half: at each test point the one of the first half, or of the second where marked."""
+        levels = second.shape[1]
+        half, level = np.divmod(self.beyond.level, levels)
+        beyond = Pieces(self.beyond.row, level, self.beyond.lo, self.beyond.hi)
+        keep = second[beyond.row, level] == half.astype(bool)
+        return Tail(np.where(second, self.end[:, levels:], self.end[:, :levels]), beyond.where(keep))
+
+    def without(self, level: npt.NDArray[np.bool_]) -> Tail:
+        """With nothing at some of the levels."""
+        return Tail(np.where(level, -np.inf, self.end), self.beyond.where(~level[self.beyond.level]))
+
+    def mirrored(self) -> Tail:
+        """The sets in −y: [end, ∞) and the pieces before it."""
+        return Tail(-self.end, self.beyond.mirrored())
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Where a block of test points has its candidates: t stands for the candidate mean + m t."""
+
+    mean: Array
+    """Shape (b,)."""
+    m: Array
+    """Shape (b,), above 0."""
+
+    def placed(self, t: Array) -> Array:
+        """Values of t, a row for each test point, as candidates. Monotone, so it may follow a selection."""
+        return self.mean[:, None] + self.m[:, None] * t
+
+    def placed_at(self, row: Indices, t: Array) -> Array:
+        """Single values of t, each of the test point `row`, as candidates."""
+        return self.mean[row] + self.m[row] * t
+
+    def at(self, row: Indices) -> Frame:
+        """The frame of some of the test points."""
+        return Frame(self.mean[row], self.m[row])
+
+    def neutral(self, row: Indices) -> Frame:
+        """A frame that differs for some test points, in that t is their candidate itself."""
+        mean, m = self.mean.copy(), self.m.copy()
+        mean[row], m[row] = 0.0, 1.0
+        return Frame(mean, m)
+
+    def mirrored(self) -> Frame:
+        """The frame of −y, in which −t stands for the same candidate, in every bit."""
+        return Frame(-self.mean, self.m)
+
+
+def tops(b: int, count: int, scratch: Scratch, name: str) -> Array:
+    """Room for the `count` largest u of b test points. After T_count, …, T_2, T_1 come T_0 = ∞ and a NaN."""
+    top = scratch(name, (b, count + 2))
+    top[:, count], top[:, count + 1] = np.inf, np.nan
+    return top
+
+
+def select(t: Array, top: Array) -> None:
+    """Write the largest entries of each row of t, ascending, to what `tops` made. Reorders t along its rows."""
+    n, count = t.shape[1], top.shape[1] - 2
+    if n <= _SHORT:
+        t.sort(axis=1)
+    elif 0 < count < n:
+        t.partition(n - count, axis=1)
+    np.copyto(top[:, :count], t[:, n - count :])
+    if n > _SHORT:
+        top[:, :count].sort(axis=1)
+
+
+def upper_tail(top: Array, frame: Frame, votes: Votes, k: Indices) -> Tail:
+    """The sets S_k of a block of test points, for several k at once.
+
+    Parameters
+    ----------
+    top : (b, count + 2) array, made by `tops`
+        The largest u of each test point in the frame, as many as the largest k needs, by `select`.
+    frame : Frame
+        Where the test points have their candidates.
+    votes : Votes
+        The v of the test points, as candidates.
+    k : (levels,) array of int
+        The votes needed at each level, 0 to count.
+
+    Examples
+    --------
+    Three u and one v, two votes needed: nobody but the v and one u votes for [5, 7].
+
+    >>> frame = Frame(mean=np.zeros(1), m=np.ones(1))
+    >>> top = tops(1, 2, Scratch(), "top")
+    >>> select(np.array([[2.0, 7.0, 3.0]]), top)
+    >>> S = upper_tail(top, frame, Votes(np.array([0]), np.array([5.0])), np.array([2]))
+    >>> S.end, S.beyond.lo, S.beyond.hi
+    (array([[3.]]), array([5.]), array([7.]))
+    """
+    count = top.shape[1] - 2
+    ends = frame.placed(top[:, count - k])
+    if not votes.row.size:
+        return Tail(ends, Pieces.none())
+    ranked = _Ranked(votes)
+    T_k = ends.take(ranked.rows, axis=0)
+    first_ends, beyond = _pieces(T_k.T, _order_statistics(top, frame, ranked, k), ranked)
+    ends[ranked.rows] = first_ends.T
+    return Tail(ends, beyond)
+
+
+class _Ranked:
+    """Votes in ascending order at each test point: the e-th one is v_d of its test point, with d = `rank[e]`."""
+
+    def __init__(self, votes: Votes) -> None:
+        counts = np.bincount(votes.row)
+        self.rows = np.flatnonzero(counts)
+        """The test points that have some v."""
+        self.counts = counts.take(self.rows)
+        self.starts = np.cumsum(self.counts) - self.counts
+        """Where those of each test point begin."""
+        self.row = votes.row
+        self.nth = np.repeat(np.arange(len(self.rows)), self.counts)
+        """Of which of `rows` each is."""
+        self.rank = 1 + np.arange(len(votes.row)) - self.starts.take(self.nth)
+        padded = np.full((len(self.rows), int(self.counts.max())), np.inf)
+        places = self.nth * padded.shape[1] + self.rank - 1
+        padded.reshape(-1)[places] = votes.value
+        if padded.shape[1] > 1:
+            padded.sort(axis=1)
+        self.v: Array = padded.reshape(-1).take(places)
+
+
+def _order_statistics(top: Array, frame: Frame, ranked: _Ranked, k: Indices) -> Array:
+    """T_{k−d} for v_d, as candidates, shape (levels, votes): T_0 = ∞, and NaN for d > k."""
+    count = top.shape[1] - 2
+    place = np.minimum(ranked.rank + (count - k)[:, None], count + 1)
+    place += ranked.row * (count + 2)
+    T: Array = top.reshape(-1).take(place)
+    T *= frame.m.take(ranked.row)
+    T += frame.mean.take(ranked.row)
+    return T
+
+
+def _pieces(T_k: Array, T: Array, ranked: _Ranked) -> tuple[Array, Pieces]:
+    """The formula above for the test points that have some v: T_k at [level, test point], T_{k−d} at [level, vote].
+
+    Returns the ends of the first pieces, shape (levels, test points), and every later piece.
+    """
+    there = (ranked.v <= T) & (ranked.v < np.inf)  # pieces 1, 2, …; v = ∞ is a vote for nothing
+    before = np.empty_like(T)  # T_{k−d+1}
+    before[:, 1:] = T[:, :-1]
+    before[:, ranked.starts] = T_k
+    continues = there & (ranked.v <= before)  # piece d continues piece d − 1
+    first = np.where(continues, ranked.counts.take(ranked.nth), ranked.rank - 1)
+    first = np.minimum.reduceat(first, ranked.starts, axis=1)  # how many continue the first one
+    last = ranked.starts + np.maximum(first - 1, 0) + np.arange(0, T.size, T.shape[1])[:, None]
+    first_ends = np.where(first > 0, T.reshape(-1).take(last), T_k)
+    starts = there & ~continues
+    if not starts.any():
+        return first_ends, Pieces.none()
+    goes_on = np.zeros_like(continues)  # piece d + 1 continues piece d
+    goes_on[:, :-1] = continues[:, 1:]
+    goes_on[:, ranked.starts[1:] - 1] = False
+    # The n-th start and the n-th end belong together, once the ends of the first pieces are left out.
+    ends = there & ~goes_on & (ranked.rank > first.take(ranked.nth, axis=1))
+    level, vote = np.nonzero(starts)
+    return first_ends, Pieces(ranked.row.take(vote), level, ranked.v.take(vote), T[ends])

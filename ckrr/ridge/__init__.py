@@ -1,0 +1,1 @@
+"""Kernel ridge regression from one factorisation, exact or on random features."""

@@ -1,0 +1,205 @@
+"""Ridge regression on random features, with all that procedures ask of `ckrr.ridge.exact`, and without an n×n matrix.
+
+The kernel is ΦΦ′. With M = Φ′Φ + λI = R′R (`ckrr.ridge.primal`), β = M⁻¹Φ′y, h_i = φ_i′M⁻¹φ_i, and Q = (ΦΦ′ + λI)⁻¹::
+
+    a = Qy = (y − Φβ)/λ                     Q_ii = (1 − h_i)/λ
+    σ̂² = (‖y − Φβ‖²/λ + ‖β‖²)/n             log|ΦΦ′ + λI| = log|M| + (n − D) log λ
+
+and for a test point with features φ*, t = R⁻′φ*, c = R⁻¹t = M⁻¹φ*::
+
+    ŷ = φ*′β        W = Qk = Φc        m = λ(1 + ‖t‖²)        m − λ = λ‖t‖²
+
+There is no difference of nearly equal numbers in m or σ̂². There is one in a and Q_ii where the leverage h_i is near 1:
+where n is below D, and at points that lie apart. These points S are fewer than D/0.9, because Σh ≤ D. They are left
+out, and put back by a Schur complement: with R₀ and β₀ of the others, T = Φ_S R₀⁻¹ and I + TT′ = CC′ ::
+
+    λ Q_SS = (CC′)⁻¹            a_S = Q_SS (y_S − Φ_S β₀)
+
+For n < D, where S has every point, that is ridge regression with the kernel matrix, as in `ckrr.ridge.exact`.
+
+Test points go in blocks of a fixed size, the last one padded, and train points likewise: the same bits in any company.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from math import frexp, log, ulp
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import blas, lapack
+
+from ckrr._validation import Array
+from ckrr.ridge.exact import FactorisationError, Projection, Target, times_power_of_two
+from ckrr.ridge.primal import KEPT, ROWS, Primal
+from ckrr.ridge.random_features import Features
+
+TEST_BLOCK = 32
+"""Test points in one matrix product: part of the definition of the numbers, never tuned to a machine."""
+
+_STRIP = 1 << 27
+"""Numbers in W at once, about: as many test points as that makes share a pass over Φ. No bit depends on it."""
+
+_MOST = 512
+"""Test points at once, at most."""
+
+_HIGH = 0.9
+"""Leverages above this: 1 − h would lose more than a digit."""
+
+_LOST = 16
+"""What is good to some ε, and isn't above `_LOST` times that, has lost its digits."""
+
+Places = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
+
+
+class FeatureRidge:
+    """The factorised ridge matrix ΦΦ′ + λI of a train sample, without forming it."""
+
+    def __init__(self, X: Array, theta: float, lam: float, features: Features) -> None:
+        self.X, self.theta, self.lam, self.features = X, theta, lam, features
+        self.n = len(X)
+        if not features.reach(X, theta) < np.inf:
+            raise FactorisationError("the features overflow", *self._named())
+        self._primal = Primal(X, features, theta, lam)
+        diagonal = np.abs(self._primal.R.diagonal())
+        if not diagonal.min() ** 2 > _LOST * ulp(1.0) * diagonal.max() ** 2:
+            raise FactorisationError("factorisation lost its digits", *self._named())
+        self.log_det = 2.0 * float(np.log(diagonal).sum()) + (self.n - features.count) * log(lam)
+
+    @cached_property
+    def diag_Q(self) -> Array:
+        """diag(Q), shape (n,)."""
+        diagonal: Array = (1.0 - self._leverages) / self.lam
+        if self._apart is not None:
+            diagonal[self._apart.points] = self._apart.diag_Q
+        return diagonal
+
+    @cached_property
+    def _leverages(self) -> Array:
+        return self._primal.leverages()
+
+    @cached_property
+    def _apart(self) -> _Apart | None:
+        """The points of high leverage, if there are any."""
+        high = self._leverages > _HIGH
+        if not high.any():
+            return None
+        try:
+            return _Apart(self._primal, high)
+        except np.linalg.LinAlgError as error:
+            raise FactorisationError(str(error), *self._named()) from None
+
+    def target(self, y: Array) -> Target:
+        """What the factor makes of one vector y; its v is β."""
+        exponent = frexp(float(np.abs(y).max()))[1]
+        scaled = times_power_of_two(y, -exponent)
+        beta = self._primal.coefficients(scaled)
+        a = self._primal.residuals(scaled, beta) / self.lam
+        if self._apart is not None:
+            a[self._apart.points] = self._apart.dual(scaled)
+        sigma2 = (self.lam * float(np.vecdot(a, a)) + float(np.vecdot(beta, beta))) / self.n
+        return Target(scaled, beta, a, sigma2, exponent)
+
+    def project(self, X_new: Array, targets: Sequence[Target], weights: bool = True) -> Iterator[Projection]:
+        """The test points block by block; W is left empty where no `weights` are asked for."""
+        size = min(_MOST, max(1, _STRIP // (self.n * TEST_BLOCK)) * TEST_BLOCK)
+        W = np.empty((min(size, _padded(len(X_new))), self.n)) if weights else np.empty((0, self.n))
+        for start in range(0, len(X_new), size):
+            block = X_new[start : start + size]
+            b = len(block)
+            F, T, C = self._solved(block)
+            spread = np.vecdot(T[:b], T[:b])
+            self._check(np.vecdot(C[:b], C[:b]), start)
+            means = [np.vecdot(F[:b], target.v) for target in targets]
+            equal = self._weights(C, W, block) if weights else _nowhere()
+            here, m = slice(start, start + b), self.lam * (1.0 + spread)
+            yield Projection(here, means, self.lam * spread, m, W[:b], equal)
+
+    def _solved(self, X: Array) -> tuple[Array, Array, Array]:
+        """φ*, t and c of some test points, a row for each, padded with zeros to whole blocks."""
+        F = np.zeros((_padded(len(X)), self.features.count))
+        if not self.features.reach(X, self.theta) < np.inf:
+            raise FactorisationError("the features of a test point overflow", *self._named())
+        F[: len(X)] = self.features(X, self.theta).T
+        T, C = np.empty_like(F), np.empty_like(F)
+        for i in range(0, len(F), TEST_BLOCK):
+            here = slice(i, i + TEST_BLOCK)
+            T[here] = blas.dtrmm(1.0, self._primal.G, F[here].T, lower=0, trans_a=1).T
+            C[here] = blas.dtrmm(1.0, self._primal.G, T[here].T, lower=0).T
+        return F, T, C
+
+    def _weights(self, C: Array, W: Array, X_new: Array) -> Places:
+        """W = Φc for all test points in one pass over Φ, written to `W`; and where they are train points."""
+        places = [_nowhere()]
+        for here, F in self._primal.blocks():
+            for i in range(0, len(C), TEST_BLOCK):
+                np.matmul(C[i : i + TEST_BLOCK], F, out=W[i : i + TEST_BLOCK, here])
+            row, col = _equal(X_new, self.X[here])
+            places.append((row, col + here.start))
+        row, col = (np.concatenate(each) for each in zip(*places, strict=True))
+        order = np.lexsort((col, row))
+        return row[order], col[order]
+
+    def _check(self, squares: Array, start: int) -> None:
+        """W = Φc is good to ε‖c‖, about."""
+        worst = int(np.argmax(squares))
+        if not _LOST * ulp(1.0) * np.sqrt(squares[worst]) < 1:
+            raise FactorisationError(f"the weights at test point {start + worst} lost their digits", *self._named())
+
+    def _named(self) -> tuple[float, float, int]:
+        return self.theta, self.lam, self.n
+
+
+class _Apart:
+    """Train points of high leverage, put back after the others: I + TT′ = CC′, T = Φ_S R₀⁻¹."""
+
+    def __init__(self, whole: Primal, high: npt.NDArray[np.bool_]) -> None:
+        self.points, self._others = np.flatnonzero(high), np.flatnonzero(~high)
+        self._rest = Primal(whole.X[self._others], whole.features, whole.theta, whole.lam)
+        self._F = whole.features(whole.X[self.points], whole.theta)
+        T = blas.dtrmm(1.0, self._rest.G, self._F.T, side=1, lower=0)
+        A = blas.dsyrk(1.0, T, lower=1)
+        A.reshape(-1, order="F")[:: len(A) + 1] += 1.0
+        doubt = _LOST * len(A) * ulp(1.0) * float(A.diagonal().max())
+        L, failed = lapack.dpotrf(A, lower=1, clean=1, overwrite_a=1)
+        pivot = int(np.argmin(L.diagonal()))
+        if failed or not L[pivot, pivot] ** 2 > doubt:
+            row = self.points[failed - 1 if failed else pivot]
+            raise np.linalg.LinAlgError(f"factorisation lost its digits at row {row} of X")
+        self._G: Array = lapack.dtrtri(L, lower=1, overwrite_c=1)[0]
+
+    @property
+    def diag_Q(self) -> Array:
+        """Of these points."""
+        diagonal: Array = np.vecdot(self._G.T, self._G.T) / self._rest.lam
+        return diagonal
+
+    def dual(self, y: Array) -> Array:
+        """a = Q_SS(y_S − Φ_S β₀) of these points, for y of all."""
+        beta = self._rest.coefficients(y[self._others])
+        v = blas.dtrmv(self._G, y[self.points] - beta @ self._F, lower=1)
+        found: Array = blas.dtrmv(self._G, v, lower=1, trans=1) / self._rest.lam
+        return found
+
+
+def memory_of_features(n: int, points: int, D: int) -> float:
+    """Bytes that regions of so many test points need at their peak, about: W of a strip, a few times M, vectors."""
+    strip = min(_padded(points), max(1, _STRIP // (n * TEST_BLOCK)) * TEST_BLOCK, _MOST)
+    kept = D * n if D * n <= KEPT else 4 * D * ROWS
+    return 8.0 * (n * strip + kept + 6 * D * D + 60 * n)
+
+
+def _padded(b: int) -> int:
+    return -(-b // TEST_BLOCK) * TEST_BLOCK
+
+
+def _nowhere() -> Places:
+    return np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp)
+
+
+def _equal(X_new: Array, X: Array) -> Places:
+    """The rows of X_new that are rows of X, and which: by the first coordinate, then by all."""
+    row, col = np.nonzero(X_new[:, :1] == X[:, 0])
+    same = (X_new[row] == X[col]).all(axis=1)
+    return row[same], col[same]

@@ -1,0 +1,98 @@
+"""Ridge regression on features, in blocks of train points: M = Φ′Φ + λI = R′R.
+
+R is the triangle of the QR factorisation of Φ on top of √λ I, made by taking up one block of Φ after the other, so Φ is
+never whole in memory, and Φ′Φ is never formed: R is good to ε·√(n/λ) where a Cholesky factor of M would be good to its
+square. Cost: 2nD² operations for R, nD² for leverages.
+
+With G = R⁻¹ explicit, β = M⁻¹Φ′y = GG′Φ′y is corrected once by what its own residual says::
+
+    β₀ = GG′Φ′y            β = β₀ + GG′(Φ′(y − Φβ₀) − λβ₀)
+
+("corrected seminormal equations", Björck 1987), and the leverage of a train point is h_i = φ_i′M⁻¹φ_i = ‖G′φ_i‖² ≤ 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import sqrt
+
+import numpy as np
+from scipy.linalg import blas, lapack
+
+from ckrr._validation import Array
+from ckrr.ridge.random_features import Features
+
+ROWS = 1024
+"""Train points in a block: part of the definition of the numbers, never tuned to a machine."""
+
+_REFLECTORS = 32
+"""Columns that a QR factorisation treats together: likewise."""
+
+KEPT = 1 << 24
+"""Numbers in a Φ that is kept from one pass to the next; larger ones are made again. No bit depends on it."""
+
+
+class Primal:
+    """The factorised M = Φ′Φ + λI of some train points, perhaps of none."""
+
+    def __init__(self, X: Array, features: Features, theta: float, lam: float) -> None:
+        self.X, self.features, self.theta, self.lam = X, features, theta, lam
+        self._blocks = self._kept() if features.count * len(X) <= KEPT else None
+        self.R = self._triangle()
+        self.G: Array = lapack.dtrtri(self.R, lower=0)[0]
+
+    def blocks(self) -> Iterator[tuple[slice, Array]]:
+        """Φ′ block by block, shape (D, rows), and which points these are. Not to be written to."""
+        if self._blocks is not None:
+            yield from self._blocks
+            return
+        for start in range(0, len(self.X), ROWS):
+            here = slice(start, min(start + ROWS, len(self.X)))
+            yield here, self.features(self.X[here], self.theta)
+
+    def _kept(self) -> list[tuple[slice, Array]]:
+        self._blocks = None
+        return list(self.blocks())
+
+    def _triangle(self) -> Array:
+        D = self.features.count
+        R = np.zeros((D, D), order="F")
+        np.fill_diagonal(R, sqrt(self.lam))
+        for _, F in self.blocks():
+            R = lapack.dtpqrt(0, min(_REFLECTORS, D), R, F.T, overwrite_a=1, overwrite_b=self._blocks is None)[0]
+        return R
+
+    def leverages(self) -> Array:
+        """h, shape (n,)."""
+        h = np.empty(len(self.X))
+        for here, F in self.blocks():
+            U = blas.dtrmm(1.0, self.G, F.T, side=1, lower=0, overwrite_b=self._blocks is None).T
+            h[here] = np.einsum("ji,ji->i", U, U)
+        return h
+
+    def coefficients(self, y: Array) -> Array:
+        """β, shape (D,)."""
+        beta = self._solved(self._transposed_times(y))
+        g = np.zeros(self.features.count)
+        for here, F in self.blocks():
+            g += F @ (y[here] - beta @ F)
+        found: Array = beta + self._solved(g - self.lam * beta)
+        return found
+
+    def residuals(self, y: Array, beta: Array) -> Array:
+        """y − Φβ, shape (n,)."""
+        r = np.empty(len(y))
+        for here, F in self.blocks():
+            r[here] = y[here] - beta @ F
+        return r
+
+    def _transposed_times(self, y: Array) -> Array:
+        g = np.zeros(self.features.count)
+        for here, F in self.blocks():
+            g += F @ y[here]
+        return g
+
+    def _solved(self, g: Array) -> Array:
+        """M⁻¹g."""
+        found: Array = blas.dtrmv(self.G, blas.dtrmv(self.G, g, lower=0, trans=1), lower=0)
+        return found

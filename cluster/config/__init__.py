@@ -1,0 +1,1 @@
+"""Read a cluster file: its keys, units and errors."""

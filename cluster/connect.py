@@ -1,0 +1,81 @@
+"""From a cluster file to a connected client, whatever the kind; at the end everything that was started is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+
+from distributed import Client
+
+from cluster.config.load import Wrong
+from cluster.config.spec import Address, ClusterFile, Local, Other, Size, Slurm, Ssh, Started
+from cluster.kinds.custom import other
+from cluster.kinds.existing import address, looked_at
+from cluster.kinds.local import local
+from cluster.kinds.slurm import NEEDS_JOBQUEUE, slurm
+from cluster.kinds.ssh import NEEDS_ASYNCSSH, ssh
+from cluster.runtime.forkserver import forked
+from cluster.runtime.limits import has_room
+from cluster.runtime.private import scratch_directory
+from cluster.runtime.scheduler import check_dashboard
+
+
+def sized(file: ClusterFile) -> Size:
+    """What the planner may count on. A running scheduler is asked; nothing is started."""
+    return looked_at(file) if isinstance(file, Address) else file.size()
+
+
+def check_installed(file: ClusterFile) -> None:
+    """Refuses what can't start here for want of a package: a driver that is started elsewhere would find out late."""
+    if isinstance(file, Slurm) and file.python is None and find_spec("dask_jobqueue") is None:
+        raise Wrong(file.where, NEEDS_JOBQUEUE)
+    if isinstance(file, Ssh) and find_spec("asyncssh") is None:
+        raise Wrong(file.where, NEEDS_ASYNCSSH)
+    if isinstance(file, Started):
+        check_dashboard(file)
+
+
+def expected(file: ClusterFile) -> None:
+    """A client will be wanted soon: what workers of this machine are forked from can start meanwhile."""
+    if isinstance(file, Local) and file.workers != 1 and has_room(file.workers or 1):
+        forked()
+
+
+@contextmanager
+def connected(
+    file: ClusterFile, workers: int, memory: float, note: Callable[[str], None] = lambda text: None
+) -> Iterator[Client]:
+    """A client of the cluster that a file describes.
+
+    Parameters
+    ----------
+    file : what `read` gave
+    workers, memory : how many workers, and the bytes of each, where that is for us to say (on this machine)
+    note : where to say what takes long
+
+    Raises
+    ------
+    cluster.Wrong
+        If the cluster can't be as the file says.
+    cluster.StartError
+        If it can't be started now, or ends while it starts.
+    """
+    match file:
+        case Local():
+            with local(workers, memory, file, note) as client:
+                yield client
+        case Address():
+            with address(file) as client:
+                yield client
+        case Slurm():
+            with slurm(file, note) as client:
+                yield client
+        case Ssh():
+            with ssh(file, note) as client:
+                yield client
+        case Other():
+            with scratch_directory(file.where), other(file) as client:
+                yield client
+        case _:
+            raise TypeError(f"a cluster file has one of the known kinds, got {type(file).__name__}")

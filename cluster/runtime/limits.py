@@ -1,0 +1,82 @@
+"""Check that this machine can start a cluster, before anything is started.
+
+Dask doesn't end in order where it can't open a socket or start a thread: it may log without end, or wait for ever.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import resource
+from contextlib import suppress
+from math import inf
+from pathlib import Path
+
+from cluster.runtime.errors import DESCRIPTORS, StartError
+
+_DESCRIPTORS, _HERE, ELSEWHERE = 32, 12, 4
+"""File descriptors that a driver needs for itself, for each worker on this machine, and for each worker elsewhere."""
+_USED = 16
+"""Those that a driver has before, where the system doesn't say."""
+_ADDRESS_SPACE = 600 << 20
+"""Bytes of address space that threads and libraries of a driver, or of a worker, take when they start."""
+
+
+def has_room(workers: int, each: int = _HERE) -> bool:
+    """Return whether this process may open files enough for so many workers, with `each` so many descriptors."""
+    return _free_descriptors() >= _DESCRIPTORS + each * workers
+
+
+def check_descriptors(workers: int, each: int = _HERE) -> None:
+    """Refuse to start so many workers if this process may not open enough files for them."""
+    if not has_room(workers, each):
+        limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        needed = limit - _free_descriptors() + _DESCRIPTORS + each * workers
+        raise StartError(f"{DESCRIPTORS}, which is {limit} and should be {needed:.0f} for {workers} workers")
+
+
+def check_limits(workers: int) -> None:
+    """Refuse to start so many workers on this machine if its limits don't allow it.
+
+    Raises
+    ------
+    cluster.StartError
+        With the limit to look at.
+    """
+    check_descriptors(workers)
+    if not has_address_space():
+        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+        text = f"which is {limit >> 10} and should be {_needed_address_space() >> 10} or more"
+        raise StartError(f"too little address space: see ulimit -v, {text}")
+    _check_semaphores()
+
+
+def _free_descriptors() -> float:
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    if limit == resource.RLIM_INFINITY:
+        return inf
+    used = _USED
+    with suppress(OSError):
+        used = len(os.listdir("/proc/self/fd"))
+    return limit - used
+
+
+def has_address_space() -> bool:
+    """Return whether this process may start threads and load libraries as a driver does."""
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return limit == resource.RLIM_INFINITY or limit >= _needed_address_space()
+
+
+def _needed_address_space() -> int:
+    used = 0
+    with suppress(OSError):
+        used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    return used + _ADDRESS_SPACE
+
+
+def _check_semaphores() -> None:
+    """Make one, as Python does for the queues between a driver and its workers; it is gone at once."""
+    try:
+        multiprocessing.get_context("fork").Lock()
+    except OSError as error:
+        raise StartError(f"no semaphore can be made: see /dev/shm ({error.strerror})") from None

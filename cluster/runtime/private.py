@@ -1,0 +1,215 @@
+"""Directories that no other user of the machine can read, prepare or replace.
+
+Dask puts its working directories on `sys.path`, and jobs of Slurm read their certificates from a shared directory.
+Where another user can foresee the name of such a directory, or can replace it, that user's code runs as ours. So each
+is new (`mkdtemp`, mode 0700), lies where only its owner and root can rename it, and is removed at the end. Those of
+drivers that were killed are removed by the next one.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import platform
+import re
+import shutil
+import stat
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import dask
+
+from cluster.config.load import Wrong
+from cluster.runtime.errors import StartError
+
+_NOBODY = 65534
+"""The user that Linux shows in a container for users who are not mapped into it, root among them."""
+SCRATCH = '"$CKRR_SCRATCH"'
+"""How shells name the directory that `scratch_lines` make."""
+_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+
+
+@dataclass(frozen=True)
+class PrivateDirectory:
+    """A directory of ours alone.
+
+    Attributes
+    ----------
+    path : Path
+        Where it is.
+    descriptor : int
+        An open descriptor of it, by which files are written: a path could lead elsewhere by then.
+    """
+
+    path: Path
+    descriptor: int
+
+    def write(self, name: str, text: str) -> Path:
+        """Write a new file that its owner alone can read, and return its path."""
+        descriptor = os.open(name, _NEW_FILE, 0o600, dir_fd=self.descriptor)
+        with open(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+        return self.path / name
+
+
+@contextmanager
+def private_directory(parent: Path, where: str) -> Iterator[PrivateDirectory]:
+    """Make a new directory that nobody else can enter, and remove it at the end.
+
+    Parameters
+    ----------
+    parent : Path
+        The directory to make it in.
+    where : str
+        The cluster file that names the parent, for messages.
+
+    Raises
+    ------
+    cluster.Wrong
+        If others could replace what is in the parent.
+    cluster.StartError
+        If no directory can be made there.
+    """
+    check_parent(parent, where)
+    remove_abandoned(parent)
+    path = _make(parent)
+    try:
+        descriptor = os.open(path, _DIRECTORY)
+        try:
+            _check_ours(descriptor, path, where)
+            _lock(descriptor)
+            yield PrivateDirectory(path, descriptor)
+        finally:
+            os.close(descriptor)
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+@contextmanager
+def scratch_directory(where: str) -> Iterator[PrivateDirectory]:
+    """Make a private directory, and let Dask put all its files there as long as it exists.
+
+    It is in Dask's `temporary-directory`, if that is set, else in the directory for temporary files (`TMPDIR`).
+    """
+    with private_directory(scratch_parent(), where) as directory:
+        path = str(directory.path)
+        try:
+            with dask.config.set({"temporary-directory": path}):
+                yield directory
+        finally:  # Dask leaves some of its directories there, whose names are free again soon
+            sys.path[:] = [each for each in sys.path if not each.startswith(f"{path}{os.sep}")]
+
+
+def scratch_parent() -> Path:
+    """Return the directory in which scratch directories are made."""
+    return Path(dask.config.get("temporary-directory") or tempfile.gettempdir())
+
+
+def _make(parent: Path) -> Path:
+    try:
+        return Path(tempfile.mkdtemp(prefix=f"{_prefix()}{os.getpid()}-", dir=parent))
+    except OSError as error:
+        raise StartError(f"no directory can be made in {parent}: {error.strerror}") from None
+
+
+def scratch_lines(parent: str | None = None) -> list[str]:
+    """Return lines of shell that make a private directory for workers elsewhere, named by `SCRATCH`, and remove it.
+
+    Parameters
+    ----------
+    parent : str, optional
+        The directory to make it in, in which the shell replaces variables; that for temporary files by default.
+
+    Notes
+    -----
+    The shell's umask stays as it is: workers write to the store, too, which others may read.
+    """
+    text = re.sub(r'(["`\\])', r"\\\1", parent or "${TMPDIR:-/tmp}")
+    refusal = f"{text} can be changed by other users: name another local_directory, or set TMPDIR"
+    return [
+        f'mkdir -p "{text}" || exit 1',
+        f'[ -z "$(find -H "{text}" -maxdepth 0 -perm /022 ! -perm -1000)" ] || {{ echo "{refusal}" >&2; exit 1; }}',
+        f'CKRR_SCRATCH=$(mktemp -d "{text}/ckrr-XXXXXXXXXX") || exit 1',
+        f"trap 'rm -rf {SCRATCH}' EXIT",
+        f"export TMPDIR={SCRATCH}",
+    ]
+
+
+def check_parent(parent: Path, where: str) -> None:
+    """Refuse a directory in which others could rename or replace what is ours."""
+    found = os.stat(parent)
+    sticky = bool(found.st_mode & stat.S_ISVTX)
+    owners = (0, os.geteuid(), _NOBODY) if sticky else (0, os.geteuid())
+    if found.st_uid not in owners:
+        reason = "belongs to another user"
+    elif found.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not sticky:
+        reason = "can be changed by other users"
+    else:
+        return
+    raise Wrong(
+        where, f"{parent} {reason}, so what is private can't be kept there: use a directory of your own, by TMPDIR say"
+    )
+
+
+def _check_ours(descriptor: int, path: Path, where: str) -> None:
+    """Refuse what somebody put in the place of a directory that we made."""
+    found = os.fstat(descriptor)
+    if found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o077:
+        raise Wrong(where, f"{path} was replaced by another user while it was made")
+
+
+def remove_abandoned(parent: Path) -> None:
+    """Remove private directories of processes of ours that were killed on this machine.
+
+    What isn't a directory, isn't ours, or belongs to a process that lives, stays.
+    """
+    pattern = re.compile(rf"{re.escape(_prefix())}(\d{{1,9}})-\w+")
+    with suppress(OSError), os.scandir(parent) as entries:
+        for entry in entries:
+            match = pattern.fullmatch(entry.name)
+            if match and not _is_alive(int(match[1])) and _is_unused(entry.path):
+                shutil.rmtree(entry.path, ignore_errors=True)
+
+
+def _prefix() -> str:
+    return f"ckrr-{platform.node()}-"
+
+
+def _is_alive(pid: int) -> bool:
+    """Return whether a process runs; one that has ended and is not waited for yet (a zombie) doesn't."""
+    try:
+        os.kill(pid, 0)
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except ProcessLookupError:
+        return False
+    except OSError:  # another user's, or the system doesn't say more
+        return True
+    return state not in ("Z", "X")
+
+
+def _is_unused(path: str) -> bool:
+    """Return whether a path is a directory of ours that no process holds, in a container with other numbers say."""
+    try:
+        descriptor = os.open(path, _DIRECTORY)
+    except OSError:
+        return False
+    try:
+        return os.fstat(descriptor).st_uid == os.geteuid() and _lock(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int) -> bool:
+    """Hold a directory until its descriptor is closed; False if another process holds it."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without such locks: then the number of the process alone counts
+        pass
+    return True

@@ -1,0 +1,303 @@
+"""A place that is reached by a URL through fsspec: a bucket. Credentials and endpoint come from the environment alone.
+
+What goes wrong on the way becomes one line without secrets: `Unreachable` if nobody answers, `Refused` if waiting won't
+help.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from time import monotonic, sleep
+from typing import Any, TypeVar
+
+from harness.backends._writable import writable
+from harness.core.types import Mistake, Refused, Unreachable
+from harness.parsing.files import LARGEST, UnsafePath, is_base_name
+
+T = TypeVar("T")
+PATIENCE = 60.0
+"""Seconds that a run waits for a store that doesn't answer."""
+_PAUSE = 1.0
+_MARK = 10.0
+"""Seconds after which a key counts as written anew."""
+_TOGETHER = 16
+"""Requests at a time where there are many."""
+_S3 = ("s3://", "s3a://")
+_WAY = ("botocore", "aiobotocore", "aiohttp")
+"""Packages whose exceptions are about the way to a store, never about what is in it."""
+_TAKEN = ("PreconditionFailed", "ConditionalRequestConflict", "412", "409")
+_EMPTY = ("InvalidRange", "416")
+"""What a server says when it is asked for the first bytes of an object that has none."""
+_KEYS = "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (or AWS_PROFILE)"
+_WORDS = {
+    "NoSuchBucket": "there is no such bucket: make it first, or choose another place",
+    "ParamValidationError": "that is no name of a bucket: choose another place",
+    "InvalidBucketName": "that is no name of a bucket: choose another place",
+    "NoCredentialsError": f"there are no credentials: set {_KEYS} in the environment",
+    "PartialCredentialsError": f"half of the credentials is missing: set {_KEYS} in the environment",
+    "ProfileNotFound": "there is no such profile: set AWS_PROFILE to one that there is",
+    "InvalidAccessKeyId": f"nobody knows this access key: check {_KEYS}",
+    "SignatureDoesNotMatch": f"the secret isn't that of the access key: check {_KEYS}",
+    "ExpiredToken": "the credentials have expired: get new ones",
+}
+"""What can be put right, by the server's code or the exception's name."""
+
+
+def is_url(text: str) -> bool:
+    """Whether a place is no path of this machine."""
+    return "://" in text
+
+
+def checked(url: str) -> str:
+    """Refuses what can't be a store, before anybody writes it down.
+
+    Examples
+    --------
+    >>> checked("s3://bucket/my.zarr/")
+    's3://bucket/my.zarr'
+    >>> checked("s3://key:secret@bucket/my.zarr")
+    Traceback (most recent call last):
+    harness.core.types.Mistake: s3://…@bucket/my.zarr: credentials don't belong in a URL: set them in the environment
+    """
+    scheme, _, rest = url.partition("://")
+    where, _, _ = rest.partition("/")
+    if _has_secret(url, where, rest):
+        told = f"{scheme}://…{''.join(rest.rpartition('@')[1:]) if '@' in rest else ''}"
+        raise Mistake(f"{told}: credentials don't belong in a URL: set them in the environment")
+    if "?" in url or "::" in url:
+        told = re.split(r"\?|::", url)[0]
+        raise Mistake(f"{told}…: a store is a plain URL, as s3://bucket/my.zarr, without '?' and '::'")
+    if scheme == "memory":
+        raise Mistake(f"{url} would be in the memory of this process, where no worker sees it: choose another --store")
+    if not where:
+        raise Mistake(f"{url} names no bucket: it must be as {scheme}://bucket/my.zarr")
+    return url.rstrip("/")
+
+
+def _has_secret(url: str, where: str, rest: str) -> bool:
+    """Whether it is like scheme://key:secret@bucket. A secret may have slashes; a bucket's name has no colon."""
+    colon = ":" in where and not where.startswith("arn:")
+    return "@" in where or (colon and ("@" in rest or url.startswith(_S3)))
+
+
+def options(url: str) -> dict[str, Any]:
+    """How fsspec reaches a URL: never with credentials, which would travel with pickles.
+
+    A single read needn't ask for the size before. An endpoint that is gone is told in seconds: s3fs tries five times,
+    and botocore, within each, twice.
+    """
+    if not url.startswith(_S3):
+        return {}
+    config: dict[str, Any] = {"max_pool_connections": _TOGETHER}
+    if not {"AWS_MAX_ATTEMPTS", "AWS_RETRY_MODE"} & os.environ.keys():
+        config["retries"] = {"mode": "standard", "total_max_attempts": 2}
+    return {"use_listings_cache": False, "max_concurrency": 1, "config_kwargs": config}
+
+
+def for_zarr(url: str) -> dict[str, Any] | None:
+    """The same as Zarr's `storage_options`; None for a directory."""
+    return options(url) if is_url(url) else None
+
+
+@contextmanager
+def telling(url: str) -> Iterator[None]:
+    """Says in one line what is wrong on the way to a store; what is wrong with its content goes on as it is."""
+    if not is_url(url):
+        with writable(url):
+            yield
+        return
+    try:
+        yield
+    except Exception as error:
+        if isinstance(error, Mistake) or not _on_the_way(error):
+            raise
+        raise _told(url, error) from None
+
+
+def _on_the_way(error: Exception) -> bool:
+    if isinstance(error, FileNotFoundError | FileExistsError | IsADirectoryError | NotADirectoryError):
+        return code_of(error) == "NoSuchBucket"
+    return isinstance(error, OSError) or type(error).__module__.partition(".")[0] in _WAY
+
+
+def code_of(error: BaseException) -> str:
+    """What the server calls an error; "" if it said nothing."""
+    for one in (error, error.__cause__):
+        response = getattr(one, "response", None)
+        if isinstance(response, Mapping):
+            return str(response.get("Error", {}).get("Code", ""))
+    return ""
+
+
+def _told(url: str, error: Exception) -> Unreachable:
+    code, name = code_of(error), type(error).__name__
+    for known in (code, name):
+        if known in _WORDS:
+            return Refused(f"{url}: {_WORDS[known]}")
+    if isinstance(error, PermissionError):
+        needs = "they must allow to list, read, write and delete"
+        return Refused(f"{url}: access is denied ({code or name}) with the credentials in the environment: {needs}")
+    if not code and url.startswith(_S3):
+        at = f" at {endpoint}" if (endpoint := _endpoint()) else ""
+        return Unreachable(f"{url}: nobody answers{at} ({name}): check the network and AWS_ENDPOINT_URL")
+    return Unreachable(f"{url} can't be reached ({code or name}: {_without_secrets(str(error))})")
+
+
+def _endpoint() -> str:
+    """Where requests go, if the environment says it; without what may stand before an @."""
+    told = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL") or ""
+    return re.sub(r"//[^/]*@", "//", told)
+
+
+def _without_secrets(text: str) -> str:
+    for name in ("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_ACCESS_KEY_ID"):
+        if secret := os.environ.get(name):
+            text = text.replace(secret, "…")
+    return " ".join(re.sub(r"//[^/\s]*@", "//", text).split())
+
+
+def patiently(what: Callable[[], T]) -> T:
+    """Does something again as long as the store doesn't answer, for a minute; what is refused is refused at once."""
+    end = monotonic() + PATIENCE
+    while True:
+        try:
+            return what()
+        except Refused:
+            raise
+        except Unreachable:
+            if monotonic() > end:
+                raise
+            sleep(_PAUSE)
+
+
+class RemotePlace:
+    """A bucket, or a part of one."""
+
+    def __init__(self, url: str) -> None:
+        import fsspec
+
+        self.url = checked(url)
+        self._files: Any
+        try:
+            with telling(self.url):
+                self._files, self._root = fsspec.url_to_fs(self.url, **options(self.url))
+        except ImportError as error:
+            how = "pip install 'ckrr[s3]'" if self._is_s3 else " ".join(str(error).split())
+            raise Mistake(f"{self.url} needs a package that isn't installed: {how}") from None
+        except ValueError:
+            raise Mistake(f"{self.url}: nobody knows {self.url.partition('://')[0]}://: use s3://… or a path") from None
+
+    @property
+    def _is_s3(self) -> bool:
+        return self.url.startswith(_S3)
+
+    def get(self, key: str, largest: int = LARGEST) -> bytes | None:
+        """The bytes at a key, or None. No more than one byte beyond `largest` is fetched."""
+        try:
+            with telling(self.url):
+                data = self._first_bytes(self._path(key), largest + 1)
+        except FileNotFoundError:
+            return None
+        if len(data) > largest:
+            raise UnsafePath(f"{self.url}/{key} has more than the {largest / 1e6:.3g} MB that such an object can have")
+        return data
+
+    def _first_bytes(self, path: str, count: int) -> bytes:
+        try:
+            data: bytes = self._files.cat_file(path, end=count)
+        except OSError as error:
+            if code_of(error) not in _EMPTY:
+                raise
+            return b""
+        return data
+
+    def gets(self, keys: Collection[str]) -> list[bytes | None]:
+        """Many at a time."""
+        return self._together(self.get, keys)
+
+    def put(self, key: str, data: bytes, *, make: bool = True, mode: int = 0o666) -> None:
+        """Writes an object: object stores do that at once or not at all. Who may read it is the bucket's to say."""
+        with telling(self.url):
+            self._files.pipe_file(self._path(key), data)
+
+    def puts(self, data: Mapping[str, bytes]) -> None:
+        """Many at a time, in any order."""
+        self._together(lambda key: self.put(key, data[key]), data)
+
+    def claim(self, key: str, data: bytes) -> bool:
+        """Writes an object that isn't there yet, on condition that it isn't (If-None-Match)."""
+        with telling(self.url):
+            try:
+                self._files.pipe_file(self._path(key), data, mode="create")
+            except OSError as error:
+                if not isinstance(error, FileExistsError) and code_of(error) not in _TAKEN:
+                    raise
+                return self.get(key) == data  # an answer may get lost, and then the second try finds the first one's
+        return True
+
+    def delete(self, key: str) -> None:
+        """Removes an object if it is there."""
+        try:
+            with telling(self.url):
+                self._files.rm_file(self._path(key))
+        except FileNotFoundError:
+            return
+
+    def names(self, prefix: str, start: str = "") -> list[str]:
+        """The names directly under a prefix, or those of them that start so: S3 looks for these alone."""
+        folder = self._path(prefix)
+        try:
+            with telling(self.url):
+                if start and self._is_s3:
+                    found = self._files.find(folder, prefix=start)
+                else:
+                    found = self._files.ls(folder, detail=False)
+        except FileNotFoundError:
+            return []
+        below = (str(path).rstrip("/") for path in found)
+        names = {path.rpartition("/")[2] for path in below if path != folder}  # a console's "folder" is an empty object
+        return sorted(name for name in names if name.startswith(start))
+
+    def below(self, prefix: str) -> list[str]:
+        """All keys under a prefix, however deep, without it: a thousand for each request."""
+        folder = self._path(prefix)
+        try:
+            with telling(self.url):
+                found = self._files.find(folder)
+        except FileNotFoundError:
+            return []
+        start = f"{folder}/"
+        return sorted(path[len(start) :] for path in map(str, found) if path.startswith(start) and path != start)
+
+    def mark(self, key: str) -> object:
+        """A bucket has none that is cheaper than the key itself: it counts as written anew every few seconds."""
+        return monotonic() // _MARK
+
+    def exists(self) -> bool:
+        """Whether there is anything at all."""
+        return bool(self.names(""))
+
+    def drafts(self) -> list[str]:
+        """None: object stores keep nothing that isn't whole."""
+        return []
+
+    def sweep(self) -> None:
+        """Object stores keep nothing that isn't whole."""
+
+    def remove(self, keys: Sequence[str]) -> None:
+        """Removes these objects, one after the other: a bucket has no folders."""
+        for key in keys:
+            self.delete(key)
+
+    def _path(self, key: str) -> str:
+        if key and not all(map(is_base_name, key.split("/"))):
+            raise UnsafePath(f"{self.url}: {key!r} is no path inside a store")
+        return f"{self._root}/{key}".rstrip("/")
+
+    def _together(self, what: Callable[[str], T], keys: Collection[str]) -> list[T]:
+        with ThreadPoolExecutor(max(min(_TOGETHER, len(keys)), 1)) as pool:
+            return list(pool.map(what, keys))

@@ -1,0 +1,40 @@
+"""The command line. What a command needs is loaded when it runs, so that `ckrr status` starts at once."""
+
+from __future__ import annotations
+
+import click
+
+from harness.cli import follow, inspect, paper, run, start
+from harness.cli.common import Commands
+from harness.core._brief import brief
+
+
+@click.group("ckrr", cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="ckrr")
+def main() -> None:
+    """Simulation studies of prediction intervals: scenario files in, an xarray cube of coverage and widths out."""
+    brief()
+
+
+for command in (
+    run.run,
+    run.plan,
+    follow.status,
+    follow.submit,
+    follow.logs,
+    follow.cancel,
+    inspect.table,
+    inspect.figure,
+    inspect.report,
+    inspect.errors,
+    inspect.replay,
+    inspect.merge,
+    paper.paper,
+    start.list_,
+    start.new,
+):
+    main.add_command(command)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,170 @@
+"""What is in a store: `ckrr table`, `figure`, `report`, `errors`, `replay`; and `merge`, which makes one of several."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from harness.cli.common import EXIT_FAILED, echo, json_told, shown, told, where_told
+
+
+@click.command()
+@click.argument("store")
+@click.option(
+    "--measure", "measures", default="coverage", show_default=True, metavar="NAMES", help="Separated by commas."
+)
+@click.option("--rows", metavar="AXES", help="Separated by commas. [default: procedure and what is left]")
+@click.option("--columns", metavar="AXES", help="[default: n]")
+@where_told
+@click.option("--versus", metavar="PROCEDURE", help="Paired differences from this one.")
+@click.option(
+    "--format",
+    "form",
+    default="text",
+    show_default=True,
+    type=click.Choice(["text", "markdown", "latex", "csv", "json"]),
+)
+@told
+def table(
+    store: str,
+    measures: str,
+    rows: str | None,
+    columns: str | None,
+    where: tuple[str, ...],
+    versus: str | None,
+    form: str,
+) -> None:
+    """Print measures of STORE with their Monte-Carlo errors.
+
+    MEASURES: coverage, error, mad, verdict, width, relative_width, unbounded, failed and more (a wrong name lists all).
+    """
+    from harness.results.formats import FORMATS
+    from harness.results.replications import parse_where
+    from harness.results.tables import table as made
+
+    axes = [None if text is None else _names(text) for text in (rows, columns)]
+    echo(FORMATS[form](made(store, _names(measures), axes[0], axes[1], parse_where(where), versus)))
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+@click.command()
+@click.argument("store")
+@click.argument("name", default="coverage")
+@click.option("--where", "wheres", multiple=True, metavar="AXIS=VALUE,...", help="Choose, as theta=ml,lam=0.1.")
+@click.option("-o", "--output", metavar="FILE", help="A .png or .svg file. [default: NAME.png]")
+@told
+def figure(store: str, name: str, wheres: tuple[str, ...], output: str | None) -> None:
+    """Draw NAME of STORE: coverage, width, tradeoff, pointwise, paths, failures or seconds."""
+    from harness.figures import draw, save
+    from harness.figures.export import check_ending
+    from harness.figures.registry import check_name
+    from harness.results.replications import parse_where
+
+    check_name(name)
+    path = output or f"{name}.png"
+    check_ending(path)  # before the work
+    save(draw(store, name, parse_where(wheres)), path)
+    echo(f"wrote {path}")
+
+
+@click.command()
+@click.argument("store")
+@click.option("-o", "--output", metavar="FILE.html", help="Where to write it. [default: beside the store, NAME.html]")
+@click.option("--drawn", type=click.IntRange(min=0), help="Choices of γ, θ, λ and α that have figures. [default: 12]")
+@told
+def report(store: str, output: str | None, drawn: int | None) -> None:
+    """Write the study in STORE as one HTML file: verdicts, tables, figures, and how it was made."""
+    from harness.monitor.state import store_of
+    from harness.report.write import write
+
+    path = write(store, output, shown(store_of(store)), drawn)
+    echo(f"wrote {path} ({path.stat().st_size / 1e6:.1f} MB)")
+
+
+@click.command()
+@click.argument("store")
+@json_told
+@told
+def errors(store: str, as_json: bool) -> None:
+    """Say what failed in STORE: by message, with a count and an example."""
+    from harness.cli.text import errors_text
+    from harness.maintenance.failures import groups
+    from harness.monitor.state import store_of
+
+    store = store_of(store)
+    found = groups(store)
+    echo(json.dumps(found) if as_json else errors_text(found, shown(store)))
+
+
+@click.command()
+@click.argument("store")
+@click.option("--n", type=int, required=True)
+@click.option("--path", type=int, required=True)
+@click.option("--draw", type=int, default=0, show_default=True)
+@click.option("--theta", help="A number or the name of a search. [default: all]")
+@click.option("--lam", type=float, help="[default: all]")
+@click.option("--gamma", type=float, help="[default: all]")
+@click.option("--save", type=click.Path(dir_okay=False), help="Write data, fits and regions to this .npz file.")
+@click.option("--plot", type=click.Path(dir_okay=False), help="Draw the bands of a 1-d cell to this picture.")
+@click.option("--trust", is_flag=True, help="Run the code that the store brings, if you trust who made it.")
+@told
+def replay(
+    store: str,
+    n: int,
+    path: int,
+    draw: int,
+    theta: str | None,
+    lam: float | None,
+    gamma: float | None,
+    save: str | None,
+    plot: str | None,
+    trust: bool,
+) -> int:
+    """Compute one replication of STORE again, here, and say whether it is what the store has.
+
+    This runs the source of the study: one that is bundled, or a file that you have in this directory, too. For any
+    other code the store must be trusted (--trust).
+    """
+    from harness.cli.text import replay_text
+    from harness.core.types import Mistake
+    from harness.maintenance.replay import Asked, check_code, looked_into, replay as again
+    from harness.scenario.sources import theta_of
+
+    check_code(store, trust)
+    asked = Asked(n, path, draw, gamma, None if theta is None else theta_of(theta), lam)
+    found = again(store, asked, lambda text: echo(text, err=True))
+    echo(replay_text(found))
+    if found.deadly and found.failures and (save or plot):
+        raise Mistake("--save and --plot need a replication that doesn't end its process")
+    if save or plot:
+        arrays = looked_into(store, asked)
+        if save:
+            import numpy as np
+
+            np.savez(save, **arrays)  # type: ignore[arg-type]
+            echo(f"wrote {save}: {', '.join(sorted({key.rpartition('/')[2] for key in arrays}))} of each cell")
+        if plot:
+            from harness.figures.plots.bands import draw_bands
+
+            draw_bands(store, arrays, plot)
+            echo(f"wrote {plot}")
+    return 0 if found.equal else EXIT_FAILED
+
+
+@click.command()
+@click.argument("stores", nargs=-1, required=True)
+@click.option("-o", "--output", required=True, metavar="STORE", help="The store to make.")
+@told
+def merge(stores: tuple[str, ...], output: str) -> None:
+    """Join STORES of one study, made in several places, into a new one."""
+    from harness.cli.text import counted
+    from harness.maintenance.merge import merge as merged
+
+    done, total = merged(stores, output)
+    echo(f"wrote {output}: {done} of {counted(total, 'unit')} complete")
+    if done < total:
+        echo("units that lack a value which another store has (an α, say) are left out: `ckrr run` computes them")

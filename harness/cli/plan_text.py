@@ -1,0 +1,166 @@
+"""A plan as plain values, and in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+from harness.cli.text import counted, size, table
+from harness.core.labels import label
+from harness.execution.progress import duration
+from harness.planning.diff import newness
+
+if TYPE_CHECKING:
+    from harness.execution.prepare import Prepared
+
+
+def plan_facts(prepared: Prepared) -> dict[str, Any]:
+    """A plan as plain values."""
+    plan, asked = prepared.plan, prepared.loaded.extent
+    return {
+        "scenario": prepared.loaded.scenario.name,
+        "store": prepared.there.url,
+        "new": prepared.is_new,
+        "workers": prepared.machine.workers,
+        "cluster": _cluster_facts(prepared),
+        "sizes": [
+            {
+                "n": one.n,
+                "units": len(one.todo) + one.done,
+                "units_left": len(one.todo),
+                "paths_per_unit": one.block[0],
+                "draws_per_unit": one.block[1],
+                "seconds_per_unit": round(one.seconds, 3),
+            }
+            for one in sorted(plan.sizes, key=lambda one: one.n)
+        ],
+        "replications": len(asked.grid.n) * asked.paths * asked.draws,
+        "replications_left": sum(plan.replications_of.values()),
+        **_newness_facts(prepared),
+        "seconds": round(plan.duration, 1),
+        "core_seconds": round(plan.seconds, 1),
+        "bytes_per_replication": max(plan.bytes_per_replication.values()),
+        "bytes": plan.bytes,
+        "files": plan.files,
+        "disk": plan.disk,
+        "memory_per_worker": int(plan.memory),
+        "preparations": [
+            {"name": one.name, "seconds": round(seconds, 1), "memory": int(one.memory)}
+            for one, seconds in plan.preparations
+        ],
+    }
+
+
+def _cluster_facts(prepared: Prepared) -> dict[str, Any] | None:
+    """What the cluster file offers; None without one."""
+    file, machine = prepared.cluster, prepared.machine
+    if file is None:
+        return None
+    return {
+        "file": file.where,
+        "kind": file.kind,
+        "threads": file.threads,
+        "memory": int(machine.memory) if machine.memory < inf else None,
+        "lifetime": machine.lifetime if machine.lifetime < inf else None,
+    }
+
+
+def _cluster_text(facts: Mapping[str, Any]) -> list[str]:
+    """What the study needs of each worker, beside what it has."""
+    file, sizes = facts["cluster"], [one for one in facts["sizes"] if one["units_left"]]
+    if file is None:
+        return []
+    memory = "an unknown amount" if file["memory"] is None else size(file["memory"])
+    lines = [f"a worker of {file['file']} has {memory} of memory, {size(facts['memory_per_worker'])} are needed"]
+    if file["lifetime"] is not None and sizes:
+        longest = max(one["seconds_per_unit"] for one in sizes)
+        lines.append(f"a worker lives for {duration(file['lifetime'])}, a unit takes up to {longest:.3g} s")
+    if file["threads"] > 1:
+        lines.append(f"each worker has {file['threads']} BLAS threads, for this store ever after")
+    units = sum(one["units_left"] for one in facts["sizes"])
+    if 0 < units < facts["workers"]:
+        lines.append(f"{units} of {facts['workers']} workers are enough: there are no more units")
+    return lines
+
+
+def _newness_facts(prepared: Prepared) -> dict[str, Any]:
+    """What the scenario asks for beyond what the store has, and the work that this is."""
+    record, plan = prepared.record, prepared.plan
+    present = record.extents[-2 if prepared.grows else -1]
+    older = (record.extents[generation] for generation in sorted(plan.generations))
+    found = newness([present, *older], prepared.loaded.extent)
+    return {
+        "new_values": {axis: list(values) for axis, values in found.values.items()},
+        "more_paths": found.paths,
+        "more_draws": found.draws,
+        "cells_let_in": found.cells,
+        "unasked_values": {axis: list(values) for axis, values in found.unasked.items()},
+        "work": {
+            kind: {"units": share.units, "replications": share.replications, "seconds": round(share.seconds, 3)}
+            for kind, share in (("new", plan.work.new), ("extended", plan.work.extended), ("again", plan.work.again))
+        },
+    }
+
+
+def _preparations_text(facts: Mapping[str, Any]) -> list[str]:
+    """What has to be there before the first unit."""
+    return [
+        f"first {one['name']} is prepared: about {duration(one['seconds'])} and {size(one['memory'])} of memory"
+        for one in facts["preparations"]
+    ]
+
+
+_KINDS = {
+    "new": "new",
+    "extended": "in the store, for new cells alone",
+    "again": "in the store, to be computed again (a new α or procedure needs every factor)",
+}
+
+
+def _newness_text(facts: Mapping[str, Any]) -> list[str]:
+    """What is new, what is computed again, and what is left alone: nothing where there is nothing to tell."""
+    values = [_values(axis, some) for axis, some in facts["new_values"].items()]
+    more = [counted(facts[f"more_{what}s"], f"more {what}") for what in ("path", "draw") if facts[f"more_{what}s"]]
+    more += [f"{counted(facts['cells_let_in'], 'cell')} that [[exclude]] left out"] * bool(facts["cells_let_in"])
+    lines = [f"new in the scenario: {'; '.join([*values, *more])}"] if values or more else []
+    work = facts["work"]
+    if work["extended"]["units"] or work["again"]["units"]:
+        rows = [[what, *_share_text(work[kind])] for kind, what in _KINDS.items() if work[kind]["units"]]
+        lines += [table([["to be computed", "replications", "units", "on one worker"], *rows])]
+        lines += ["numbers that are in the store stay as they are, in every bit"]
+    if facts["unasked_values"]:
+        gone = "; ".join(_values(axis, some) for axis, some in facts["unasked_values"].items())
+        lines += [f"not in the scenario any more: {gone}; their numbers stay in the store"]
+    return lines
+
+
+def _values(axis: str, values: Sequence[object]) -> str:
+    return f"{axis} {', '.join(map(label, values))}"
+
+
+def _share_text(share: Mapping[str, Any]) -> list[str]:
+    return [str(share["replications"]), str(share["units"]), duration(share["seconds"])]
+
+
+def plan_text(facts: Mapping[str, Any]) -> str:
+    """A plan in words."""
+    rows = [["n", "units", "left", "paths × draws of a unit", "seconds a unit"]]
+    for one in facts["sizes"]:
+        block = f"{one['paths_per_unit']} × {one['draws_per_unit']}"
+        rows.append([str(one["n"]), str(one["units"]), str(one["units_left"]), block, f"{one['seconds_per_unit']:.3g}"])
+    head = [f"{facts['scenario']} → {facts['store']}{' (new)' * facts['new']}", table(rows), *_newness_text(facts)]
+    if not (facts["replications_left"] or facts["preparations"]):
+        return "\n".join([*head, f"{counted(facts['replications'], 'replication')}: complete, nothing to do"])
+    return "\n".join(
+        [
+            *head,
+            *_preparations_text(facts),
+            f"asked for {counted(facts['replications'], 'replication')}, {facts['replications_left']} left: "
+            f"about {duration(facts['seconds'])} on {counted(facts['workers'], 'worker')}",
+            f"{size(facts['bytes_per_replication'])} a replication before compression, {size(facts['bytes'])} in "
+            f"{facts['files']} files, which take up to {size(facts['disk'])} on disk; "
+            f"{size(facts['memory_per_worker'])} of memory a worker",
+            *_cluster_text(facts),
+        ]
+    )

@@ -1,0 +1,45 @@
+"""Where one begins: `ckrr list` and `ckrr new`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from harness.cli.common import echo, json_told, told
+
+
+@click.command(name="list")
+@json_told
+@told
+def list_(as_json: bool) -> None:
+    """List the scenarios that come along."""
+    import tomllib
+
+    from harness.cli.text import table
+    from harness.core.packaged import scenario_files
+
+    found = [(name, tomllib.loads(path.read_text())) for name, path in scenario_files().items()]
+    if as_json:
+        echo(json.dumps([{"name": name, "description": one.get("description", "")} for name, one in found]))
+        return
+    echo(table([[name, one.get("description", "")] for name, one in found], left=2))
+
+
+@click.command()
+@click.argument("name")
+@told
+def new(name: str) -> None:
+    """Write a scenario file NAME.toml to start from, with every key explained."""
+    from harness.core.packaged import packaged
+    from harness.core.types import Mistake
+
+    path = Path(name if name.endswith(".toml") else f"{name}.toml")
+    if not path.stem.replace("-", "").replace("_", "").replace(".", "").isalnum():
+        raise Mistake(f"NAME must have only letters, digits, '.', '_' and '-', got {path.stem!r}")
+    if path.exists():
+        raise Mistake(f"{path} is there already: choose another name")
+    text = (packaged() / "new.txt").read_text().replace('name = "new"', f'name = "{path.stem}"')
+    path.write_text(text)
+    echo(f"wrote {path}; try it with: ckrr run {path} --smoke")

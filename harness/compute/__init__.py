@@ -1,0 +1,1 @@
+"""Compute one unit: data, factorisations, scores, one block of results. Pure: no disk, no Dask."""

@@ -1,0 +1,37 @@
+"""The commit of the installed ckrr, where it is run from a git checkout."""
+
+from __future__ import annotations
+
+import subprocess
+from functools import cache
+from pathlib import Path
+
+_PATIENCE = 2.0
+
+
+@cache
+def commit() -> str | None:
+    """Its hash, with "+" where files are changed; None where there is no checkout, or no git."""
+    root = Path(__file__).parent.parent.parent
+    if not (root / ".git").exists():  # a folder, or the file of a worktree; never the repository of somebody else
+        return None
+    found = _git(root, "rev-parse", "HEAD")
+    if found is None:
+        return None
+    return found + ("+" if _git(root, "status", "--porcelain", "--untracked-files=no") else "")
+
+
+def _git(root: Path, *arguments: str) -> str | None:
+    """What git says; None if it fails."""
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(root), *arguments],
+            capture_output=True,
+            text=True,
+            timeout=_PATIENCE,
+            check=True,
+            stdin=subprocess.DEVNULL,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip()

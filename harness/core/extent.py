@@ -1,0 +1,84 @@
+"""Extents: which cells there are, what two of them have together, and how they are written down.
+
+Stores only ever grow. A store keeps the list of its extents, one for each growth, and a receipt says at which of them
+its unit was written: that tells what the unit holds without a look at its chunks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, fields
+from typing import Any, TypeVar
+
+from harness.core.labels import axis_values
+from harness.core.schema import CELL
+from harness.core.types import Bools, Extent, Grid, Unit
+
+T = TypeVar("T")
+
+
+def union(old: Extent, new: Extent) -> Extent:
+    """What holds both: old values keep their places, new ones come after them. The rules are the new ones.
+
+    Examples
+    --------
+    >>> a = Extent(Grid(("A",), (0.1,), ("ml",), (0.1,), (25,), (0.1,)), paths=5, draws=4)
+    >>> b = Extent(Grid(("A",), (0.1,), (10.0,), (0.1,), (50,), (0.1,)), paths=9, draws=2)
+    >>> both = union(a, b)
+    >>> both.grid.theta, both.grid.n, both.paths, both.draws
+    (('ml', 10.0), (25, 50), 9, 4)
+    """
+    grid = Grid(*(_appended(getattr(old.grid, f.name), getattr(new.grid, f.name)) for f in fields(Grid)))
+    return Extent(grid, max(old.paths, new.paths), max(old.draws, new.draws), new.exclude)
+
+
+def _appended(old: tuple[T, ...], new: tuple[T, ...]) -> tuple[T, ...]:
+    return old + tuple(value for value in new if value not in old)
+
+
+def included(extent: Extent, n: int) -> Bools:
+    """Which cells at this n the rules leave in: over procedure, γ, θ and λ."""
+    import numpy as np  # not before rules are looked at: `ckrr status` starts at once
+
+    grid = extent.grid
+    mask = np.ones([len(getattr(grid, axis)) for axis in CELL], dtype=bool)
+    for rule in extent.exclude:
+        if n in rule.get("n", (n,)):
+            sides = [[value in rule.get(axis, (value,)) for value in getattr(grid, axis)] for axis in CELL]
+            mask[np.ix_(*(np.flatnonzero(side) for side in sides))] = False
+    return mask
+
+
+def holds(held: Extent, asked: Extent, unit: Unit) -> bool:
+    """Whether a unit that was written at the extent `held` has everything of it that is asked for."""
+    inner = all(set(getattr(asked.grid, axis)) <= set(getattr(held.grid, axis)) for axis in (*CELL, "alpha"))
+    if not inner or unit.n not in held.grid.n or held.paths < unit.paths.stop or held.draws < unit.draws.stop:
+        return False
+    if not (held.exclude or asked.exclude):
+        return True
+    import numpy as np
+
+    places = [[getattr(held.grid, axis).index(value) for value in getattr(asked.grid, axis)] for axis in CELL]
+    return bool((included(held, unit.n)[np.ix_(*places)] | ~included(asked, unit.n)).all())
+
+
+def cells(extent: Extent) -> int:
+    """How many cells there are, over all n, α among them."""
+    return sum(int(included(extent, n).sum()) for n in extent.grid.n) * len(extent.grid.alpha)
+
+
+def to_json(extent: Extent) -> dict[str, Any]:
+    """As plain lists and numbers."""
+    return asdict(extent)
+
+
+def from_json(plain: Mapping[str, Any]) -> Extent:
+    """Back from plain lists and numbers."""
+    grid = Grid(**{axis: tuple(values) for axis, values in plain["grid"].items()})
+    rules = tuple({axis: tuple(values) for axis, values in rule.items()} for rule in plain["exclude"])
+    return Extent(grid, plain["paths"], plain["draws"], rules)
+
+
+def sizes(grid: Grid) -> dict[str, int]:
+    """How long each axis is."""
+    return {f.name: len(axis_values(grid, f.name)) for f in fields(Grid)}

@@ -1,0 +1,1 @@
+"""Reduce replications to the cube, and open it with xarray."""

@@ -1,0 +1,1 @@
+"""Turn a prepared study into a complete store. The only package that talks to Dask and to `cluster`."""

@@ -1,0 +1,96 @@
+"""The wiring: cluster files become machines to plan for, and clients to run on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import cluster
+from cluster import ClusterFile
+from harness.core.types import Mistake
+from harness.execution.health import Broken
+from harness.planning.cost import Machine
+from harness.planning.machine import cores, disk, flops, memory
+from harness.scenario.errors import from_pydantic, keys_of, report
+
+_UNKNOWN_SPEED = 1e9
+"""Operations a second, to plan with where it can't be measured: a run will not start there."""
+
+
+def described(path: str | Path | None, workers: int | None = None, client: Any = None) -> ClusterFile | None:
+    """A cluster file, checked; None without one. It alone says what to run on."""
+    if path is None:
+        return None
+    if workers is not None or client is not None:
+        what = "workers" if workers is not None else "client"
+        raise Mistake(f"{path}: {what} and a cluster file are two ways to say what to run on: give one of them")
+    with _told():
+        return cluster.read(path)
+
+
+def check_installed(file: ClusterFile | None) -> None:
+    """Refuses a cluster file that needs a package which isn't here."""
+    if file is not None:
+        with _told():
+            cluster.check_installed(file)
+
+
+def expected(file: ClusterFile | None, workers: int | None) -> None:
+    """A cluster will be wanted soon, if all goes well: it may start what takes long and does no harm."""
+    cluster.expected(file or cluster.Local(workers=workers))
+
+
+def machine(
+    url: str, workers: int | None, speed: float | None, file: ClusterFile | None, client: Any = None
+) -> Machine:
+    """What there is to compute with, as far as it can be known before it starts; what a client has, if there is one."""
+    described = file or cluster.Local(workers=workers)
+    with _told():
+        size = cluster.sized(described) if client is None else cluster.offered(client, described.threads)
+    count = size.workers or max(1, cores() // size.threads)
+    each = size.memory or 0.9 * memory() / count
+    free, block = disk(url)
+    return Machine(speed or _speed(size.threads), count, each, free, size.lifetime, block)
+
+
+def _speed(threads: int) -> float:
+    """Measure how fast this machine is; where it has too little address space, BLAS would wait for it without end."""
+    return flops(threads) if cluster.has_address_space() else _UNKNOWN_SPEED
+
+
+def kept(path: str | Path) -> dict[str, str]:
+    """A cluster file as it is kept for later: its text, where it was, and the folder that its paths are relative to."""
+    with _told():
+        return {"text": cluster.text_of(path), "where": str(path), "folder": str(Path(path).absolute().parent)}
+
+
+def again(file: Mapping[str, str]) -> ClusterFile:
+    """A cluster file that was kept."""
+    with _told():
+        return cluster.parsed(file["text"], file["where"], Path(file["folder"]))
+
+
+@contextmanager
+def connected(file: ClusterFile | None, counted: Machine, note: Callable[[str], None]) -> Iterator[Any]:
+    """A client of the cluster, while it is needed."""
+    with _told(), cluster.connected(file or cluster.Local(), counted.workers, counted.memory, note) as client:
+        yield client
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Raise what is wrong with a cluster file as the user's `Mistake`, and a cluster that can't start as `Broken`."""
+    try:
+        yield
+    except cluster.Wrong as wrong:
+        raise _mistake(wrong) from None
+    except cluster.StartError as error:
+        raise Broken(str(error)) from None
+
+
+def _mistake(wrong: cluster.Wrong) -> Mistake:
+    if isinstance(wrong.problem, str):
+        return Mistake(f"{wrong.where}: {wrong.problem}")
+    return report(wrong.where, from_pydantic(wrong.problem, keys_of(wrong.model)))

@@ -1,0 +1,230 @@
+"""Execution: units go out, results come in. The one place that talks to Dask.
+
+The serial loop is the definition; Dask must give the identical cube.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import CancelledError
+from dataclasses import dataclass, replace
+from itertools import islice
+from time import sleep
+from typing import Any
+
+from distributed import (
+    Client,
+    Future,
+    KilledWorker,
+    fire_and_forget,
+    get_client,
+    get_worker,
+    secede,
+)
+from distributed.client import ClosedClientError
+
+from harness.core.types import Care, Mistake, Preparation, Replaced, Unit, Unreachable
+from harness.execution.futures import Harvest
+from harness.execution.health import Broken, Guard, Stopped, named
+from harness.worker.compatibility import Unlike, check_here
+
+Result = dict[str, Any]
+Facts = Mapping[str, str] | None
+Job = tuple[Unit | Preparation, Care]
+ATTEMPTS = 3
+"""A unit that raises an exception as a whole is tried again, elsewhere if there is an elsewhere."""
+DEATHS = 10
+"""So often a unit may be lost with its worker: others' deaths, and killed machines, hit innocent ones, too."""
+_POLL = 0.02
+"""Seconds between two looks for results."""
+
+
+def _never() -> bool:
+    return False
+
+
+@dataclass(frozen=True)
+class Terms:
+    """How a run deals with its cluster."""
+
+    window: int | None = None
+    """Tasks on their way at once; by the number of workers if not told."""
+    workers: int = 1
+    """How many there will be, when all have come."""
+    note: Callable[[str], None] = lambda text: None
+    """Where to say what happens."""
+    patience: float | None = None
+    """Seconds without any worker after which the cluster is dead, if that isn't as usual."""
+    ours: Facts = None
+    """What every worker has to have, those that join late, too."""
+    stop: Callable[[], bool] = _never
+    """Whether somebody asked the run to end."""
+
+
+_USUAL = Terms()
+
+
+def serial(
+    work: Callable[..., Result],
+    arguments: tuple[Any, ...],
+    jobs: Iterable[Job],
+    memory: float,
+    stop: Callable[[], bool] = _never,
+) -> Iterator[Result]:
+    """One after the other, here; in a child, since nobody would replace this process."""
+    for unit, care in jobs:
+        if stop():
+            raise Stopped
+        yield work(*arguments, unit, replace(care, alone=True, memory=memory))
+
+
+def looked_at(client: Client, look: Callable[..., Any], arguments: tuple[Any, ...]) -> dict[str, Any]:
+    """What scheduler and workers say of themselves, or the exception that they raise instead.
+
+    The scheduler unpickles tasks, so our modules must be there, too; the user's needn't.
+    """
+    found: dict[str, Any] = {}
+    try:
+        found[named(client)] = client.run_on_scheduler(look)
+    except Exception as error:
+        found[named(client)] = error
+    workers = client.run(look, *arguments, on_error="return")
+    return found | {f"the worker at {address}": one for address, one in workers.items()}
+
+
+def window_of(client: Client) -> int:
+    """How many tasks are on their way at once: enough to keep all threads busy, few enough to forget about."""
+    threads = sum(client.nthreads().values())
+    return int(max(64, 3 * threads))
+
+
+def on_worker(
+    work: Callable[..., Result], arguments: tuple[Any, ...], unit: Unit | Preparation, care: Care, ours: Facts
+) -> Result:
+    """What a task does: its work, with the care that this worker allows.
+
+    A limit ends the process, so it is only for a worker whose nanny starts another. Without one, a child has the limit.
+    """
+    worker = get_worker()
+    check_here(ours)
+    replaced = worker.nanny is not None
+    alone = care.alone or (care.asked and not replaced)
+    memory = worker.memory_manager.memory_limit or None
+    try:
+        return work(*arguments, unit, replace(care, alone=alone, replaced=replaced, memory=memory))
+    except Unreachable as error:
+        raise type(error)(f"{error} (as the worker at {worker.address} sees it)") from None
+
+
+@dataclass(frozen=True)
+class _Try:
+    """A unit on its way, and what became of it before."""
+
+    unit: Unit | Preparation
+    care: Care
+    errors: int = 0
+    deaths: int = 0
+
+    def again(self, error: BaseException) -> _Try:
+        """The next try, a careful one if a replication may be to blame."""
+        if isinstance(error, Replaced):
+            raise error
+        if isinstance(error, Unlike | Unreachable):  # a worker that was patient with the store; one that isn't like us
+            raise Broken(str(error))
+        lost = isinstance(error, CancelledError)  # with the connection: nobody died of it
+        died = isinstance(error, KilledWorker)
+        following = replace(
+            self,
+            care=self.care if lost or isinstance(error, OSError | Mistake) else replace(self.care, alone=True),
+            errors=self.errors + (not (lost or died)),
+            deaths=self.deaths + (lost or died),
+        )
+        if following.errors >= ATTEMPTS or following.deaths >= DEATHS:
+            why = "its workers died" if died else " ".join(f"{type(error).__name__}: {error}".split())
+            raise Broken(f"unit {self.unit.name} failed {following.errors + following.deaths} times: {why}")
+        return following
+
+
+def on_dask(
+    client: Client,
+    work: Callable[..., Result],
+    arguments: tuple[Any, ...],
+    jobs: Iterable[Job],
+    terms: Terms = _USUAL,
+) -> Iterator[Result]:
+    """Through a bounded window of tasks; every future is let go as soon as it is done."""
+    try:
+        yield from _flow(client, work, arguments, jobs, terms)
+    except (OSError, ClosedClientError) as error:  # of the connection: those of the work come as results
+        raise Broken(f"{named(client)} can't be reached ({type(error).__name__})") from None
+
+
+def _flow(
+    client: Client,
+    work: Callable[..., Result],
+    arguments: tuple[Any, ...],
+    jobs: Iterable[Job],
+    terms: Terms,
+) -> Iterator[Result]:
+    waiting = iter(jobs)
+    running: dict[Any, _Try] = {}
+    sent: dict[Any, Future[Any]] = {}
+    harvest = Harvest(client.loop)
+    guard = Guard(client, terms.note, terms.patience, terms.stop, running)
+
+    def send(one: _Try) -> None:
+        key = f"ckrr-{arguments[1]}-{arguments[2]}-{one.unit.name}-{one.errors}-{one.deaths}"
+        future = client.submit(on_worker, work, arguments, one.unit, one.care, terms.ours, key=key, pure=False)
+        running[future.key], sent[future.key] = one, future
+        harvest.add(future)
+
+    try:
+        for job in islice(waiting, terms.window or max(window_of(client), 3 * terms.workers)):
+            send(_Try(*job))
+        while running:
+            for future, outcome in _batch(harvest, guard):
+                one = running.pop(future.key)
+                sent.pop(future.key).release()
+                if isinstance(outcome, BaseException):
+                    following = one.again(outcome)
+                    if isinstance(outcome, KilledWorker):
+                        terms.note(f"a worker died at unit {one.unit.name}, which is computed again")
+                    guard.wait_for_scheduler()
+                    send(following)
+                    continue
+                yield outcome
+                for job in islice(waiting, 1):
+                    send(_Try(*job))
+    finally:
+        for future in sent.values():  # of a run that ends early: a client that lives on would see to it that they run
+            future.release()
+
+
+def _batch(harvest: Harvest, guard: Guard) -> list[tuple[Future[Any], Any]]:
+    """What has come in: at least one, unless the cluster dies before."""
+    while True:
+        guard.heed()
+        batch = harvest.batch()
+        if batch:
+            guard.heard()
+            return batch
+        guard.look()
+        sleep(_POLL)
+
+
+def hand_over(client: Client, work: Callable[..., Any], arguments: tuple[Any, ...], key: str) -> None:
+    """A task that nobody waits for: it lives on when the client has left."""
+    fire_and_forget(client.submit(work, *arguments, key=key, pure=False))
+
+
+def aboard() -> Client:
+    """The client of the worker that this task is on; the task gives its thread back, and goes on beside others."""
+    client = get_client()
+    secede()
+    return client
+
+
+def worker_logs(client: Client) -> dict[str, str]:
+    """What each worker has logged lately."""
+    found = client.get_worker_logs(n=200)
+    return {name: "\n".join(line for _, line in reversed(lines)) for name, lines in found.items()}

@@ -1,0 +1,195 @@
+"""What a run would do: the store is read and checked, and what is left is planned. Nothing is written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+from harness.backends.base import Place, place
+from harness.core.protocols import Family, Sparing
+from harness.core.types import Grid, Mistake
+from harness.execution import clusters
+from harness.execution.remove import remove_smoke_store
+from harness.execution.source_check import check_unchanged
+from harness.monitor import state
+from harness.planning.blocks import cut
+from harness.planning.cost import Machine, Shape
+from harness.planning.machine import check_source
+from harness.planning.plan import Plan, make_plan, prepared_first
+from harness.scenario.load import Loaded
+from harness.scenario.spec import Replications
+from harness.store import artifacts, receipts
+from harness.store.inventory import incomplete_units
+from harness.store.manifest import FILES, Levels, Record, all_joined, digest, joined, load
+from harness.store.manifest_check import MOST_UNITS
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A study that could start now: nothing is written yet."""
+
+    loaded: Loaded
+    there: Place
+    record: Record
+    is_new: bool
+    plan: Plan
+    machine: Machine
+    failed: int
+    """Replications of cells that failed in earlier runs, in units that are not to be done again."""
+    retry: bool = False
+    """Whether what failed is to be done again."""
+    grows: bool = False
+    """Whether the store has to grow for what is asked."""
+    cluster: Any = None
+    """The cluster file that it is to run on; None for workers of its own on this machine."""
+    command: str | None = None
+    """What somebody typed to have it done, if that isn't this process's own command."""
+    damaged: tuple[receipts.Receipt, ...] = ()
+    """Receipts of units that lack a chunk: they are computed again."""
+
+
+def default_store(loaded: Loaded) -> str:
+    """Where results go unless told otherwise."""
+    return state.default_store(loaded.scenario.name)
+
+
+def smoked(loaded: Loaded) -> Loaded:
+    """Two replications of the smallest n, in a store of its own."""
+    scenario = loaded.scenario
+    n = min(scenario.grid.n)
+    rules = tuple(rule for rule in scenario.exclude if n in (rule.n or (n,)))
+    small = scenario.model_copy(
+        update={
+            "name": f"{scenario.name}-smoke",
+            "grid": scenario.grid.model_copy(update={"n": (n,)}),
+            "replications": scenario.replications.model_copy(update=_two(scenario.replications)),
+            "exclude": rules,
+        }
+    )
+    return replace(loaded, scenario=small, is_smoke=True)
+
+
+def make_room(loaded: Loaded, url: str | None, cluster: Any = None) -> None:
+    """Remove the store of an earlier smoke run of the same study, so that this one begins anew.
+
+    In the default store its name says whose it is, however the scenario was edited since; elsewhere the fingerprint
+    must be the same.
+    """
+    loaded = loaded if cluster is None else loaded.threaded(cluster.threads)
+    there = place(default_store(loaded) if url is None else str(url))
+    remove_smoke_store(there, loaded.scenario.name, None if url is None else digest(loaded.fingerprint))
+
+
+def _two(asked: Replications) -> dict[str, int]:
+    """Two paths with a draw each; where there is one path, two draws on it."""
+    return {"paths": 2, "draws": 1} if asked.paths > 1 or asked.draws == 1 else {"paths": 1, "draws": 2}
+
+
+def prepare(
+    loaded: Loaded,
+    url: str | None = None,
+    workers: int | None = None,
+    speed: float | None = None,
+    retry: bool = False,
+    cluster: Any = None,
+    client: Any = None,
+) -> Prepared:
+    """Reads the store, checks that it is this study's, and plans what is left, for a client's workers if one is given.
+
+    Writes nothing. With `retry` what failed in earlier runs is left, too. `cluster` is a cluster file, read
+    (`clusters.described`).
+    """
+    loaded = loaded if cluster is None else loaded.threaded(cluster.threads)
+    there = place(default_store(loaded) if url is None else str(url))
+    found = load(there)
+    machine = clusters.machine(there.url, workers, speed, cluster, client)
+    if found is not None:
+        check_fingerprint(there.url, found.fingerprint, loaded.fingerprint, mended=retry)
+        if found.fingerprint["files"] != loaded.fingerprint["files"]:
+            check_unchanged(there, found, loaded)
+    source = artifacts.provided(loaded.built.source, there)
+    whole = loaded.extent if found is None else found.grown(loaded.extent).extent  # units have all that the store has
+    lacking = artifacts.missing(there, artifacts.needed(source, whole.grid))
+    drawing = Shape.drawing if lacking else check_source(source, loaded.seeds, loaded.extent, loaded.where)
+    shape = Shape(source.test_points, loaded.scenario.keep, drawing)
+    record = _record(loaded, found, shape, machine)
+    check_unit_count(record, loaded.where)
+    done = receipts.listed(there, record.extent.grid.n) if found else {}
+    damaged = [done.pop(name) for name in ([] if found is None else incomplete_units(there, found, done))]
+    plan = make_plan(record, loaded.extent, done, shape, loaded.family, machine, retry)
+    plan = prepared_first(plan, lacking, machine)
+    again = {unit.name for unit in plan.units}
+    failed = sum(receipt.failed for name, receipt in done.items() if name not in again)
+    grows = found is not None and found.extents != record.extents
+    shared = (loaded, there, record, found is None, plan, machine, failed, retry, grows, cluster)
+    return Prepared(*shared, damaged=tuple(damaged))
+
+
+def _record(loaded: Loaded, found: Record | None, shape: Shape, machine: Machine) -> Record:
+    """The store's record as it will be."""
+    scenario = loaded.scenario.model_dump(mode="json", exclude_defaults=False)
+    if found is None:
+        groups = cut(loaded.extent, shape, loaded.family, machine)
+        shared = (scenario, loaded.fingerprint, (loaded.extent,), groups, loaded.scenario.keep, shape.test_points)
+        levels, spared = promised(loaded.family, loaded.extent.grid), promised_apart(loaded.family, loaded.extent.grid)
+        return Record(*shared, loaded.built.source.test, levels, spared=spared, is_smoke=loaded.is_smoke)
+    grown = found.grown(loaded.extent)
+    levels = joined(found.levels, promised(loaded.family, grown.extent.grid))
+    spared = all_joined(found.spared, promised_apart(loaded.family, grown.extent.grid))
+    fresh = {n: group for n, group in cut(grown.extent, shape, loaded.family, machine).items() if n not in found.groups}
+    groups = {**found.groups, **fresh}
+    smoke = found.is_smoke and loaded.is_smoke
+    grown = replace(grown, scenario=scenario, fingerprint=loaded.fingerprint, groups=groups)
+    return replace(grown, levels=levels, spared=spared, is_smoke=smoke)
+
+
+def check_unit_count(record: Record, where: str) -> None:
+    """Refuse a study of more units than anybody could list, before they are listed."""
+    for n in record.extent.grid.n:
+        units = record.unit_count(n)
+        if units > MOST_UNITS:
+            what = f"{record.extent.paths} paths × {record.extent.draws} draws are {units} units at n = {n}"
+            raise Mistake(f"{where}: replications: {what}, and {MOST_UNITS} are the most: ask for fewer")
+
+
+def promised_apart(family: Family, grid: Grid) -> Mapping[str, Levels]:
+    """Those with searches for θ that leave some of the train points alone: by how many these are."""
+    searches = [theta for theta in grid.theta if isinstance(theta, str)]
+    return {
+        theta: promised(family, grid, theta)
+        for theta in searches
+        if isinstance(family, Sparing) and family.left(theta, grid.n[0]) is not None
+    }
+
+
+def promised(family: Family, grid: Grid, theta: str | None = None) -> Levels:
+    """The exact levels of the procedures that have one; those with a search for θ, if one is named."""
+    found: dict[str, dict[int, dict[float, float]]] = {}
+    for name, n, alpha in product(grid.procedure, grid.n, grid.alpha):
+        left = family.left(theta, n) if theta is not None and isinstance(family, Sparing) else n
+        level = None if left is None else family.level(name, left, alpha)
+        if level is not None:
+            found.setdefault(name, {}).setdefault(n, {})[alpha] = level
+    return found
+
+
+def check_fingerprint(url: str, old: Mapping[str, Any], new: Mapping[str, Any], mended: bool = False) -> None:
+    """Refuses to mix two studies in one store, and says how they differ.
+
+    A user who retries what failed may have mended the source's file: that alone is no other study, as long as numbers
+    that are there come out again (`unchanged.py`).
+    """
+    keys = sorted({*old, *new} - ({"files"} if mended else set()))
+    differing = [key for key in keys if old.get(key) != new.get(key)]
+    if differing == ["files"] and old["files"].keys() == new["files"].keys():
+        names = ", ".join(name for name, hashed in old["files"].items() if new["files"][name] != hashed)
+        where = f"the old text is in {url}/{FILES}"
+        raise Mistake(
+            f"{url}: {names} has changed since ({where}): choose another --store, or --retry-failed if mended"
+        )
+    if differing:
+        text = "; ".join(f"{key} was {old.get(key)!r} and is {new.get(key)!r}" for key in differing)
+        text += f" (threads = {old.get('blas_threads')} in a cluster file)" * (differing == ["blas_threads"])
+        raise Mistake(f"{url} belongs to another study: {text}. Choose another place with --store")

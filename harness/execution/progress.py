@@ -1,0 +1,208 @@
+"""Progress: a bar on a terminal, plain lines elsewhere, nothing where nobody looks."""
+
+from __future__ import annotations
+
+import sys
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from harness.core.types import Unit
+    from harness.planning.plan import Plan
+
+
+class Progress(Protocol):
+    """What a run tells while it goes on."""
+
+    def start(self, plan: Plan) -> None:
+        """Work is about to start."""
+        ...
+
+    def advance(self, unit: Unit, failed: int, seconds: float) -> None:
+        """A unit is on disk."""
+        ...
+
+    def note(self, text: str) -> None:
+        """Something worth knowing."""
+        ...
+
+    def finish(self) -> None:
+        """Nothing more will come."""
+        ...
+
+
+class Silent:
+    """Says nothing."""
+
+    def start(self, plan: Plan) -> None:
+        """Work is about to start."""
+
+    def advance(self, unit: Unit, failed: int, seconds: float) -> None:
+        """A unit is on disk."""
+
+    def note(self, text: str) -> None:
+        """Something worth knowing."""
+
+    def finish(self) -> None:
+        """Nothing more will come."""
+
+
+class Tally:
+    """How far a run is, weighed by what units cost."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._cost = plan.seconds_of
+        self.total = sum(self.cost(unit) for unit in plan.units) or 1.0
+        self._replications = plan.replications_of
+        self.replications = sum(self._replications.values())
+        self.done = 0.0
+        self.count = 0
+        self.failed = 0
+        self._start: float | None = None
+
+    def cost(self, unit: Unit) -> float:
+        """Planned seconds."""
+        return self._cost[unit.name]
+
+    def add(self, unit: Unit, failed: int, seconds: float) -> None:
+        """A unit is done, which took so many seconds. The clock starts with the first: workers take time to start."""
+        if self._start is None:
+            self._start = monotonic() - seconds
+        self.done += self.cost(unit)
+        self.count += self._replications[unit.name]
+        self.failed += failed
+
+    @property
+    def rate(self) -> float:
+        """Replications a second."""
+        return self.count / max(self._spent, 1e-9)
+
+    @property
+    def left(self) -> float:
+        """Seconds until the end, from how fast it went so far."""
+        return self._spent * (self.total - self.done) / self.done if self.done else float("nan")
+
+    @property
+    def _spent(self) -> float:
+        return 0.0 if self._start is None else monotonic() - self._start
+
+    def facts(self) -> dict[str, Any]:
+        """All of it as plain values."""
+        return {
+            "replications": self.count,
+            "of": self.replications,
+            "share": self.done / self.total,
+            "rate": round(self.rate, 3),
+            "left": round(self.left, 1) if self.done else None,
+            "failed": self.failed,
+        }
+
+    def line(self) -> str:
+        """All of it in one line."""
+        failed = f", {self.failed} cells failed" if self.failed else ""
+        return (
+            f"{self.done / self.total:4.0%}  {self.count} of {self.replications} replications, "
+            f"{pace(self.rate)}, {duration(self.left)} left{failed}"
+        )
+
+
+def pace(rate: float, of: str = "") -> str:
+    """How many in a second, or in a minute or an hour if that is more telling.
+
+    Examples
+    --------
+    >>> pace(731.4), pace(2.26), pace(0.05), pace(0.001, " replications")
+    ('731/s', '2.3/s', '3/min', '3.6 replications/h')
+    """
+    unit, size = next((one for one in (("s", 1), ("min", 60)) if rate * one[1] >= 1), ("h", 3600))
+    many = rate * size
+    return f"{many:.0f}{of}/{unit}" if many >= 10 else f"{many:.2g}{of}/{unit}"
+
+
+def duration(seconds: float) -> str:
+    """A time as people say it.
+
+    Examples
+    --------
+    >>> duration(4.2), duration(95), duration(7300), duration(200000)
+    ('4 s', '1 min 35 s', '2 h 1 min', '2 d 7 h')
+    """
+    if seconds != seconds:
+        return "?"
+    whole = round(seconds)
+    for large, small, size, part in (("d", "h", 86400, 3600), ("h", "min", 3600, 60), ("min", "s", 60, 1)):
+        if whole >= size:
+            return f"{whole // size} {large} {whole % size // part} {small}"
+    return f"{whole} s"
+
+
+class Lines:
+    """A plain line now and then, where output goes to a file or a pipe."""
+
+    def __init__(self, every: float = 5.0) -> None:
+        self._every, self._next, self._printed = every, 0.0, 0
+        self._tally: Tally | None = None
+
+    def start(self, plan: Plan) -> None:
+        """Work is about to start."""
+        self._tally, self._next = Tally(plan), monotonic() + self._every
+
+    def advance(self, unit: Unit, failed: int, seconds: float) -> None:
+        """A unit is on disk."""
+        assert self._tally is not None
+        self._tally.add(unit, failed, seconds)
+        if monotonic() >= self._next:
+            self._print()
+            self._next = monotonic() + self._every
+
+    def note(self, text: str) -> None:
+        """Something worth knowing."""
+        print(text, file=sys.stderr, flush=True)
+
+    def finish(self) -> None:
+        """Nothing more will come."""
+        if self._tally is not None and self._tally.count != self._printed:
+            self._print()
+
+    def _print(self) -> None:
+        assert self._tally is not None
+        print(self._tally.line(), file=sys.stderr, flush=True)
+        self._printed = self._tally.count
+
+
+class Bar:
+    """A bar that fills, on a terminal."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress as Rich, TextColumn
+
+        columns = (BarColumn(40), TextColumn("{task.description}"))
+        self._rich = Rich(*columns, console=Console(stderr=True), transient=False)
+        self._tally: Tally | None = None
+
+    def start(self, plan: Plan) -> None:
+        """Work is about to start."""
+        self._tally = Tally(plan)
+        self._task = self._rich.add_task("starting workers …", total=self._tally.total)
+        if plan.units:
+            self._rich.start()
+
+    def advance(self, unit: Unit, failed: int, seconds: float) -> None:
+        """A unit is on disk."""
+        assert self._tally is not None
+        self._tally.add(unit, failed, seconds)
+        self._rich.update(self._task, completed=self._tally.done, description=self._tally.line())
+
+    def note(self, text: str) -> None:
+        """Something worth knowing."""
+        self._rich.console.print(text)
+
+    def finish(self) -> None:
+        """Nothing more will come."""
+        self._rich.stop()
+
+
+def suitable() -> Progress:
+    """A bar on a terminal, lines elsewhere."""
+    return Bar() if sys.stderr.isatty() else Lines()

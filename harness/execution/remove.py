@@ -1,0 +1,92 @@
+"""Remove a store, after proving that it is ours to remove.
+
+The only store that a command ever removes is that of a smoke run, to make room for the next smoke run of the same
+study. Everything in it must be a part of it, and nobody may be at work there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from harness.backends.base import Place
+from harness.core.types import Mistake
+from harness.store import receipts
+from harness.store.manifest import CANCEL, CLAIM, COPY, DRIVER, FILES, ROOT, SUBMISSION, Record, digest, load
+from harness.submit.locate import at_work
+
+_CHUNK = re.compile(r"c([./]\d+)+")
+_SUBMITTED = re.compile(r"(submission|handle|starts|ended|cluster)\.json|(driver|workers)\.log|room|driver-[^/]+\.out")
+"""Names that a submission leaves."""
+
+
+def remove_smoke_store(there: Place, name: str, fingerprint: str | None) -> None:
+    """Remove the store of an earlier smoke run of the same study; do nothing if there is none.
+
+    Parameters
+    ----------
+    there : Place
+        Where the next smoke run goes.
+    name : str
+        The name of its study.
+    fingerprint : str or None
+        The digest that the store's fingerprint must have; None where its place belongs to the study by its name, and
+        the scenario may have been edited since.
+
+    Raises
+    ------
+    Mistake
+        If what is there isn't such a store, holds anything else, or if a run is active. Nothing is removed then.
+    """
+    record = load(there)
+    if record is None:
+        return
+    if _is_unmarked(record, name):
+        raise Mistake(f"{there.url} was made by ckrr 0.1, which didn't mark smoke runs: delete it, or choose --store")
+    if not record.is_smoke or record.scenario["name"] != name or fingerprint not in (None, digest(record.fingerprint)):
+        raise Mistake(
+            f"{there.url} holds another study, which --smoke never replaces: choose another place with --store"
+        )
+    who = at_work(there)
+    if who is not None:
+        raise Mistake(f"{there.url} can't be replaced while {who} is at work on it: wait until that has ended")
+    keys = there.below("")
+    strange = sorted(filter(_is_foreign(there, record), keys))
+    if strange:
+        what = f"{strange[0]} isn't a part of it"
+        raise Mistake(f"{there.url} can't be replaced: {what}. Move that away, or choose another place with --store")
+    there.remove(sorted([*keys, *there.drafts()], key=lambda key: (key == ROOT, key == COPY)))
+
+
+def _is_unmarked(record: Record, name: str) -> bool:
+    """Whether it looks like a smoke run of this study, and doesn't say so."""
+    extent = record.extent
+    small = len(extent.grid.n) == 1 and extent.paths * extent.draws <= 2
+    return not record.is_smoke and small and record.scenario["name"] == name
+
+
+def _is_foreign(there: Place, record: Record) -> Callable[[str], bool]:
+    """Return a function that says of a key whether no store of this record has it."""
+    from harness.store import artifacts
+    from harness.store.layout import template  # NumPy and Zarr take their time
+
+    meant = {*template(record), ROOT, COPY, CLAIM, DRIVER, CANCEL}
+    arrays = {key.rpartition("/")[0] for key in meant if key.endswith(f"/{ROOT}")}
+    files = record.fingerprint["files"]
+
+    def is_foreign(key: str) -> bool:
+        folder, _, rest = key.partition("/")
+        if folder == receipts.FOLDER:
+            n, _, name = rest.partition("/")
+            return receipts.parse(n, name) is None
+        if folder == FILES:
+            return re.sub(r"\.[0-9a-f]{8}$", "", rest) not in files and rest not in files
+        if folder == SUBMISSION:
+            return _SUBMITTED.fullmatch(rest) is None
+        if folder == artifacts.FOLDER:
+            return artifacts.wrong(there, rest.rpartition(".")[0]) is not None
+        return key not in meant and not any(
+            _CHUNK.fullmatch(key[len(one) + 1 :]) for one in arrays if key.startswith(f"{one}/")
+        )
+
+    return is_foreign

@@ -1,0 +1,247 @@
+"""The family of what people would use instead, beside all that `krr.py` has: one factor, one store, the same data.
+
+GPR-t, split, jackknife+ and CV+ are told in `ckrr/baselines.py`. Chance (halves, folds) is one random order of the
+sample, from the replication's stream "order". Where θ is searched for, split searches on its first half alone, and so
+keeps its level; the others take the θ of all points.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from time import perf_counter
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+import ckrr
+from ckrr.baselines import FOLDS, cv_plus, halves, jackknife_plus, split, split_level, student
+from ckrr.likelihood.holdout import HOLDOUT
+from ckrr.ridge.exact import TEST_BLOCK
+from ckrr.space import is_random
+from harness.core.protocols import Factor, Inputs, Scores, Target
+from harness.core.types import Array, Bools, Streams
+from harness.families.krr import FAMILY as KRR, KernelRidge
+
+Ends = tuple[Array, Array]
+"""Of intervals, each over (test point, α): ±inf where there is no end, NaN where the interval is empty."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """A sample's inputs with their factor."""
+
+    X: Array
+    X_test: Array
+    factor: ckrr.Factor
+    factor_of: Callable[[Array, Array], ckrr.Factor]
+    """Of other points, with their values: λ and θ as given, or θ searched for again."""
+
+    @property
+    def theta(self) -> float:
+        """Of all points."""
+        return self.factor.theta
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """What a baseline is asked: the sample, one target, an order of the points by chance, and the levels."""
+
+    sample: Sample
+    y: Array
+    order: npt.NDArray[np.intp]
+    alpha: Sequence[float]
+
+    @property
+    def halves(self) -> tuple[Array, Array, Array, Array]:
+        """X and y of the half that fits, then of the half that judges."""
+        first, second = halves(self.order)
+        return self.sample.X[first], self.y[first], self.sample.X[second], self.y[second]
+
+
+Way = Callable[[Asked], Ends]
+
+
+@dataclass(frozen=True, eq=False)
+class TimedScores:
+    """Scores, and what each procedure took."""
+
+    hits: Bools
+    hits_f: Bools | None
+    lower: Array
+    upper: Array
+    length: Array
+    count: npt.NDArray[np.int64]
+    seconds: Mapping[str, float]
+
+
+def _student(asked: Asked) -> Ends:
+    return _ends(student(asked.sample.factor.fit(asked.y), asked.sample.X_test, asked.alpha))
+
+
+def _split(asked: Asked) -> Ends:
+    X, y, X_judge, y_judge = asked.halves
+    fit = asked.sample.factor_of(X, y).fit(y)
+    return _ends(split(fit, X_judge, y_judge, asked.sample.X_test, asked.alpha))
+
+
+def _jackknife_plus(asked: Asked) -> Ends:
+    return _ends(jackknife_plus(asked.sample.factor.fit(asked.y), asked.sample.X_test, asked.alpha))
+
+
+def _cv_plus(asked: Asked) -> Ends:
+    return _ends(cv_plus(asked.sample.factor.fit(asked.y), asked.sample.X_test, asked.alpha, asked.order))
+
+
+def _ends(regions: ckrr.Regions) -> Ends:
+    return regions.lower, regions.upper
+
+
+WAYS: Mapping[str, Way] = {"GPR-t": _student, "split": _split, "jackknife+": _jackknife_plus, "CV+": _cv_plus}
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Train and test inputs."""
+
+    krr: KernelRidge
+    X: Array
+    X_test: Array
+
+    def factor(self, theta: float, lam: float) -> Factor:
+        """For a given θ."""
+        return self._sample(np.empty(0), lambda inputs, y: inputs.factor(theta, lam))
+
+    def factor_ml(self, y: Array, lam: float, search: str) -> Factor:
+        """For the θ that a search finds."""
+        return self._sample(y, lambda inputs, y: inputs.factor_ml(y, lam, search))
+
+    def _sample(self, y: Array, made: Callable[[Inputs, Array], Factor]) -> Sample:
+        def factor_of(X: Array, y: Array) -> ckrr.Factor:
+            factor = made(self.krr.inputs(X, self.X_test), y)
+            assert isinstance(factor, ckrr.Factor)
+            return factor
+
+        return Sample(self.X, self.X_test, factor_of(self.X, y), factor_of)
+
+
+@dataclass(frozen=True)
+class Baselines:
+    """The procedures of `krr.py`, and some that give intervals, on the same samples."""
+
+    ways: Mapping[str, Way] = field(default_factory=lambda: WAYS)
+    halved: tuple[str, ...] = ("split",)
+    """Those of them that have the level of split conformal prediction."""
+    work: Callable[[int, int], float] = lambda n, points: 0.0
+    """Operations for a target besides those of ours, for a sample of n and so many test points."""
+    plain: bool = False
+    """Whether there is no choice of kernels."""
+    krr: KernelRidge = KRR
+    searches: Sequence[str] = tuple(each for each in KRR.searches if each != HOLDOUT)
+    """All points are used: split has a held-out half of its own."""
+    reference: str | None = KRR.reference
+    version: int = KRR.version
+
+    @property
+    def procedures(self) -> Sequence[str]:
+        """Conformal and Bayesian ones first."""
+        return (*self.krr.procedures, *self.ways)
+
+    def inputs(self, X: Array, X_test: Array) -> Inputs:
+        """Train and test inputs."""
+        return Samples(self.krr, X, X_test)
+
+    def on_kernel(
+        self,
+        dimension: int,
+        kernel: str = "gaussian",
+        scales: Sequence[float] | None = None,
+        features: int | None = None,
+    ) -> Self:
+        """The same with another kernel, but not on random features."""
+        if self.plain:
+            raise ValueError("kernel must be left out, and scales: the family has the Gaussian one alone")
+        if is_random(kernel):
+            raise ValueError(f"kernel must not be on random features, which CV+ isn't made for, got {kernel!r}")
+        return replace(self, krr=self.krr.on_kernel(dimension, kernel, scales, features))
+
+    def score(
+        self,
+        factors: Sequence[Factor],
+        targets: Sequence[Target],
+        procedures: Sequence[str],
+        alpha: Sequence[float],
+        streams: Sequence[Streams],
+    ) -> Sequence[Scores]:
+        """One procedure after the other, each as if it were alone, so that their times can be compared."""
+        samples = [factor for factor in factors if isinstance(factor, Sample)]
+        orders = [some("order").permutation(len(sample.X)) for sample, some in zip(samples, streams, strict=True)]
+        parts, seconds = [], {}
+        for name in procedures:
+            start = perf_counter()
+            if name in self.ways:
+                parts.append([self._part(name, *one, alpha) for one in zip(samples, targets, orders, strict=True)])
+            else:
+                shared = [sample.factor for sample in samples]
+                parts.append(list(self.krr.score(shared, targets, [name], alpha, streams)))
+            seconds[name] = (perf_counter() - start) / len(samples)
+        return [_joined(each, seconds) for each in zip(*parts, strict=True)]
+
+    def _part(
+        self, name: str, sample: Sample, target: Target, order: npt.NDArray[np.intp], alpha: Sequence[float]
+    ) -> Scores:
+        asked = [Asked(sample, np.ascontiguousarray(y), order, alpha) for y in target.Y.T]
+        lower, upper = (np.stack(ends)[:, None] for ends in zip(*map(self.ways[name], asked), strict=True))
+        return scored(lower, upper, target)
+
+    def level(self, procedure: str, n: int, alpha: float) -> float | None:
+        """The exact ones of conformal procedures, split ones among them; jackknife+ and CV+ promise 1 − 2α at most."""
+        return split_level(n, alpha) if procedure in self.halved else self.krr.level(procedure, n, alpha)
+
+    def flops(self, n: int, points: int, targets: int, searched: bool) -> float:
+        """Besides those of `krr.py`: half a factor, folds by QR, products for each procedure anew, sorts."""
+        folds = 4.0 * n**3 / FOLDS
+        half = (n / 2) ** 3 * 2 / 3 + 0.5 * n * n * (points + n / 2)
+        passes = points * (400.0 * n + 6e3) + 5.0 * n * n * points + 6e7
+        again = self.krr.flops(n // 2, 1, 0, searched) if searched else 0.0
+        return (
+            self.krr.flops(n, points, targets, searched)
+            + half
+            + again
+            + targets * (folds + passes + self.work(n, points))
+        )
+
+    def memory(self, n: int, points: int) -> float:
+        """A fold in orthogonal columns, and what is sorted of a block of test points."""
+        return self.krr.memory(n, points) + 8.0 * (n * n / 4 + 3 * n * n / FOLDS + 6 * n * min(points, TEST_BLOCK))
+
+
+def scored(lower: Array, upper: Array, target: Target) -> ckrr.Scores:
+    """How intervals did: ends over (γ, procedure, test point, α)."""
+    y = target.Y_test.T[:, None, :, None]
+    empty = np.isnan(lower)
+    length = np.where(empty, 0.0, upper - lower)
+    hits_f = None if target.f_test is None else _inside(lower, target.f_test[:, None], upper)
+    return ckrr.Scores(_inside(lower, y, upper), lower, upper, length, (~empty).astype(np.int64), hits_f)
+
+
+def _inside(lower: Array, y: Array, upper: Array) -> Bools:
+    return (lower <= y) & (y <= upper)
+
+
+def _joined(parts: Sequence[Scores], seconds: Mapping[str, float]) -> TimedScores:
+    """Of several procedures."""
+    latent = [one.hits_f for one in parts if one.hits_f is not None]
+    return TimedScores(
+        np.concatenate([one.hits for one in parts], axis=1),
+        np.concatenate(latent, axis=1) if latent else None,
+        np.concatenate([one.lower for one in parts], axis=1),
+        np.concatenate([one.upper for one in parts], axis=1),
+        np.concatenate([one.length for one in parts], axis=1),
+        np.concatenate([one.count for one in parts], axis=1),
+        seconds,
+    )
+
+
+FAMILY = Baselines()

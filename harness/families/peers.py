@@ -1,0 +1,133 @@
+"""The family `baselines`, and MAPIE and crepes as their documentation uses them: `pip install 'ckrr[bench]'`.
+
+Both wrap scikit-learn's `KernelRidge` with the kernel exp(−θ‖x − x′‖²) and the ridge λ. They see the halves and folds
+that ours see, so that MAPIE's split, jackknife+ and CV+ and crepes's split are ours, to rounding, with refits in place
+of the closed form; crepes-norm divides errors by those of near points in the first half. θ has to be given.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from ckrr.baselines import FOLDS, split_level
+from harness.families.baselines import WAYS, Asked, Baselines, Ends, Way
+
+NEIGHBOURS = 25
+"""Points that crepes judges difficulty by, as by default."""
+
+
+def _ridge(asked: Asked) -> Any:
+    from sklearn.kernel_ridge import KernelRidge
+
+    factor = asked.sample.factor
+    return KernelRidge(alpha=factor.lam, kernel="rbf", gamma=factor.theta)
+
+
+def _confidence(alpha: Sequence[float]) -> list[float]:
+    return [float(1 - Decimal(repr(each))) for each in alpha]
+
+
+def _mapie_split(asked: Asked) -> Ends:
+    """At levels that it can't reach MAPIE refuses; then the interval is the whole line."""
+    from mapie.regression import SplitConformalRegressor
+
+    X, y, X_judge, y_judge = asked.halves
+    reached = [k for k, each in enumerate(asked.alpha) if split_level(len(asked.y), each) < 1]
+    lower, upper = np.full((2, len(asked.sample.X_test), len(asked.alpha)), np.inf)
+    lower = -lower
+    if reached:
+        levels = _confidence([asked.alpha[k] for k in reached])
+        model = SplitConformalRegressor(_ridge(asked).fit(X, y), confidence_level=levels, prefit=True)
+        _, found = model.conformalize(X_judge, y_judge).predict_interval(asked.sample.X_test)
+        lower[:, reached], upper[:, reached] = found[:, 0], found[:, 1]
+    return lower, upper
+
+
+def _mapie_cross(asked: Asked, folds: Any) -> Ends:
+    from mapie.regression import CrossConformalRegressor
+
+    model = CrossConformalRegressor(_ridge(asked), confidence_level=_confidence(asked.alpha), method="plus", cv=folds)
+    model.fit_conformalize(asked.sample.X, asked.y)
+    _, found = model.predict_interval(asked.sample.X_test, allow_infinite_bounds=True)
+    return found[:, 0], found[:, 1]
+
+
+def _mapie_jackknife_plus(asked: Asked) -> Ends:
+    from sklearn.model_selection import LeaveOneOut
+
+    return _mapie_cross(asked, LeaveOneOut())
+
+
+def _mapie_cv_plus(asked: Asked) -> Ends:
+    from sklearn.model_selection import PredefinedSplit
+
+    fold_of = np.empty(len(asked.order), dtype=int)
+    for k, fold in enumerate(np.array_split(asked.order, min(FOLDS, len(asked.order)))):
+        fold_of[fold] = k
+    return _mapie_cross(asked, PredefinedSplit(fold_of))
+
+
+def _crepes_split(asked: Asked) -> Ends:
+    return _crepes(asked, None)
+
+
+def _crepes_norm(asked: Asked) -> Ends:
+    from crepes.extras import DifficultyEstimator
+
+    X, y, _, _ = asked.halves
+    difficulty = DifficultyEstimator()
+    residuals = y - _ridge(asked).fit(X, y).predict(X)
+    difficulty.fit(X=X, residuals=residuals, k=min(NEIGHBOURS, len(X)))
+    return _crepes(asked, difficulty)
+
+
+def _crepes(asked: Asked, difficulty: Any) -> Ends:
+    from crepes import WrapRegressor
+
+    X, y, X_judge, y_judge = asked.halves
+    model = WrapRegressor(_ridge(asked))
+    model.fit(X, y)
+    model.calibrate(X_judge, y_judge, de=difficulty)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="the no. of calibration examples is too small")
+        found = [model.predict_int(asked.sample.X_test, confidence=each) for each in _confidence(asked.alpha)]
+    return np.stack([each[:, 0] for each in found], axis=1), np.stack([each[:, 1] for each in found], axis=1)
+
+
+PEERS: Mapping[str, Way] = {
+    "MAPIE-split": _mapie_split,
+    "MAPIE-jackknife+": _mapie_jackknife_plus,
+    "MAPIE-CV+": _mapie_cv_plus,
+    "crepes-split": _crepes_split,
+    "crepes-norm": _crepes_norm,
+}
+
+
+def work(n: int, points: int) -> float:
+    """Of n fits for the jackknife, and a dozen besides; up to n = 200 most of it is calls. Measured, as in `krr.py`."""
+    return (n + 12.0) * (4 * n**3 / 3 + 500.0 * n * n + 2.0 * n * points + 7e7) + 2e9
+
+
+_FAMILY = Baselines(
+    {**WAYS, **PEERS},
+    halved=("split", "MAPIE-split", "crepes-split", "crepes-norm"),
+    work=work,
+    plain=True,
+    searches=(),
+)
+
+
+def __getattr__(name: str) -> object:
+    """`FAMILY` is there where MAPIE and crepes are."""
+    if name != "FAMILY":
+        raise AttributeError(f"module 'harness.families.peers' has no attribute {name!r}")
+    missing = [package for package in ("mapie", "crepes") if find_spec(package) is None]
+    if missing:
+        raise ImportError(f"it needs {' and '.join(missing)}: pip install 'ckrr[bench]'")
+    return _FAMILY

@@ -1,0 +1,1 @@
+"""What all figures are drawn on: style, axes, panels, marks, labels and the data behind them."""

@@ -1,0 +1,129 @@
+"""The page: panels side by side, a title above, a legend to the right and notes below, none over another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from textwrap import wrap
+from typing import Any, Literal
+
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.legend import Legend
+
+from harness.figures.canvas.panels import Panel
+from harness.figures.canvas.style import FAINT
+
+Share = bool | Literal["none", "all", "row", "col"]
+_LETTER = 0.56
+"""The width of a letter by the size of its font, roughly."""
+_LINE = 1.35
+_TITLE, _SMALL = 10.0, 7.5
+_EDGE = 0.08
+"""Inches around everything."""
+
+
+@dataclass
+class Page:
+    """A figure while it is made."""
+
+    figure: Figure
+    axes: list[Axes]
+    """One for each panel."""
+
+
+def page(
+    panels: Sequence[Panel],
+    rows: int,
+    columns: int,
+    size: tuple[float, float] = (2.5, 2.0),
+    sharex: Share = True,
+    sharey: Share = True,
+) -> Page:
+    """Empty panels with their headings; a single one is larger."""
+    if len(panels) == 1:
+        size = (max(size[0], 3.9), max(size[1], 2.9))
+    figure = Figure(figsize=(0.7 + columns * size[0], 0.5 + rows * size[1]), layout="constrained")
+    grid = figure.subplots(rows, columns, sharex=sharex, sharey=sharey, squeeze=False)
+    axes = [grid[each.row, each.column] for each in panels]
+    for spare in {*grid.ravel()} - {*axes}:
+        spare.remove()
+    for ax, panel in zip(axes, panels, strict=True):
+        _headings(ax, panel)
+    _show_labels(axes, panels)
+    return Page(figure, axes)
+
+
+def _headings(ax: Axes, panel: Panel) -> None:
+    ax.set_title(panel.above)
+    if panel.beside:
+        text = panel.beside.replace(", ", "\n")
+        ax.annotate(
+            text, (1, 0.5), (5, 0), "axes fraction", "offset points", rotation=270, va="center", ha="left", fontsize=9
+        )
+
+
+def _show_labels(axes: Sequence[Axes], panels: Sequence[Panel]) -> None:
+    """The lowest panel of each column has numbers on its axis, also where the last line of panels is short."""
+    for column in {panel.column for panel in panels}:
+        lowest = max(panel.row for panel in panels if panel.column == column)
+        for ax, panel in zip(axes, panels, strict=True):
+            if (panel.row, panel.column) == (lowest, column):
+                ax.tick_params(labelbottom=True)
+
+
+def axis_labels(made: Page, panels: Sequence[Panel], x: str, y: str) -> None:
+    """In words, at the outer panels."""
+    for ax, panel in zip(made.axes, panels, strict=True):
+        below = [each for each in panels if each.column == panel.column and each.row > panel.row]
+        if not below:
+            ax.set_xlabel(x)
+        if panel.column == 0:
+            ax.set_ylabel(y)
+
+
+def finish(made: Page, title: str, subtitle: str, handles: Sequence[Any], notes: Sequence[str]) -> Figure:
+    """Adds title, legend and notes, and makes the figure as much larger as they are."""
+    figure = made.figure
+    width, height = figure.get_size_inches()
+    legend = figure.legend(handles=list(handles), loc="upper left", handlelength=2.6, borderaxespad=0)
+    across, along = _measured(figure, legend) if handles else (0.0, 0.0)
+    width += across
+    head = [(line, _TITLE, "bold") for line in _lines(title, width, 1.1 * _TITLE)]
+    head += [(line, _TITLE - 1, "normal") for line in _lines(subtitle, width, _TITLE - 1)]
+    foot = [line for note in notes for line in _lines(note, width, _SMALL)]
+    above, below = _LINE * sum(each[1] for each in head) / 72 + 2 * _EDGE, _LINE * _SMALL * len(foot) / 72 + _EDGE
+    tall = max(height, along) + above + below
+    figure.set_size_inches(width, tall)
+    bottom, top, right = below / tall, 1 - above / tall, 1 - across / width
+    engine = figure.get_layout_engine()
+    assert isinstance(engine, ConstrainedLayoutEngine)
+    engine.set(rect=(0, bottom, right, top - bottom), w_pad=0.05, h_pad=0.05)
+    legend.set_bbox_to_anchor((right, top), figure.transFigure)
+    _text(figure, head, foot)
+    return figure
+
+
+def _measured(figure: Figure, legend: Legend) -> tuple[float, float]:
+    """The inches of a legend."""
+    renderer = FigureCanvasAgg(figure).get_renderer()  # type: ignore[no-untyped-call]
+    box = legend.get_window_extent(renderer)
+    return box.width / figure.dpi + 2 * _EDGE, box.height / figure.dpi + 2 * _EDGE
+
+
+def _lines(text: str, width: float, size: float) -> list[str]:
+    return wrap(text, max(20, int((width - 2 * _EDGE) * 72 / (size * _LETTER)))) if text else []
+
+
+def _text(figure: Figure, head: Sequence[tuple[str, float, str]], foot: Sequence[str]) -> None:
+    width, tall = figure.get_size_inches()
+    y = tall - _EDGE
+    for line, size, weight in head:
+        figure.text(_EDGE / width, y / tall, line, fontsize=size, fontweight=weight, va="top", ha="left")
+        y -= _LINE * size / 72
+    y = _EDGE / 2 + _LINE * _SMALL * len(foot) / 72
+    for line in foot:
+        figure.text(_EDGE / width, y / tall, line, fontsize=_SMALL, color=FAINT, va="top", ha="left")
+        y -= _LINE * _SMALL / 72

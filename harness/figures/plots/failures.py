@@ -1,0 +1,135 @@
+"""Where replications failed, and where regions are unbounded, empty or in several pieces."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.colors import PowerNorm
+from matplotlib.figure import Figure
+
+from harness.core.types import Array
+from harness.figures.canvas import labels, marks
+from harness.figures.canvas.layout import finish, page
+from harness.figures.canvas.panels import MOST_PANELS, Panel, Sheet, sheet
+from harness.figures.canvas.style import FAINT, INK
+from harness.results.estimates import estimate
+from harness.results.replications import Where
+
+KINDS = {
+    "failed": "replications that failed",
+    "unbounded": "unbounded regions",
+    "empty": "empty regions",
+    "disconnected": "regions in several pieces",
+}
+_TALLEST = 8.0
+"""Inches of tables under each other: a page."""
+SETTING = ("gamma", "theta", "lam", "alpha")
+_NORM = PowerNorm(0.5, 0.0, 1.0)
+"""Small shares matter: they are darker than in proportion."""
+
+
+def draw(url: str, where: Where | None = None) -> Figure:
+    """The figure: for each kind that occurs, and each setting where one does, a table over procedures and n."""
+    shown = sheet(url, where, ())
+    found = xr.Dataset({kind: estimate(url, kind, shown.where)["value"] for kind in KINDS})
+    marks.check_some([found["failed"].to_numpy()], shown)
+    kinds = [kind for kind in KINDS if float(found[kind].max()) > 0]
+    what = marks.title(shown, "Failures and unusual regions")
+    if not kinds:
+        return _all_well(shown, what)
+    names, spared = _concerned(found[kinds], shown)
+    size = (max(2.0, 0.5 * len(shown.sizes) + 0.4), max(0.9, 0.2 * len(names) + 0.35))
+    settings, note = _worst(found[kinds], shown, max(int(_TALLEST / size[1]), 1))
+    panels = [
+        Panel(
+            r, c, {**at, "kind": kind}, KINDS[kind] if r == 0 else "", _beside(at, shown) if c == len(kinds) - 1 else ""
+        )
+        for (r, at), (c, kind) in product(enumerate(settings), enumerate(kinds))
+    ]
+    made = page(panels, len(settings), len(kinds), size)
+    for ax, panel in zip(made.axes, panels, strict=True):
+        _table(ax, found[panel.at["kind"]].sel({axis: panel.at[axis] for axis in SETTING}), names, shown.sizes)
+        if panel.row == len(settings) - 1:
+            ax.set_xlabel("n")
+    never = [KINDS[kind] for kind in KINDS if kind not in kinds]
+    notes = ["Numbers are shares in per cent; a dash: no results. n is the size of the train sample."]
+    notes += [f"There are none: {', '.join(never)}."] if never else []
+    return finish(made, what, marks.subtitle(shown), [], [*notes, *spared, *note, *shown.notes])
+
+
+def _concerned(found: xr.Dataset, shown: Sheet) -> tuple[list[str], list[str]]:
+    """The procedures that have any of it, and what is to be said of the others."""
+    most = {
+        name: max(float(found[kind].sel(procedure=name).fillna(0).max()) for kind in found) for name in shown.procedures
+    }
+    names, others = ([name for name in most if (most[name] > 0) == some] for some in (True, False))
+    return names, [f"Without any of these, and not shown: {', '.join(others)}."] if others else []
+
+
+def _worst(found: xr.Dataset, shown: Sheet, room: int) -> tuple[list[dict[str, Any]], list[str]]:
+    """The settings with the largest shares, in the order of the grid, and what is to be said of the others."""
+    settings = [dict(zip(SETTING, each, strict=True)) for each in product(*(shown.where[axis] for axis in SETTING))]
+    shares = [max(float(found[kind].sel(at).fillna(0).max()) for kind in found) for at in settings]
+    room = min(room, max(MOST_PANELS // len(found), 1))
+    some = [place for place, each in enumerate(shares) if each > 0]
+    kept = sorted(sorted(some, key=lambda place: -shares[place])[:room])
+    notes = []
+    if len(some) > len(kept):
+        most = max(shares[place] for place in some if place not in kept)
+        notes.append(f"The {len(kept)} worst of {len(some)} settings; the others have at most {_percent(most)} %.")
+    if len(some) < len(settings):
+        notes.append(f"{len(settings) - len(some)} of {len(settings)} settings have none of these and aren't shown.")
+    return [settings[place] for place in kept], notes
+
+
+def _beside(at: Mapping[str, Any], shown: Sheet) -> str:
+    return labels.place({axis: value for axis, value in at.items() if axis not in shown.fixed})
+
+
+def _table(ax: Axes, shares: xr.DataArray, names: Sequence[str], sizes: Sequence[int]) -> None:
+    """Procedures down, n across; each share as a colour and as a number."""
+    values: Array = shares.sel(procedure=list(names)).transpose("procedure", "n").to_numpy()
+    ax.imshow(values, norm=_NORM, cmap="Blues", aspect="auto", interpolation="nearest")
+    for (row, column), value in np.ndenumerate(values):
+        dark = sum(colormaps["Blues"](_NORM(value))[:3]) < 1.5 if value == value else False
+        colour = "white" if dark else FAINT if not value > 0 else INK
+        ax.text(column, row, _percent(float(value)), ha="center", va="center", fontsize=7, color=colour)
+    ax.grid(visible=False)
+    ax.set_xticks(range(len(sizes)), [str(n) for n in sizes])
+    ax.set_yticks(range(len(names)), list(names))
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)
+
+
+def _percent(share: float) -> str:
+    """Two digits that count.
+
+    Examples
+    --------
+    >>> _percent(0.0), _percent(0.00004), _percent(0.0123), _percent(0.999), _percent(1.0), _percent(float("nan"))
+    ('0', '<0.01', '1.2', '99.9', '100', '–')
+    """
+    if share != share:
+        return "–"
+    if share == 0:
+        return "0"
+    if share < 1e-4:
+        return "<0.01"
+    return f"{100 * share:.2g}" if share < 0.1 else f"{100 * share:.3g}"
+
+
+def _all_well(shown: Sheet, what: str) -> Figure:
+    """In words: an empty table would look like a mistake."""
+    made = page([Panel(0, 0, {})], 1, 1, (4.0, 1.0))
+    made.figure.set_size_inches(5.0, 1.2)
+    ax = made.axes[0]
+    ax.set_axis_off()
+    text = "No replication failed,\nand every region is bounded, not empty, and in one piece."
+    ax.text(0.5, 0.5, text, transform=ax.transAxes, ha="center", va="center")
+    return finish(made, what, marks.subtitle(shown), [], shown.notes)

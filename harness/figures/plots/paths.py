@@ -1,0 +1,116 @@
+"""Coverage on each path, sorted: an average level is kept on average, and this is what single samples get."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from harness.core.types import Array, Bools, Values
+from harness.figures.canvas import marks
+from harness.figures.canvas.axes import STRETCHED, coverage_on
+from harness.figures.canvas.data import cell
+from harness.figures.canvas.layout import axis_labels, finish, page
+from harness.figures.canvas.panels import Sheet, sheet
+from harness.figures.canvas.style import FAINT, INK, Stroke, strokes
+from harness.figures.plots.pointwise import OVER
+from harness.results.replications import Where
+from harness.statistics.clustered import clustered
+from harness.statistics.intervals import LEVEL, share_interval
+
+MOST_DOTS = 100
+"""With more paths dots would touch: a line."""
+_MIDDLE = "#ececec"
+
+
+def draw(url: str, where: Where | None = None) -> Figure:
+    """The figure."""
+    shown = sheet(url, where, OVER, single=OVER[1:])
+    points = shown.runs.record.test_points
+    found = [by_path(*cell(shown.runs, panel.at, "coverage"), points) for panel in shown.panels]
+    marks.check_some([each[0] for each in found], shown)
+    looks = strokes(shown.known)
+    made = page(shown.panels, shown.rows, shown.columns, size=(2.4, 1.9))
+    low = float(
+        np.nanmin([*(np.nanmin(each[1]) for each in found if len(each[1])), 1 - max(shown.where["alpha"]) - 0.05])
+    )
+    for ax, panel, one in zip(made.axes, shown.panels, found, strict=True):
+        _panel(ax, one, looks[panel.at["procedure"]])
+        _lines(ax, shown, panel.at)
+        coverage_on(ax, low)
+    axis_labels(made, shown.panels, "share of paths with less", "coverage of y*")
+    notes = _notes(shown, made.axes[0].get_yscale() == "function")
+    return finish(made, marks.title(shown, "Coverage on each path"), marks.subtitle(shown), _handles(shown), notes)
+
+
+def by_path(values: Values, ok: Bools, points: int) -> tuple[Array, Array, Array]:
+    """For each path that has a replication its mean coverage with the ends of an interval, the least first.
+
+    With several draws the interval is over draws; with one it is over test points, as if they were independent.
+    """
+    some = ok.any(axis=1)
+    values, ok = values[some], ok[some]
+    counts = ok.sum(axis=1)
+    centre, se = clustered(np.where(ok, values, 0.0).T[:, None], ok.T[:, None])  # the draws of a path stand for paths
+    alone = counts < 2
+    se = np.where(alone, np.sqrt(centre * (1 - centre) / points), se)
+    low, high = share_interval(centre, se, np.where(alone, points, counts), counts * points)
+    order = np.argsort(centre, kind="stable")
+    return centre[order], low[order], high[order]
+
+
+def _panel(ax: Axes, one: tuple[Array, Array, Array], look: Stroke) -> None:
+    centre, low, high = one
+    if not len(centre):
+        marks.nothing_here(ax)
+        return
+    rank = (np.arange(len(centre)) + 0.5) / len(centre)
+    if len(centre) > 1:
+        ends = np.quantile(centre, [0.05, 0.95], method="inverted_cdf")
+        ax.axhspan(*ends, color=_MIDDLE, linewidth=0, zorder=0.5)
+    if len(centre) > MOST_DOTS:
+        ax.fill_between(rank, low, high, color=look.colour, alpha=0.25, linewidth=0, step="mid")
+        ax.plot(rank, centre, color=look.colour, linewidth=1.6, drawstyle="steps-mid")
+    else:
+        ax.vlines(rank, low, high, color=look.colour, linewidth=0.8, alpha=0.6)
+        ax.plot(
+            rank,
+            centre,
+            color=look.colour,
+            marker=look.marker,
+            linestyle="none",
+            markersize=4 if len(centre) < 50 else 3,
+        )
+    ax.set_xlim(0, 1)
+    ax.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", "0.25", "0.5", "0.75", "1"])
+
+
+def _lines(ax: Axes, shown: Sheet, at: Mapping[str, Any]) -> None:
+    """The level that holds on average: the exact one where there is one."""
+    marks.nominal_line(ax, at["alpha"])
+    level = shown.runs.record.levels_for(at["theta"]).get(at["procedure"], {}).get(at["n"], {}).get(at["alpha"])
+    if level is not None:
+        ax.axhline(level, color=INK, linewidth=1.2, linestyle="solid", zorder=1.4)
+
+
+def _handles(shown: Sheet) -> list[Any]:
+    levels = any(name in shown.runs.record.levels for name in shown.procedures)
+    exact = [Line2D([], [], color=INK, linewidth=1.2, label="exact level, on average")] if levels else []
+    dots = Line2D([], [], color=FAINT, marker="o", linestyle="none", label="a path, with its interval")
+    many = shown.runs.record.extent.paths > MOST_DOTS
+    line = Line2D([], [], color=FAINT, linewidth=1.6, label="paths, with their intervals")
+    nominal = Line2D([], [], color=INK, linewidth=0.9, linestyle=(0, (5, 2)), label=marks.NOMINAL)
+    return [line if many else dots, nominal, *exact, Patch(color=_MIDDLE, label="the middle 90 % of paths")]
+
+
+def _notes(shown: Sheet, stretched: bool) -> Sequence[str]:
+    extent = shown.runs.record.extent
+    over = "over its draws" if extent.draws > 1 else "over its test points, as if they were independent"
+    first = f"Intervals: {100 * LEVEL:g} % for each path, {over}."
+    alone = ["One path: nothing is known of how paths differ."] if extent.paths == 1 else []
+    return [first, *alone, *([STRETCHED] if stretched else []), *shown.notes]

@@ -1,0 +1,140 @@
+"""Conditional coverage: at each test point, a line in one dimension and a map in two."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import Normalize
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from harness.core.types import Array
+from harness.figures.canvas import marks
+from harness.figures.canvas._points import check_kept, test_points
+from harness.figures.canvas.axes import STRETCHED, coverage_on
+from harness.figures.canvas.data import cell
+from harness.figures.canvas.layout import Page, axis_labels, finish, page
+from harness.figures.canvas.panels import Sheet, opened, sheet
+from harness.figures.canvas.style import INK, strokes
+from harness.results.replications import Where
+from harness.statistics.intervals import LEVEL, Estimate, share
+
+OVER = ("procedure", "lam", "gamma", "theta", "n", "alpha")
+_MAP = "cividis"
+"""Grows in lightness, also in grey and for the colour-blind."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Test points as they are drawn."""
+
+    x: Array
+    label: str
+    grid: tuple[Array, Array] | None = None
+    """Both coordinates, for a map."""
+    note: str = ""
+
+
+def draw(url: str, where: Where | None = None) -> Figure:
+    """The figure."""
+    chosen, _ = opened(url, where)
+    check_kept(chosen.record)
+    shown = sheet(url, where, OVER, single=OVER[1:])
+    found = [_estimated(shown, place) for place in range(len(shown.panels))]
+    marks.check_some([each.value for each in found], shown)
+    layout = _layout(test_points(chosen.record), chosen.record.test_points)
+    made = _map(shown, found, layout) if layout.grid else _lines(shown, found, layout)
+    handles = [] if layout.grid else _handles()
+    notes = [*_error_notes(found, layout), *([layout.note] if layout.note else []), *_stretched(made), *shown.notes]
+    return finish(made, marks.title(shown, "Coverage at each test point"), marks.subtitle(shown), handles, notes)
+
+
+def _estimated(shown: Sheet, place: int) -> Estimate:
+    """Over paths and draws, at each point."""
+    values, ok = cell(shown.runs, shown.panels[place].at, "hit")
+    return share(values.astype(float), np.broadcast_to(ok[..., None], values.shape), 1)
+
+
+def _layout(points: Array | None, count: int) -> Layout:
+    index = np.arange(1, count + 1, dtype=float)
+    if points is None:
+        return Layout(
+            index, "number of the test point", note="The source's own code isn't run here: test points by their number."
+        )
+    if points.shape[1] == 1:
+        return Layout(points[:, 0], "x")
+    if points.shape[1] == 2:
+        return Layout(index, "x₁", (points[:, 0], points[:, 1]))
+    return Layout(index, "number of the test point", note=f"{points.shape[1]} dimensions: test points by their number.")
+
+
+def _lines(shown: Sheet, found: Sequence[Estimate], layout: Layout) -> Page:
+    looks = strokes(shown.known)
+    made = page(shown.panels, shown.rows, shown.columns, size=(2.5, 1.7))
+    order = np.argsort(layout.x, kind="stable")
+    parts = [np.concatenate([each.value, each.low]) for each in found]
+    low = float(np.nanmin([np.nanmin(np.concatenate(parts)), 1 - max(shown.where["alpha"]) - 0.05]))
+    for ax, panel, one in zip(made.axes, shown.panels, found, strict=True):
+        colour = looks[panel.at["procedure"]].colour
+        ax.fill_between(layout.x[order], one.low[order], one.high[order], color=colour, alpha=0.22, linewidth=0)
+        ax.plot(layout.x[order], one.value[order], color=colour, linewidth=1.2)
+        marks.nominal_line(ax, panel.at["alpha"])
+        ax.margins(x=0.01)
+        coverage_on(ax, low)
+        if np.isnan(one.value).all():
+            marks.nothing_here(ax)
+    axis_labels(made, shown.panels, layout.label, "coverage of y*")
+    return made
+
+
+def _map(shown: Sheet, found: Sequence[Estimate], layout: Layout) -> Page:
+    assert layout.grid is not None
+    made = page(shown.panels, shown.rows, shown.columns, size=(2.1, 2.0))
+    together = np.concatenate([each.value for each in found])
+    norm = Normalize(float(np.nanmin(together)), 1.0)
+    for ax, one in zip(made.axes, found, strict=True):
+        _one_map(ax, *layout.grid, one.value, norm)
+    axis_labels(made, shown.panels, layout.label, "x₂")
+    bar = made.figure.colorbar(
+        ScalarMappable(norm, _MAP), ax=made.axes, label="coverage of y*", shrink=0.9, aspect=30, pad=0.02
+    )
+    for alpha in shown.where["alpha"]:
+        bar.ax.axhline(1 - alpha, color=INK, linewidth=1.5)
+        bar.ax.annotate(
+            "1 − α", (1, 1 - alpha), (24, 0), ("axes fraction", "data"), "offset points", va="center", fontsize=8
+        )
+    return made
+
+
+def _one_map(ax: Axes, x: Array, y: Array, value: Array, norm: Normalize) -> None:
+    """Points of a grid as squares around them."""
+    xs, ys = np.unique(x), np.unique(y)
+    squares = np.full((len(ys), len(xs)), np.nan)
+    squares[np.searchsorted(ys, y), np.searchsorted(xs, x)] = value
+    half = ((xs[1] - xs[0]) / 2, (ys[1] - ys[0]) / 2)
+    extent = (xs[0] - half[0], xs[-1] + half[0], ys[0] - half[1], ys[-1] + half[1])
+    ax.imshow(squares, origin="lower", extent=extent, norm=norm, cmap=_MAP, interpolation="nearest", aspect="auto")
+    ax.grid(visible=False)
+    if np.isnan(value).all():
+        marks.nothing_here(ax)
+
+
+def _error_notes(found: Sequence[Estimate], layout: Layout) -> list[str]:
+    if max(int(np.max(each.paths)) for each in found) <= 1:
+        return [marks.ONE_PATH]
+    if layout.grid is None:
+        return [f"Bands: {100 * LEVEL:g} % Monte-Carlo interval, between paths, at each point by itself."]
+    half = float(np.nanmax([np.nanmax((each.high - each.low) / 2) for each in found if not np.isnan(each.low).all()]))
+    return [f"Monte-Carlo error: every point's {100 * LEVEL:g} % interval is within ±{half:.2g}."]
+
+
+def _stretched(made: Page) -> list[str]:
+    return [STRETCHED] if made.axes[0].get_yscale() == "function" else []
+
+
+def _handles() -> list[Line2D]:
+    return [Line2D([], [], color=INK, linewidth=0.9, linestyle=(0, (5, 2)), label=marks.NOMINAL)]

@@ -1,0 +1,90 @@
+"""Coverage against width: each procedure's way as n grows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from harness.core.types import Array
+from harness.figures.canvas import marks
+from harness.figures.canvas.axes import STRETCHED, Edges, coverage_on
+from harness.figures.canvas.layout import axis_labels, finish, page
+from harness.figures.canvas.panels import Sheet, sheet
+from harness.figures.canvas.style import INK, Stroke, strokes
+from harness.figures.plots.coverage import OVER, lowest
+from harness.figures.plots.width import LABEL
+from harness.results.estimates import estimate
+from harness.results.replications import Where
+
+_LEAST, _MOST = 3.5, 7.5
+"""Marks for the smallest and the largest n, in points."""
+
+
+def draw(url: str, where: Where | None = None) -> Figure:
+    """The figure."""
+    shown = sheet(url, where, OVER)
+    coverage, width = (estimate(url, measure, shown.where) for measure in ("coverage", "width"))
+    marks.check_some([coverage["value"].to_numpy()], shown)
+    looks = strokes(shown.known)
+    made = page(shown.panels, shown.rows, shown.columns, size=(2.8, 2.3), sharex=False)
+    low = lowest(coverage, shown)
+    for ax, panel in zip(made.axes, shown.panels, strict=True):
+        ax.set_xscale("log")
+        here = width.sel(panel.at)
+        edges = Edges(*(here[part].to_numpy() for part in ("value", "low", "high")))
+        _panel(ax, coverage.sel(panel.at), here, shown, looks, edges)
+        marks.nominal_line(ax, panel.at["alpha"])
+        stretched = coverage_on(ax, low)
+        edges.put(ax, "x")
+    axis_labels(made, shown.panels, f"median {LABEL}", "coverage of y*")
+    handles = [*marks.procedure_handles(looks, shown.procedures), *_handles(shown)]
+    notes = [_reading(shown), *marks.error_notes(coverage, "Bars"), *([STRETCHED] if stretched else []), *shown.notes]
+    return finish(made, marks.title(shown, "Coverage against width"), marks.subtitle(shown), handles, notes)
+
+
+def _reading(shown: Sheet) -> str:
+    grows = f"Marks grow with n ({', '.join(map(str, shown.sizes))}). " if len(shown.sizes) > 1 else ""
+    return f"{grows}On the line is what was asked for; of two procedures there, the one to the left is better."
+
+
+def _panel(
+    ax: Axes, coverage: xr.Dataset, width: xr.Dataset, shown: Sheet, looks: Mapping[str, Stroke], edges: Edges
+) -> None:
+    if bool(coverage["value"].isnull().all()):
+        marks.nothing_here(ax)
+    for beside, name in zip(np.linspace(-0.5, 0.5, len(shown.procedures) + 2)[1:-1], shown.procedures, strict=True):
+        y, x = ({part: _part(one, name, part) for part in ("value", "low", "high")} for one in (coverage, width))
+        _way(ax, x, y, looks[name], edges, float(beside))
+
+
+def _part(found: xr.Dataset, name: str, part: str) -> Array:
+    one = found[part].sel(procedure=name) if "procedure" in found.dims else found[part]
+    return np.atleast_1d(marks.plain(one))
+
+
+def _way(ax: Axes, x: Mapping[str, Array], y: Mapping[str, Array], look: Stroke, edges: Edges, beside: float) -> None:
+    """Marks that grow with n, joined where widths are finite, with bars both ways."""
+    at = edges.placed(x["value"], beside)
+    ax.plot(edges.within(x["value"]), y["value"], color=look.colour, linestyle=look.line, linewidth=1.0)
+    ax.vlines(at, y["low"], y["high"], color=look.colour, linewidth=0.9, alpha=0.8)
+    left, right = (edges.placed(x[end], beside) for end in ("low", "high"))
+    ax.hlines(y["value"], left, right, color=look.colour, linewidth=0.9, alpha=0.8)
+    sizes = np.linspace(_LEAST, _MOST, len(at)) if len(at) > 1 else np.array([5.5])
+    ax.scatter(
+        at, y["value"], s=sizes**2, color=look.colour, marker=look.marker, edgecolor="white", linewidth=0.4, zorder=3
+    )
+
+
+def _handles(shown: Sheet) -> list[Any]:
+    nominal = Line2D([], [], color=INK, linewidth=0.9, linestyle=(0, (5, 2)), label=marks.NOMINAL)
+    if len(shown.sizes) == 1:
+        return [nominal]
+    ends = ((shown.sizes[0], _LEAST), (shown.sizes[-1], _MOST))
+    grey: dict[str, Any] = {"color": INK, "marker": "o", "linestyle": "none"}
+    return [nominal, *(Line2D([], [], markersize=size, label=f"n = {n}", **grey) for n, size in ends)]

@@ -1,0 +1,38 @@
+"""Failures: grouped by message, from the receipts that have any."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from harness.backends.base import place
+from harness.core.types import Mistake
+from harness.store.manifest import load
+from harness.store.receipts import listed, read_all
+
+_NUMBER = re.compile(r"\d+(\.\d+)?(e[+-]?\d+)?")
+
+
+def groups(store: str) -> list[dict[str, Any]]:
+    """Each message once, the most frequent first: how often, and a replication that shows it."""
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for one in _failures(store):
+        kind, message = one.pop("kind"), one.pop("message")
+        key = (kind, _NUMBER.sub("#", message))  # one cause has many numbers
+        group = found.setdefault(key, {"kind": kind, "message": message, "count": 0, "example": one})
+        group["count"] += 1
+    return sorted(found.values(), key=lambda group: (-group["count"], group["message"]))
+
+
+def _failures(store: str) -> Iterator[dict[str, Any]]:
+    there = place(store)
+    record = load(there)
+    if record is None:
+        raise Mistake(f"{store}: there is no store here")
+    some = [one for one in listed(there, record.extent.grid.n).values() if one.failed]
+    some.sort(key=lambda one: one.unit)
+    for receipt, content in zip(some, read_all(there, some), strict=True):
+        n = int(receipt.unit.partition("/")[0].removeprefix("n="))
+        for failure in content["failures"]:
+            yield {"n": n, **failure}

@@ -1,0 +1,51 @@
+"""Which figures are asked for, and which runs they need. Nothing is drawn here, so Matplotlib isn't loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from harness.core.types import Mistake
+from harness.paper.printed import SEARCH
+from harness.paper.studies import cut
+from harness.scenario.load import Loaded, load
+
+FIGURES = range(1, 9)
+NEEDED = {3: ("gp1", (SEARCH,)), 6: ("gp1", (SEARCH,)), 5: ("heaviside", ("10", SEARCH))}
+NEEDED[7] = NEEDED[5]
+"""The study and the θ of each figure that is drawn from a store."""
+QUICK = 400
+"""The largest n of a first look."""
+
+
+def numbers(text: str) -> list[int]:
+    """From the command line.
+
+    Examples
+    --------
+    >>> numbers("all"), numbers("4,1")
+    ([1, 2, 3, 4, 5, 6, 7, 8], [1, 4])
+    """
+    if text == "all":
+        return list(FIGURES)
+    parts = [part.strip() for part in text.split(",")]
+    wrong = [part for part in parts if not (part.isdecimal() and int(part) in FIGURES)]
+    if wrong:
+        raise Mistake(f"--figures must be numbers from 1 to 8, as in 1,4, got {wrong[0]!r}")
+    return sorted({int(part) for part in parts})
+
+
+def sizes(study: str, quick: bool) -> list[int]:
+    """The n of a study: all eleven, or those of a first look."""
+    return [n for n in load(f"paper/{study}").extent.grid.n if not quick or n <= QUICK]
+
+
+def needs(figures: Sequence[int], quick: bool) -> dict[str, Loaded]:
+    """The published scenarios, at the n and θ that the figures show."""
+    asked = dict(NEEDED[number] for number in figures if number in NEEDED)
+    return {study: cut(study, sizes(study, quick), thetas) for study, thetas in asked.items()}
+
+
+def folder_of(results: str) -> Path:
+    """Where figures are written: beside stores of this machine, or here."""
+    return Path("paper-figures" if "://" in results else f"{results}/paper-figures")

@@ -1,0 +1,37 @@
+"""From a number to the files of a figure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from matplotlib.figure import Figure
+from threadpoolctl import threadpool_limits
+
+from harness.figures.canvas.style import styled
+from harness.figures.export import ENDINGS, save
+from harness.paper.figures import profiles, studies, surfaces
+from harness.paper.figures.index import sizes
+from harness.scenario.load import BLAS_THREADS
+
+
+def write(number: int, stores: Mapping[str, str], folder: Path, quick: bool = False) -> list[Path]:
+    """Draws a figure and writes it as PNG and SVG; `stores` has those of the studies it needs."""
+    figure = draw(number, stores, quick)
+    paths = [folder / f"figure-{number}{ending}" for ending in ENDINGS]
+    for path in paths:
+        save(figure, path)
+    return paths
+
+
+def draw(number: int, stores: Mapping[str, str], quick: bool = False) -> Figure:
+    """One of the eight; with one BLAS thread, whose number changes last digits."""
+    with styled(), threadpool_limits(BLAS_THREADS):
+        if number in profiles.PROFILES:
+            return profiles.draw(number)
+        if number == surfaces.NUMBER:
+            return surfaces.draw()
+        study = studies.STUDIES[number].study
+        shown = sizes(study, quick)
+        notes = [f"A first look (--quick): n up to {shown[-1]} only, of the paper's 1600."] if quick else []
+        return studies.draw(number, stores[study], shown, notes)

@@ -1,0 +1,113 @@
+"""Open files inside a directory, and nowhere else.
+
+A store may be a stranger's. Its manifest names files, and its folders may hold symbolic links, FIFOs or devices. A key
+that would leave the store is refused before anything is opened, and only regular files of a bounded size are read.
+The directory itself may be a symbolic link: the user named it.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import stat
+
+from harness.core.types import Mistake
+
+LARGEST = 64 << 20
+"""Bytes of a file that are read at most, unless the caller allows more."""
+_FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+"""Without waiting: opening a FIFO would hang until somebody writes to it."""
+_NAME = re.compile(r"[^/\\\x00-\x1f\x7f-\x9f]{1,255}")
+
+
+class UnsafePath(Mistake):
+    """A path of a store that leads outside, or to something that is no regular file."""
+
+
+def is_base_name(name: str) -> bool:
+    """Return whether a text names a file in a folder, and can name nothing else.
+
+    Examples
+    --------
+    >>> is_base_name("source.py"), is_base_name("../../.ssh/authorized_keys"), is_base_name("/etc/passwd")
+    (True, False, False)
+    """
+    return _NAME.fullmatch(name) is not None and name not in (".", "..")
+
+
+def resolve(root: str, key: str) -> str:
+    """Return the path of a key, after checking that it stays below `root`.
+
+    Parameters
+    ----------
+    root : str
+        Absolute path of the directory.
+    key : str
+        Path relative to it, with slashes.
+
+    Raises
+    ------
+    UnsafePath
+        If a part of the key is no plain name, or if a folder on the way is a symbolic link.
+    """
+    parts = key.split("/")
+    if not all(map(is_base_name, parts)):
+        raise UnsafePath(f"{root}: {key!r} is no path inside a store")
+    path = root
+    for part in parts[:-1]:
+        path = f"{path}/{part}"
+        try:
+            mode = os.lstat(path).st_mode
+        except OSError:
+            break  # nothing is there, so nothing leads outside
+        if stat.S_ISLNK(mode):
+            raise _refused(path, mode)
+    return f"{root}/{key}"
+
+
+def check_file(path: str, largest: int = LARGEST) -> None:
+    """Refuse what is there at a path if it is no regular file, or too large; nothing there is fine."""
+    try:
+        found = os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    _check(path, found, largest)
+
+
+def read_file(path: str, largest: int = LARGEST) -> bytes:
+    """Read a regular file of at most `largest` bytes, without following a symbolic link."""
+    try:
+        file = os.open(path, _FLAGS)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.EMLINK, errno.ENXIO):  # a symbolic link, a socket
+            raise _refused(path, os.lstat(path).st_mode) from None
+        raise
+    try:
+        found = os.fstat(file)
+        _check(path, found, largest)
+        data = os.read(file, found.st_size + 1)
+        while part := os.read(file, 1 << 20):  # a file system may give it in parts
+            data += part
+            if len(data) > largest:
+                raise _too_large(path, len(data), largest)
+        return data
+    finally:
+        os.close(file)
+
+
+def _check(path: str, found: os.stat_result, largest: int) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        raise _refused(path, found.st_mode)
+    if found.st_size > largest:
+        raise _too_large(path, found.st_size, largest)
+
+
+def _refused(path: str, mode: int) -> UnsafePath:
+    kinds = {stat.S_IFLNK: "a symbolic link", stat.S_IFDIR: "a directory", stat.S_IFIFO: "a FIFO"}
+    what = kinds.get(stat.S_IFMT(mode), "a device or socket")
+    return UnsafePath(f"{path} is {what}: inside a store only regular files are read and written")
+
+
+def _too_large(path: str, size: int, largest: int) -> UnsafePath:
+    return UnsafePath(f"{path} has {size / 1e6:.3g} MB, more than the {largest / 1e6:.3g} MB that such a file can have")

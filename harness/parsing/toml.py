@@ -1,0 +1,128 @@
+"""Read TOML of bounded size and depth: scenario files and `--set` values may come from strangers.
+
+`tomllib` takes quadratic time and memory for a dotted key with many parts (8000 parts: 1 s and 250 MB), and it recurses
+into nested lists until Python gives up. So the size of a file, the parts of a key and the depth of nesting are limited.
+This module loads nothing but the standard library, so that `ckrr status` can use it and starts at once. (A cluster file
+is read by `cluster.config.load`, which is independent of the harness: there a smaller size limits all of this.)
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import tomllib
+from pathlib import Path
+from typing import Any
+
+LARGEST = 1 << 18
+"""Bytes of a file, and characters of a text."""
+DEEPEST = 16
+"""Levels of tables and lists in each other, and parts of a dotted key."""
+_LONGEST_REASON = 200
+_SURROGATE = re.compile("[\ud800-\udfff]")
+"""Bytes of a command line that are no UTF-8."""
+_PART = r"""(?:[A-Za-z0-9_-]{1,99}+|"(?:[^"\\\n]|\\.){0,99}+"|'[^'\n]{0,99}+')"""
+_DOT = r"[ \t]{0,99}+\.[ \t]{0,99}+"
+_LONG_KEY = re.compile(rf"(?<![A-Za-z0-9_-]){_PART}(?:{_DOT}{_PART}){{{DEEPEST}}}")
+"""Finds a dotted key with too many parts. Longer parts pass: a file has room for few of them."""
+
+
+def read_toml(path: str | Path) -> dict[str, Any]:
+    """Read a TOML file.
+
+    Raises
+    ------
+    ValueError
+        If it can't be read, is too large or isn't TOML: in words that follow the file's name.
+    """
+    try:
+        text = read_regular_file(path).decode()
+    except UnicodeDecodeError as error:
+        raise ValueError(f"is not text in UTF-8 (byte {error.start})") from None
+    return parse_toml(text)
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """Parse a text as TOML.
+
+    Raises
+    ------
+    ValueError
+        If it is too large, nested too deeply, or no TOML: in words that follow the text's name.
+
+    Examples
+    --------
+    >>> parse_toml("n = [25, 50]")
+    {'n': [25, 50]}
+    >>> parse_toml("n = " + 1000 * "[" + 1000 * "]")
+    Traceback (most recent call last):
+    ...
+    ValueError: is nested more than 16 levels deep
+    """
+    if len(text) > LARGEST:
+        raise ValueError(f"has more than {LARGEST >> 10} kB")
+    if _SURROGATE.search(text):
+        raise ValueError("is not text in UTF-8")
+    if _LONG_KEY.search(text):
+        raise ValueError(f"has a key of more than {DEEPEST} parts")
+    try:
+        plain = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"is not TOML: {str(error)[:_LONGEST_REASON]}") from None
+    except RecursionError:
+        raise ValueError(f"is nested more than {DEEPEST} levels deep") from None
+    except ValueError:  # Python reads no more than 4300 decimal digits
+        raise ValueError("has a whole number of more than 64 bits") from None
+    _check_values(plain)
+    return plain
+
+
+def _check_values(plain: dict[str, Any]) -> None:
+    """Refuse deep nesting, and whole numbers that TOML doesn't have."""
+    found: list[tuple[object, int]] = [(plain, 0)]
+    while found:
+        value, depth = found.pop()
+        if isinstance(value, dict | list):
+            if depth > DEEPEST:
+                raise ValueError(f"is nested more than {DEEPEST} levels deep")
+            inner = value.values() if isinstance(value, dict) else value
+            found += [(each, depth + 1) for each in inner]
+        elif isinstance(value, int) and not -(2**63) <= value < 2**63:
+            raise ValueError("has a whole number of more than 64 bits")
+
+
+def read_regular_file(path: str | Path, largest: int = LARGEST) -> bytes:
+    """Read a file whole, without waiting for a FIFO or reading a device without end.
+
+    Parameters
+    ----------
+    path : str or Path
+        Symbolic links are followed.
+    largest : int
+        Bytes that it may have.
+
+    Raises
+    ------
+    ValueError
+        If that can't be: in words that follow the file's name.
+    """
+    if "\0" in str(path):
+        raise ValueError("can't be read: no file has such a name")
+    try:
+        with open(path, "rb", opener=_open_at_once) as file:
+            found = os.fstat(file.fileno())
+            if not stat.S_ISREG(found.st_mode):
+                raise ValueError("can't be read: it is no regular file")
+            # a file that grows meanwhile is refused by what was read
+            data = b"" if found.st_size > largest else file.read(largest + 1)
+    except OSError as error:
+        raise ValueError(f"can't be read: {error.strerror}") from None
+    if max(found.st_size, len(data)) > largest:
+        raise ValueError(f"has more than {largest >> 10} kB")
+    return data
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    """Open a file; a FIFO opens without a writer, and is refused then."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))

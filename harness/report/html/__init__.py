@@ -1,0 +1,1 @@
+"""HTML elements, choices and the frame of a page."""

@@ -1,0 +1,167 @@
+"""Cells as rows: which axes vary, and how a measure of a cell is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from math import isfinite, isnan
+
+import numpy as np
+import xarray as xr
+
+from harness.core.labels import label
+from harness.core.types import Values
+from harness.report.sections.facts import Facts
+from harness.report.sections.glossary import AXES
+from harness.results.rounding import DASH, shown
+from harness.store.layout import CUBE_DIMS
+
+ROW_AXES = ("procedure", "gamma", "theta", "lam", "n")
+"""What a row of a table is for, at one α."""
+_ORDER = (1, 2, 3, 4, 0)
+"""Procedures in turn: those of one setting stand together."""
+MARK = "†"
+"""At levels whose conditions don't hold."""
+
+Place = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table."""
+
+    head: str
+    what: str
+    text: Callable[[Place], str]
+    """Of the cell at a place along `ROW_AXES`."""
+
+
+def main_alpha(facts: Facts) -> int:
+    """The place of the α that is shown first: the one nearest 0.1."""
+    return int(np.abs(facts.judged["alpha"].values - 0.1).argmin())
+
+
+def labels(facts: Facts, axis: str) -> list[str]:
+    """The values of an axis as text, in the order of the results."""
+    return [label(value) for value in facts.judged[axis].values.tolist()]
+
+
+def varying(facts: Facts, axes: tuple[str, ...] = ROW_AXES) -> list[str]:
+    """Those axes that have more than one value; the procedure always."""
+    return [axis for axis in axes if axis == "procedure" or facts.judged.sizes[axis] > 1]
+
+
+def fixed(facts: Facts, axes: tuple[str, ...] = ROW_AXES) -> str:
+    """The others, for a caption."""
+    told = [f"{AXES[axis]} = {labels(facts, axis)[0]}" for axis in axes if axis not in varying(facts, axes)]
+    return ", ".join(told)
+
+
+def places(facts: Facts, alpha: int) -> Iterator[Place]:
+    """Every row, without what the scenario leaves out."""
+    there = facts.included.values[..., alpha]
+    turned = there.transpose(_ORDER)
+    for place in np.argwhere(turned).tolist():
+        yield (place[4], *place[:4])
+
+
+def at_alpha(array: xr.DataArray, like: xr.DataArray, alpha: int) -> Values:
+    """An array over `ROW_AXES`, whatever axes it lacks."""
+    whole = array.broadcast_like(like).transpose(*CUBE_DIMS)
+    return np.asarray(whole.values[..., alpha])
+
+
+def columns(facts: Facts, alpha: int) -> list[Column]:
+    """All that is told of a cell, without what has no value anywhere."""
+    found = [
+        _verdict(facts, alpha),
+        Column("coverage", "share of test points with y* in the region", with_error(facts.judged, alpha)),
+        _level(facts, alpha),
+    ]
+    some = [(head, what, measure, parts) for head, what, measure, parts in _MEASURED if measure in facts.measures]
+    for head, what, measure, parts in some:
+        if _has_values(facts.measures[measure], alpha, measure in _SHARES):
+            text = _range(facts, parts, alpha) if parts else with_error(facts.measures[measure], alpha)
+            found.append(Column(head, what, text))
+    return found
+
+
+_MEASURED: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
+    ("of f(x*)", "share of test points with f(x*) in the region", "coverage_f", ()),
+    (
+        "coverage 5–95 %",
+        "coverage of single replications: 5 % and 95 % quantiles",
+        "coverage_q05",
+        ("coverage_q05", "coverage_q95"),
+    ),
+    ("width", "width of the hull: median over test points and replications", "width", ()),
+    (
+        "width 5–95 %",
+        "width over test points: 5 % and 95 % quantiles, medians over replications",
+        "width_q05",
+        ("width_q05", "width_q95"),
+    ),
+    ("to GPR-f", "width by that of GPR-f in the same replication: median", "relative_width", ()),
+    ("to oracle", "width by 2z·√γ, the shortest that somebody who knows f could give: median", "oracle_width", ()),
+    ("score", "interval (Winkler) score, smaller is better: median over replications", "interval_score", ()),
+    ("unbounded", "share of unbounded regions", "unbounded", ()),
+    ("empty", "share of empty regions", "empty", ()),
+    ("in pieces", "share of regions of several pieces", "disconnected", ()),
+    ("failed", "share of replications that failed", "failed", ()),
+)
+_SHARES = ("unbounded", "empty", "disconnected", "failed")
+"""Left out where they are nought everywhere."""
+
+
+def noughts(facts: Facts) -> list[str]:
+    """What never happened."""
+    said = {"unbounded": "unbounded", "empty": "empty", "disconnected": "in pieces"}
+    none = [word for name, word in said.items() if not (facts.measures[name]["value"] > 0).any()]
+    told = [f"No region was {' or '.join(none)}."] if none else []
+    return told if (facts.measures["failed"]["value"] > 0).any() else [*told, "No replication failed."]
+
+
+def _has_values(found: xr.Dataset, alpha: int, share: bool) -> bool:
+    values = found["value"].values[..., alpha]
+    if share:
+        return bool((values > 0).any())
+    return bool((~np.isnan(values)).any()) and not bool(np.isinf(values[~np.isnan(values)]).all())
+
+
+def with_error(found: xr.Dataset, alpha: int) -> Callable[[Place], str]:
+    """A measure with its error."""
+    values, errors = (found[part].values[..., alpha].tolist() for part in ("value", "se"))
+    return lambda place: shown(value := _at(values, place), _real(_at(errors, place), value), 0.001)
+
+
+def _real(error: float, value: float) -> float:
+    """Errors that are only rounding are none."""
+    return 0.0 if error < 1e-9 * abs(value) else error
+
+
+def _at(nested: list, place: Place) -> float:  # type: ignore[type-arg]
+    for i in place:
+        nested = nested[i]
+    return nested  # type: ignore[return-value]
+
+
+def _range(facts: Facts, names: tuple[str, ...], alpha: int) -> Callable[[Place], str]:
+    low, high = (facts.measures[name]["value"].values[..., alpha] for name in names)
+    return lambda place: f"{_short(low[place])}–{_short(high[place])}" if not isnan(low[place]) else DASH
+
+
+def _short(value: float) -> str:
+    return f"{value:.3g}" if isfinite(value) else "inf"
+
+
+def _verdict(facts: Facts, alpha: int) -> Column:
+    values = facts.judged["verdict"].values[..., alpha]
+    return Column("verdict", "see above", lambda place: str(values[place]))
+
+
+def _level(facts: Facts, alpha: int) -> Column:
+    judged = facts.judged
+    target = at_alpha(judged["target"], judged["value"], alpha)
+    unsure = at_alpha(judged["promised"] & ~judged["exchangeable"], judged["value"], alpha)
+    what = "what coverage is compared with: the exact level where there is one, else 1 − α"
+    return Column("level", what, lambda place: f"{target[place]:.4g}{MARK * bool(unsure[place])}")

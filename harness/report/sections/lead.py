@@ -1,0 +1,71 @@
+"""The first paragraph: which intervals can be trusted, and what to know before believing that."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from harness.cli.text import counted
+from harness.report.html.markup import Markup, tag
+from harness.report.sections.facts import Facts
+from harness.report.sections.glossary import OF_THE_FUNCTION
+from harness.report.sections.verdict_cards import Judged, judged
+from harness.results.validity import INVALID, UNDECIDED
+
+
+def lead(facts: Facts) -> Markup:
+    """In a few sentences."""
+    found = [one for one in judged(facts) if _meant(one)]
+    run = [one for one in found if one.cells]
+    if not run:
+        return tag("p", "Nothing has been run yet, so there is nothing to judge.", class_="lead")
+    parts = [_holding(run), _falling_short(run), _open(run), _narrowest(facts, run)]
+    return tag("p", " ".join(part for part in parts if part), class_="lead")
+
+
+def _meant(one: Judged) -> bool:
+    """Intervals for f(x*) are judged on that, here."""
+    return one.of == "f(x*)" or one.name not in OF_THE_FUNCTION
+
+
+def _name(one: Judged) -> str:
+    return one.name if one.of == "y*" else f"{one.name} (of {one.of})"
+
+
+def _names(some: list[Judged]) -> str:
+    *most, last = [_name(one) for one in some]
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def _holding(run: list[Judged]) -> str:
+    good = [one for one in run if not one.counts[INVALID] and one.counts[UNDECIDED] < one.cells]
+    if not good:
+        return ""
+    everywhere = all(not one.counts[UNDECIDED] for one in good)
+    where = "in every cell" if everywhere else "in every cell that could be decided"
+    return f"{_names(good)} {'hold' if len(good) > 1 else 'holds'} the level {where}."
+
+
+def _falling_short(run: list[Judged]) -> str:
+    bad = [one for one in run if one.counts[INVALID]]
+    told = [f"{_name(one)} in {one.counts[INVALID]} of {counted(one.cells, 'cell')}" for one in bad]
+    return f"Too little is covered by {'; '.join(told)}." if told else ""
+
+
+def _open(run: list[Judged]) -> str:
+    unknown = [one for one in run if one.counts[UNDECIDED] == one.cells]
+    return f"Nothing can be said yet of {_names(unknown)}." if unknown else ""
+
+
+def _narrowest(facts: Facts, run: list[Judged]) -> str:
+    """Among those that hold, the one that is narrowest most often."""
+    good = [one.name for one in run if one.of == "y*" and not one.counts[INVALID] and one.counts[UNDECIDED] < one.cells]
+    if len(good) < 2:
+        return ""
+    widths = facts.measures["width"]["value"].sel(procedure=good).values
+    comparable = np.isfinite(widths).all(axis=0)
+    if not comparable.any():
+        return ""
+    wins = np.bincount(widths[:, comparable].argmin(axis=0), minlength=len(good)) / comparable.sum()
+    best = int(wins.argmax())
+    share = f"in {100 * wins[best]:.0f} % of the cells"
+    return f"Of those that hold, {good[best]} is the narrowest most often: {share}, by median width."

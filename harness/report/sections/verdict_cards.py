@@ -1,0 +1,233 @@
+"""What came out, first of all: a verdict on each procedure, in counts, a bar and a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import xarray as xr
+
+from harness.cli.text import counted
+from harness.core.labels import label
+from harness.report.html.markup import Markup, joined, tag
+from harness.report.sections.facts import Facts
+from harness.report.sections.glossary import AXES, OF_THE_FUNCTION
+from harness.results.rounding import shown
+from harness.results.validity import CONSERVATIVE, EMPTY, INVALID, UNDECIDED, VALID, VERDICTS
+from harness.store.layout import CUBE_DIMS
+
+SYMBOLS = {VALID: "✓", CONSERVATIVE: "▲", INVALID: "✗", UNDECIDED: "?", EMPTY: "·"}
+CLASSES = {VALID: "v", CONSERVATIVE: "c", INVALID: "i", UNDECIDED: "u", EMPTY: "e"}
+"""Short, because a report may have very many."""
+SOME, ALL = "some", "all"
+
+
+@dataclass(frozen=True)
+class Worst:
+    """The cell whose coverage is furthest below its level."""
+
+    procedure: str
+    cell: Mapping[str, object]
+    value: float
+    se: float
+    target: float
+    promised: bool
+    verdict: str
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One procedure over the whole grid."""
+
+    name: str
+    of: str
+    """What it is to cover: y* or f(x*)."""
+    counts: Mapping[str, int]
+    worst: Worst | None
+    broken: str
+    """Where an exact level is known, and its conditions don't hold: nowhere (""), in some cells, or in all."""
+    whole: int = 0
+    """Cells whose level is 1: with so few points and so small an α, a region is the whole line."""
+
+    @property
+    def cells(self) -> int:
+        """Those with a result."""
+        return sum(self.counts[each] for each in VERDICTS)
+
+    @property
+    def headline(self) -> str:
+        """In three words."""
+        if not self.cells:
+            return "no result yet"
+        if self.counts[INVALID]:
+            return "falls short everywhere" if self.counts[INVALID] == self.cells else "falls short in places"
+        if self.counts[UNDECIDED] == self.cells:
+            return "undecided"
+        return "holds where decided" if self.counts[UNDECIDED] else "holds everywhere"
+
+
+def judged(facts: Facts) -> list[Judged]:
+    """Each procedure, as the scenario lists them; those for f(x*) twice."""
+    found = []
+    for name in facts.judged["procedure"].values.tolist():
+        if facts.judged_f is not None and name in facts.judged_f["procedure"].values:
+            found.append(_judged(facts.judged_f, facts.included, name, "f(x*)"))
+        found.append(_judged(facts.judged, facts.included, name, "y*"))
+    return found
+
+
+def _judged(results: xr.Dataset, included: xr.DataArray, name: str, of: str) -> Judged:
+    one = results.sel(procedure=[name])
+    there = included.sel(procedure=[name])
+    verdicts = one["verdict"].values[there.values]
+    counts = {each: int((verdicts == each).sum()) for each in (*VERDICTS, EMPTY)}
+    unsure = one["promised"] & ~one["exchangeable"]
+    broken = ALL if bool(unsure.all()) else SOME if bool(unsure.any()) else ""
+    whole = (one["target"] >= 1) & (one["verdict"] != EMPTY) & there
+    return Judged(name, of, counts, worst(one), broken, int(whole.sum()))
+
+
+def worst(one: xr.Dataset) -> Worst | None:
+    """Of some verdicts; None if there is no result."""
+    short = (one["value"] - one["target"]).transpose(*CUBE_DIMS).values
+    if not np.isfinite(short).any():
+        return None
+    at = dict(zip(CUBE_DIMS, np.unravel_index(int(np.nanargmin(short)), short.shape), strict=True))
+    here = one.isel({axis: int(place) for axis, place in at.items()})
+    cell = {axis: here[axis].item() for axis in CUBE_DIMS if axis != "procedure"}
+    value, se, target = (float(here[part]) for part in ("value", "se", "target"))
+    name, verdict = (str(here[part].item()) for part in ("procedure", "verdict"))
+    return Worst(name, cell, value, se, target, bool(here["promised"]), verdict)
+
+
+def place(cell: Mapping[str, object]) -> str:
+    r"""A cell in letters, not to be broken around "=" or inside 1e-06.
+
+    Examples
+    --------
+    >>> place({"gamma": 0.1, "theta": "ml", "n": 25})
+    'γ\xa0=\xa00.1, θ\xa0=\xa0ml, n\xa0=\xa025'
+    """
+    texts = {axis: label(value).replace("e-", "e\u2011") for axis, value in cell.items()}
+    return ", ".join(f"{AXES[axis]}\u00a0=\u00a0{text}" for axis, text in texts.items())
+
+
+def cards(facts: Facts) -> Markup:
+    """All procedures."""
+    return tag("div", *(_card(one, facts) for one in judged(facts)), class_="cards")
+
+
+def _card(one: Judged, facts: Facts) -> Markup:
+    state = INVALID if one.counts[INVALID] else VALID
+    if not one.cells or one.counts[UNDECIDED] == one.cells:
+        state = UNDECIDED
+    of = tag("small", f" for {one.of}") if one.name in OF_THE_FUNCTION else Markup("")
+    return tag(
+        "article",
+        tag(
+            "h3",
+            tag("span", one.name, of),
+            " ",
+            tag("span", SYMBOLS[state], " ", one.headline, class_=f"pill {CLASSES[state]}"),
+        ),
+        bar(one.counts),
+        tag("p", counts_text(one.counts), class_="counts"),
+        tag("p", sentence(one, int(facts.judged["paths"].max()))),
+        tag("p", furthest(one, [axis for axis in CUBE_DIMS if facts.judged.sizes[axis] > 1]))
+        if one.worst
+        else Markup(""),
+        class_="card",
+    )
+
+
+def bar(counts: Mapping[str, int]) -> Markup:
+    """The counts as lengths."""
+    text = ", ".join(f"{counts[each]} {each}" for each in VERDICTS)
+    parts = [
+        tag("span", SYMBOLS[each], class_=CLASSES[each], style=f"flex-grow:{counts[each]}")
+        for each in (*VERDICTS, EMPTY)
+        if counts[each]
+    ]
+    return tag("div", *parts, class_="bar", role="img", aria_label=text)
+
+
+def counts_text(counts: Mapping[str, int]) -> Markup:
+    """The counts as text, each with its symbol."""
+    named = {**{each: each for each in VERDICTS}, EMPTY: "without a result"}
+    parts = [
+        tag("span", tag("i", SYMBOLS[each], class_=CLASSES[each]), f" {counts[each]} {name}")
+        for each, name in named.items()
+        if counts[each] or each != EMPTY
+    ]
+    return joined(parts, " ")
+
+
+def sentence(one: Judged, paths: int) -> str:
+    """What the counts mean, but for the worst cell."""
+    if not one.cells:
+        return "Nothing of it has been run."
+    parts = [_verdict_in_words(one), _undecided(one, paths), _conservative(one), _whole(one), _aim(one), _broken(one)]
+    return " ".join(part for part in parts if part)
+
+
+def _verdict_in_words(one: Judged) -> str:
+    bad, all_of_them = one.counts[INVALID], counted(one.cells, "cell")
+    level = "its level" if one.broken else f"it {'promises' if _promises(one) else 'claims'}"
+    if bad:
+        return f"Covers less than {level} in {bad} of {all_of_them}."
+    decided = one.cells - one.counts[UNDECIDED]
+    if decided == one.cells:
+        return f"Covers {level if one.broken else f'what {level}'} in all {all_of_them}."
+    return f"No cell is shown to fall short; {decided} of {all_of_them} are shown to hold." if decided else ""
+
+
+def _promises(one: Judged) -> bool:
+    return one.worst is not None and one.worst.promised
+
+
+def _undecided(one: Judged, paths: int) -> str:
+    count = one.counts[UNDECIDED]
+    if paths == 1:
+        return "With one path no error can be known, so nothing can be decided."
+    if not count:
+        return ""
+    return f"{counted(count, 'cell')} can't be decided with {paths} paths: more would tell."
+
+
+def _conservative(one: Judged) -> str:
+    count = one.counts[CONSERVATIVE]
+    return f"In {count} it covers more than it need, so it could be narrower." if count else ""
+
+
+def _whole(one: Judged) -> str:
+    if not one.whole:
+        return ""
+    return f"In {counted(one.whole, 'cell')} the level is 1: a region is the whole line, which holds and says nothing."
+
+
+def _broken(one: Judged) -> str:
+    if not one.broken:
+        return ""
+    where = "here" if one.broken == ALL else "in some of these cells"
+    return f"† Exchangeability is broken {where}, so no level is promised: what is measured is what that costs."
+
+
+def _aim(one: Judged) -> str:
+    if one.name not in OF_THE_FUNCTION:
+        return ""
+    if one.of == "y*":
+        return "It is an interval for f(x*), not for y*: it leaves out the noise of a new observation."
+    return "This is what it is for."
+
+
+def furthest(one: Judged, axes: Sequence[str]) -> str:
+    """The worst cell, by the axes that vary."""
+    worst = one.worst
+    if worst is None:
+        return ""
+    cell = {axis: value for axis, value in worst.cell.items() if axis in axes}
+    word = "the exact level is" if worst.promised else "it claims"
+    numbers = f"{shown(worst.value, worst.se, 0.001)} where {word} {worst.target:.4g}".replace(" ± ", "\u00a0±\u00a0")
+    kind = "Worst cell" if worst.verdict == INVALID else "Lowest against its level"
+    return f"{kind}: {numbers}{f', at {place(cell)}' if cell else ''}."

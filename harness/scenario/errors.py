@@ -1,0 +1,242 @@
+"""Complaints: the mistakes in a file in one report, each with its key, the value, and what would be right.
+
+A file may be a stranger's: a report has a limited number of lines of limited length, without control characters.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from types import MappingProxyType
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+
+from harness.core.text import escape_line
+from harness.core.types import Mistake
+
+MOST_SHOWN = 20
+"""Mistakes that a report shows; it counts the others."""
+_LONGEST_SHOWN, _LONGEST_LINE = 60, 1000
+_LONGEST_NAME = 100
+"""Characters of a name to which near ones are looked for."""
+
+_WORDS = {
+    "missing": "is missing",
+    "int_type": "must be a whole number",
+    "int_parsing": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "float_type": "must be a number",
+    "float_parsing": "must be a number",
+    "finite_number": "must be a finite number",
+    "string_type": "must be a text",
+    "bool_type": "must be true or false",
+    "bool_parsing": "must be true or false",
+    "tuple_type": "must be a list",
+    "list_type": "must be a list",
+    "dict_type": "must be a table",
+    "model_type": "must be a table",
+    "greater_than": "must be > {gt}",
+    "greater_than_equal": "must be >= {ge}",
+    "less_than": "must be < {lt}",
+    "less_than_equal": "must be <= {le}",
+    "literal_error": "must be {expected}",
+    "too_short": "must have at least {min_length} value",
+    "too_long": "must have at most {max_length} values",
+    "string_pattern_mismatch": "must start with a letter or digit and have only letters, digits, '.', '_' and '-'",
+    "string_too_long": "must have at most {max_length} characters",
+    "unexpected_keyword_argument": "is unknown",
+    "missing_argument": "is missing",
+    "missing_keyword_only_argument": "is missing",
+}
+
+
+UNKNOWN_NAME, SAID_ALL = "unknown_name", "said_all"
+"""Types of errors of ours: one whose context has the `name` and the names that are `known`, and one that quotes values
+itself."""
+_UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")
+
+
+@dataclass(frozen=True)
+class Complaint:
+    """One mistake."""
+
+    key: str
+    text: str
+    """Empty for a mistake that is counted and not shown."""
+    unknown: bool = False
+    """Whether the key is one that isn't known where it stands."""
+
+    def __str__(self) -> str:
+        return f"{self.key} {self.text}" if self.key else self.text
+
+
+def shown(value: object) -> str:
+    """How a value is quoted in a message: its repr, on one line, shortened."""
+    try:
+        text = " ".join(repr(value).split())
+    except ValueError:  # Python prints no more than 4300 decimal digits
+        return "a number with thousands of digits"
+    return _shortened(text)
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "…"
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The question "did you mean …?" in brackets, if a name is near; otherwise nothing.
+
+    Examples
+    --------
+    >>> nearest("RRCM-lo", ["RRCM", "RRCM-loo", "CRR"])
+    " (did you mean 'RRCM-loo'?)"
+    """
+    if len(name) > _LONGEST_NAME:
+        return ""
+    folded = {each.casefold(): each for each in known}
+    near = get_close_matches(name.casefold(), folded, n=1)
+    return f" (did you mean {folded[near[0]]!r}?)" if near else ""
+
+
+def report(where: str, complaints: Iterable[Complaint], settings: Mapping[str, str] = MappingProxyType({})) -> Mistake:
+    """Make one error of a file's mistakes, a line each: the first ones, and how many more there are.
+
+    Parameters
+    ----------
+    where : str
+        The file's name.
+    complaints : iterable of Complaint
+        In the order in which they are shown.
+    settings : mapping
+        For keys that `--set` has changed, the setting: a mistake there is not the file's.
+
+    Examples
+    --------
+    >>> print(report("my.toml", [Complaint(f"k{i}", "is unknown") for i in range(25)]))  # doctest: +ELLIPSIS
+    my.toml: k0 is unknown
+    ...
+    my.toml: k19 is unknown
+    my.toml: … and 5 more mistakes
+    """
+    all_of_them = list(complaints)
+    first = [one for one in all_of_them if one.text][:MOST_SHOWN]
+    lines = [f"{_origin(one.key, where, settings)}: {escape_line(str(one), _LONGEST_LINE)}" for one in first]
+    more = len(all_of_them) - len(first)
+    rest = [f"{where}: … and {more} more mistake{'s' if more > 1 else ''}"] if more else []
+    return Mistake("\n".join([*lines, *rest]))
+
+
+def _origin(key: str, where: str, settings: Mapping[str, str]) -> str:
+    """Who said what is at a key.
+
+    Examples
+    --------
+    >>> _origin("grid.n[1]", "my.toml", {"grid.n": "--set grid.n=[25,0]"})
+    '--set grid.n=[25,0]'
+    """
+    setting = next((text for name, text in settings.items() if re.match(rf"{re.escape(name)}(?![\w-])", key)), None)
+    return setting or where
+
+
+def from_pydantic(error: ValidationError, names: Callable[[tuple[Any, ...]], Iterable[str]]) -> list[Complaint]:
+    """Translate pydantic's errors into our words, one complaint for each key.
+
+    Parameters
+    ----------
+    error : ValidationError
+        What pydantic found.
+    names : callable
+        Returns the keys that are allowed in the table at a place.
+
+    Returns
+    -------
+    list of Complaint
+        Those that a report wouldn't show have no text: there may be tens of thousands, and a text takes time.
+    """
+    found: dict[tuple[Any, ...], Mapping[str, Any]] = {}
+    for one in error.errors(include_url=False):
+        found.setdefault(_place(one), one)
+    lists = {where[:i] for where in found for i, part in enumerate(where) if isinstance(part, int)}
+    kept = [(where, one) for where, one in found.items() if where not in lists]
+    first = [_complaint(one, where, names) for where, one in kept[: 2 * MOST_SHOWN]]
+    return [*first, *(Complaint("", "") for _ in kept[2 * MOST_SHOWN :])]
+
+
+def _place(one: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Where an error is, without the branches of unions that pydantic names there; an unknown key may be named so."""
+    parts, is_key = one["loc"], one["type"] in _UNKNOWN
+    return tuple(part for i, part in enumerate(parts, 1) if not _is_noise(part) or (is_key and i == len(parts)))
+
+
+def _complaint(
+    one: Mapping[str, Any], where: tuple[Any, ...], names: Callable[[tuple[Any, ...]], Iterable[str]]
+) -> Complaint:
+    if not where:
+        return Complaint("", str(one["msg"]))
+    return Complaint(_key(where), _text(one, where, names), unknown=one["type"] in _UNKNOWN)
+
+
+def _key(where: tuple[Any, ...]) -> str:
+    """A place as people write it: grid.theta[3]."""
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{_plain(part)}" for part in where).removeprefix(".")
+
+
+def _plain(part: object) -> str:
+    """A key as it stands in the file, in quotes if it has anything strange."""
+    text = _shortened(str(part))
+    return text if text.replace("_", "").replace("-", "").isalnum() else repr(text)
+
+
+def _is_noise(part: object) -> bool:
+    """Pydantic names the branches of unions in its places."""
+    return isinstance(part, str) and ("[" in part or part in ("str", "float", "int", "constrained-str"))
+
+
+def _text(one: Mapping[str, Any], where: tuple[Any, ...], names: Callable[[tuple[Any, ...]], Iterable[str]]) -> str:
+    kind = one["type"]
+    if kind in _UNKNOWN:
+        known = list(names(where[:-1]))
+        return f"is unknown{nearest(str(where[-1]), known)}; known here: {', '.join(known)}"
+    words = _WORDS.get(kind)
+    context = one.get("ctx", {})
+    text = words.format(**context) if words else str(one["msg"])
+    if kind == UNKNOWN_NAME:
+        text += nearest(context["name"], context["known"])
+    return text if kind.startswith("missing") or kind == SAID_ALL else f"{text}, got {shown(one['input'])}"
+
+
+def homed(complaint: Complaint, tables: Mapping[str, Iterable[str]]) -> Complaint:
+    """A key that is unknown where it stands, and known in another table: it says where it belongs.
+
+    Examples
+    --------
+    >>> str(homed(Complaint("source.lam", "is unknown; known here: test", unknown=True), {"[grid]": ["n", "lam"]}))
+    'source.lam is unknown here: lam belongs in [grid]'
+    """
+    name = complaint.key.rpartition(".")[2]
+    homes = [table for table, names in tables.items() if name in names]
+    if not complaint.unknown or not homes:
+        return complaint
+    return replace(complaint, text=f"is unknown here: {name} belongs in {' or '.join(homes)}")
+
+
+def keys_of(model: type[BaseModel]) -> Callable[[tuple[Any, ...]], Iterable[str]]:
+    """The keys that a model allows at a place in it."""
+
+    def names(where: tuple[Any, ...]) -> Iterable[str]:
+        here: type[BaseModel] = model
+        for part in where:
+            if isinstance(part, str):
+                here = _model_in(here.model_fields[part].annotation) or here
+        return here.model_fields
+
+    return names
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((found for each in get_args(annotation) if (found := _model_in(each))), None)

@@ -1,0 +1,271 @@
+"""From a scenario's file to everything that a run needs, or to one report of every mistake in it."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from pydantic import ValidationError
+
+from harness.compute import measures
+from harness.core.hashing import content_hash
+from harness.core.labels import label
+from harness.core.packaged import scenario_files
+from harness.core.protocols import Family, Limited
+from harness.core.seeds import Seeds
+from harness.core.text import escape_line
+from harness.core.types import Extent, Mistake
+from harness.parsing.toml import DEEPEST, parse_toml, read_toml
+from harness.scenario.errors import Complaint, from_pydantic, homed, keys_of, nearest, report, shown
+from harness.scenario.sources import Built, Wrong, build, family, kernel_told, on_kernel, smoothed
+from harness.scenario.spec import GridPart, Replications, Scenario
+
+BLAS_THREADS = 1
+"""Of a worker, unless a cluster file says otherwise."""
+_WORD = re.compile(r"[A-Za-z0-9_.:/-]+")
+"""A text that may stand without quotes on the command line."""
+_LONGEST_TYPED = 100
+"""Characters that a message repeats of what was typed."""
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A scenario, checked, with the objects that it names."""
+
+    where: str
+    scenario: Scenario
+    built: Built
+    family: Family
+    fingerprint: Mapping[str, Any]
+    is_smoke: bool = False
+    """Whether it is cut down to see that it works."""
+
+    @property
+    def extent(self) -> Extent:
+        """What it asks for."""
+        return self.scenario.extent()
+
+    @property
+    def seeds(self) -> Seeds:
+        """Its random streams."""
+        return Seeds.of(self.scenario.seed, self.built.told)
+
+    def threaded(self, threads: int) -> Loaded:
+        """On workers with so many BLAS threads."""
+        return replace(self, fingerprint={**self.fingerprint, "blas_threads": threads})
+
+
+def load(reference: str, settings: Iterable[str] = ()) -> Loaded:
+    """A scenario by the path of its file or by the name of a packaged one, with `key=value` settings applied."""
+    path = find(reference)
+    plain = _read(path)
+    changed = {_set(plain, setting): f"--set {_quoted(setting)}" for setting in settings}
+    return check(plain, str(path), path.parent, changed)
+
+
+def find(reference: str) -> Path:
+    """Find the file of a scenario, by its path or by the name of a packaged one."""
+    path, mode = Path(reference), _mode(reference)
+    if mode is not None and stat.S_ISREG(mode):
+        return path
+    known = scenario_files()
+    if reference in known:
+        return known[reference]
+    if mode is not None:
+        what = "a directory" if stat.S_ISDIR(mode) else "no regular file"
+        raise Mistake(f"{reference} is {what}; a scenario is a .toml file")
+    raise Mistake(
+        f"{_quoted(reference)}: no such file, and no packaged scenario of that name (`ckrr list` has them)"
+        f"{nearest(reference, known)}"
+    )
+
+
+def _mode(path: str) -> int | None:
+    """Return what is at a path, as `os.stat` says it; None if nothing can be seen there."""
+    try:
+        return os.stat(path).st_mode
+    except (OSError, ValueError):  # ValueError for a name that no file can have
+        return None
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return read_toml(path)
+    except ValueError as error:
+        raise Mistake(f"{path}: {error}") from None
+
+
+def _set(plain: dict[str, Any], setting: str) -> str:
+    """Put the value of a setting in place of what the file says.
+
+    Parameters
+    ----------
+    plain : dict
+        The scenario, changed in place.
+    setting : str
+        As `grid.n=[25,50]`; the value is TOML, or else a text.
+
+    Returns
+    -------
+    str
+        The key.
+    """
+    key, equals, text = setting.partition("=")
+    *folders, last = parts = key.strip().split(".")
+    if not equals or not all(parts):
+        raise Mistake(f"--set {_quoted(setting)}: must be key=value, as in grid.n=[25,50]")
+    if len(parts) > DEEPEST:
+        raise Mistake(f"--set {_quoted(setting)}: the key has more than {DEEPEST} parts")
+    value = _value(text, setting)
+    for folder in folders:
+        plain = plain.setdefault(folder, {})
+        if not isinstance(plain, dict):
+            raise Mistake(f"--set {_quoted(setting)}: {_quoted(folder)} is no table")
+    plain[last] = value
+    return key.strip()
+
+
+def _value(text: str, setting: str) -> Any:
+    """Parse the value of a setting: TOML, or a word without quotes."""
+    try:
+        found = parse_toml(f"value = {text}")
+    except ValueError as error:
+        if _WORD.fullmatch(text.strip()):
+            return text.strip()
+        reason, hint = str(error).partition(":")[0], "lists are [25,50], texts in them are in quotes"
+        raise Mistake(f"--set {_quoted(setting)}: the value {reason}: {hint}") from None
+    if len(found) > 1:
+        raise Mistake(f"--set {_quoted(setting)}: must be one value, got several keys")
+    return found["value"]
+
+
+def _quoted(text: str) -> str:
+    """Return what was typed as it can be shown in a line."""
+    return escape_line(text, _LONGEST_TYPED)
+
+
+def check(
+    plain: Mapping[str, Any], where: str, folder: Path, changed: Mapping[str, str] = MappingProxyType({})
+) -> Loaded:
+    """Everything that can be wrong with a scenario, in one report; `changed` says by what, for keys of `--set`."""
+    complaints: list[Complaint] = []
+    known = _family(plain, complaints)
+    built = _source(plain, folder, complaints)
+    scenario = _scenario(plain, known, complaints)
+    if scenario is not None and built is not None:
+        complaints += _sizes(scenario, built)
+        complaints += _unknown(scenario, built.source.only) if isinstance(built.source, Limited) else []
+        known = _as_told(scenario, known, built, complaints)
+    if complaints or scenario is None or built is None or known is None:
+        tables = _tables(built)
+        ordered = sorted(complaints, key=lambda one: "is missing" in one.text)
+        raise report(where, [homed(one, tables) for one in ordered], changed)
+    return Loaded(where, scenario, built, known, _fingerprint(scenario, built, known))
+
+
+def _tables(built: Built | None) -> dict[str, Iterable[str]]:
+    """The keys that each part of the file may have."""
+    return {
+        "[grid]": GridPart.model_fields,
+        "[replications]": Replications.model_fields,
+        "[source]": built.parameters if built else (),
+        "no table: put it above the first one": Scenario.model_fields,
+    }
+
+
+def _family(plain: Mapping[str, Any], complaints: list[Complaint]) -> Family | None:
+    name = plain.get("family", "krr")
+    try:
+        return family(name) if isinstance(name, str) else family("krr")
+    except Wrong as wrong:
+        complaints += wrong.complaints
+        return None
+
+
+def _as_told(scenario: Scenario, known: Family | None, built: Built, complaints: list[Complaint]) -> Family | None:
+    """The family on the scenario's kernel, smoothed if that is asked for."""
+    try:
+        told = kernel_told(scenario.model_dump())
+        known = None if known is None else on_kernel(known, scenario.family, told, built.source.dimension)
+        return None if known is None else smoothed(known, scenario.family, scenario.smoothed)
+    except Wrong as wrong:
+        complaints += wrong.complaints
+        return None
+
+
+def _source(plain: Mapping[str, Any], folder: Path, complaints: list[Complaint]) -> Built | None:
+    table = plain.get("source")
+    try:
+        return build(table, folder) if isinstance(table, dict) else None
+    except Wrong as wrong:
+        complaints += wrong.complaints
+        return None
+
+
+def _scenario(plain: Mapping[str, Any], known: Family | None, complaints: list[Complaint]) -> Scenario | None:
+    context: dict[str, object] = {"family": plain.get("family", "krr")}
+    if known is not None:
+        context |= {"procedures": known.procedures, "searches": known.searches}
+    try:
+        return Scenario.model_validate(plain, context=context)
+    except ValidationError as error:
+        complaints += from_pydantic(error, keys_of(Scenario))
+        return None
+
+
+def _sizes(scenario: Scenario, built: Built) -> Iterable[Complaint]:
+    largest = built.source.largest_n
+    for i, n in enumerate(scenario.grid.n):
+        if largest is not None and n > largest:
+            yield Complaint(
+                f"grid.n[{i}]",
+                f"must be at most {largest}, got {n}: the source has no more train points ({_why(built)})",
+            )
+
+
+def _unknown(scenario: Scenario, only: Mapping[str, Sequence[object]]) -> Iterable[Complaint]:
+    """Values for which a source has no data."""
+    for axis in ("gamma", "theta", "lam", "n"):
+        for i, value in enumerate(getattr(scenario.grid, axis)):
+            if value not in only.get(axis, (value,)):
+                known = ", ".join(map(label, only[axis]))
+                yield Complaint(
+                    f"grid.{axis}[{i}]", f"must be one of {known}, for which the source has data, got {shown(value)}"
+                )
+    for axis, count in (("path", scenario.replications.paths), ("draw", scenario.replications.draws)):
+        if axis in only and count > len(only[axis]):
+            text = f"must be at most {len(only[axis])}, for which the source has data, got {count}"
+            yield Complaint(f"replications.{axis}s", text)
+
+
+def _why(built: Built) -> str:
+    """What bounds n."""
+    return "its pool" if "pool" in built.told else "a table's rows less test_points"
+
+
+def _fingerprint(scenario: Scenario, built: Built, known: Family) -> dict[str, Any]:
+    """All that numbers depend on besides their place in the grid; kernel and smoothing where told of."""
+    told = kernel_told(scenario.model_dump())
+    return {
+        **({"kernel": told} if told else {}),
+        **({"smoothed": True} if scenario.smoothed else {}),
+        "seed": scenario.seed,
+        "source": dict(built.told),
+        "files": {name: content_hash(name, data) for name, data in sorted(built.files.items())},
+        "family": scenario.family,
+        "keep": sorted(scenario.keep),
+        "numerics": {"procedures": known.version, "measures": measures.VERSION, "sources": _sources_version()},
+        "blas_threads": BLAS_THREADS,
+    }
+
+
+def _sources_version() -> int:
+    import scenarios
+
+    return int(scenarios.VERSION)

@@ -1,0 +1,406 @@
+"""Wiring: names become objects. Only here, in `krr.py` and in `baselines.py` does the harness see the other packages.
+
+A source is a name from `scenarios`, "package.module:name", or "file.py:name" with a file beside the scenario. The text
+of such a file, and a table that a source reads, are copied into the store, so that workers need nothing else.
+
+A scenario may be a stranger's, and importing a module runs it. What the scenario names there is called only if it was
+meant as a source: if it has the mark of `scenarios.source`, is a class with all members of the protocol `Source`, or is
+defined in the file beside the scenario, whose author's code runs anyway.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import sys
+import tempfile
+import types
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import date, time
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, NoReturn, TypeGuard, get_type_hints
+
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+
+from harness.core.protocols import Family, Kernelled, Smoothable, Source, Worldly
+from harness.core.text import escape_line
+from harness.core.types import REDRAWS, Theta
+from harness.parsing.toml import read_regular_file
+from harness.scenario.errors import Complaint, from_pydantic, keys_of, nearest, shown
+from harness.store.manifest import LARGEST_FILE
+
+FAMILIES = {name: f"harness.families.{name}:FAMILY" for name in ("krr", "baselines", "peers")}
+FILE = "file"
+"""The parameter by which a source takes a file to read."""
+_SOURCE = ("dimension", "test", "test_points", "knows_f", "redraws", "largest_n", "path")
+_FAMILY = ("procedures", "searches", "reference", "version", "inputs", "score", "level", "flops", "memory")
+
+
+LARGEST_CODE = 1 << 20
+"""Bytes of a .py file beside the scenario."""
+_LONGEST_PATH = 200
+"""Characters that a message shows."""
+_NOTHING = object()
+_NOT_A_FAMILY = {types.ModuleType: "module", type: "class", types.FunctionType: "function"}
+
+
+class Wrong(Exception):
+    """What is wrong with a part of a scenario."""
+
+    def __init__(self, *complaints: Complaint) -> None:
+        super().__init__("; ".join(map(str, complaints)))
+        self.complaints = complaints
+
+
+@dataclass(frozen=True)
+class Built:
+    """A source, what of its parameters isn't the default, and the files it needs."""
+
+    source: Source
+    told: Mapping[str, Any]
+    files: Mapping[str, bytes]
+    parameters: tuple[str, ...] = ()
+    """All that it may be told."""
+
+
+def family(name: str) -> Family:
+    """By its name, or as "package.module:name"."""
+    if name not in FAMILIES and ":" not in name:
+        known = ", ".join(FAMILIES)
+        hint = f"{shown(name)}{nearest(name, FAMILIES)}"
+        raise Wrong(Complaint("family", f"must be {known} or 'package.module:name', got {hint}"))
+    found: Family = _imported(FAMILIES.get(name, name), "family")
+    _check_family(found, name)
+    return found
+
+
+def _check_family(found: object, name: str) -> None:
+    """Refuse what isn't an object with all members of the protocol, without calling or evaluating any of them."""
+    what = next((word for kind, word in _NOT_A_FAMILY.items() if issubclass(type(found), kind)), None)
+    if what is not None:
+        text = (
+            f"names {shown(name)}, which is a {what}: a family is an object, as the line `FAMILY = MyFamily()` makes it"
+        )
+        raise Wrong(Complaint("family", text))
+    missing = [each for each in _FAMILY if inspect.getattr_static(found, each, _NOTHING) is _NOTHING]
+    if missing:
+        raise Wrong(Complaint("family", f"names {shown(name)}, which has no {', '.join(missing)}"))
+
+
+def kernel_told(plain: Mapping[str, Any]) -> dict[str, Any]:
+    """What a scenario says of the kernel, where that isn't the default: part of what numbers depend on.
+
+    Examples
+    --------
+    >>> kernel_told({"kernel": "gaussian", "scales": None}), kernel_told({"kernel": "matern52", "scales": (1, 10)})
+    ({}, {'kernel': 'matern52', 'scales': [1.0, 10.0]})
+    """
+    told = {key: plain.get(key) for key in ("kernel", "scales", "features")}
+    found = {key: value for key, value in told.items() if value is not None and (key, value) != ("kernel", "gaussian")}
+    return {key: [float(each) for each in value] if key == "scales" else value for key, value in found.items()}
+
+
+def on_kernel(known: Family, name: str, told: Mapping[str, Any], dimension: int) -> Family:
+    """The family on the kernel that a scenario tells of."""
+    if not told:
+        return known
+    if not isinstance(known, Kernelled):
+        raise Wrong(Complaint(next(iter(told)), f"must be left out: the family {name!r} has no choice of kernels"))
+    try:
+        return known.on_kernel(dimension, **told)
+    except ValueError as error:
+        raise Wrong(Complaint("", str(error))) from None
+
+
+def smoothed(known: Family, name: str, asked: bool) -> Family:
+    """The family with smoothed p-values, if they are asked for."""
+    if not asked:
+        return known
+    if not isinstance(known, Smoothable):
+        raise Wrong(Complaint("smoothed", f"must be left out: the family {name!r} has no smoothed p-values"))
+    return known.smooth()
+
+
+def _check_members(made: object, members: tuple[str, ...], key: str, name: str) -> None:
+    missing = [each for each in members if not hasattr(made, each)]
+    if missing:
+        raise Wrong(Complaint(key, f"names {name!r}, which has no {', '.join(missing)}"))
+
+
+def build(table: Mapping[str, Any], folder: Path) -> Built:
+    """A source from its table in a scenario file; every mistake at once."""
+    name = table.get("function")
+    if not isinstance(name, str):
+        text = "is missing" if name is None else f"must be a text, got {shown(name)}"
+        raise Wrong(Complaint("source.function", f"{text}: the name of a source"))
+    files: dict[str, bytes] = {}
+    maker = _maker(name, folder, files)
+    given = {key: value for key, value in table.items() if key != "function"}
+    _read_file(given, folder, files)
+    source = _made(maker, given, name)
+    _check_plain(given)
+    told = {"function": _plain_name(name), **_told(maker, table)}
+    return Built(source, told, files, tuple(_keys(maker)))
+
+
+def _check_plain(given: Mapping[str, Any]) -> None:
+    """Refuse dates and times: a store keeps a source's parameters as JSON, which has none."""
+    text = "must be no date, and have none in it: write a text"
+    dates = [Complaint(f"source.{key}", text) for key, value in given.items() if _has_date(value)]
+    if dates:
+        raise Wrong(*dates)
+
+
+def _has_date(value: object) -> bool:
+    if isinstance(value, dict | list):
+        return any(map(_has_date, value.values() if isinstance(value, dict) else value))
+    return isinstance(value, date | time)
+
+
+def _plain_name(name: str) -> str:
+    """A file is known by its name, wherever it lies."""
+    path, _, attribute = name.partition(":")
+    return f"{Path(path).name}:{attribute or 'source'}" if path.endswith(".py") else name
+
+
+def theta_of(text: str) -> Theta:
+    """θ from the command line: a number, or the name of a search."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _maker(name: str, folder: Path, files: dict[str, bytes]) -> Callable[..., Source]:
+    """Find what makes a source; a file that it is defined in is added to `files`."""
+    path, _, attribute = name.partition(":")
+    if path.endswith(".py"):
+        text = _bytes(folder / path, "source.function", LARGEST_CODE)
+        files[Path(path).name] = text
+        return _from_text(text, Path(path).name, attribute or "source")
+    if ":" in name:
+        found: Callable[..., Source] = _imported(name, "source.function")
+        if not _is_source(found):
+            _refuse_unmarked(found, name)
+        return found
+    known: Mapping[str, Callable[..., Source]] = importlib.import_module("scenarios").SOURCES
+    if name not in known:
+        names = ", ".join(known)
+        hint = nearest(name, known)
+        text_ = f"must be one of {names}, 'package.module:name' or 'file.py:name', got {shown(name)}{hint}"
+        raise Wrong(Complaint("source.function", text_))
+    return known[name]
+
+
+def _is_source(found: object) -> bool:
+    """Return whether something was meant as a source: it has the mark, or is a class with all members of a source."""
+    marked: bool = importlib.import_module("scenarios").is_source(found)
+    return marked or (_is_class(found) and not _lacking(found))
+
+
+def _is_class(found: object) -> TypeGuard[type]:
+    """Return whether something is a class, and doesn't just say so (as mocks do)."""
+    return issubclass(type(found), type)
+
+
+def _lacking(made: type) -> list[str]:
+    """Return the members of a source that a class has neither as an attribute nor as an annotation."""
+    there = {name for each in made.__mro__ for name in (*vars(each), *inspect.get_annotations(each))}
+    return [name for name in _SOURCE if name not in there]
+
+
+def _refuse_unmarked(found: object, name: str, why: str = "it is not marked as a source") -> NoReturn:
+    """Say that something isn't called, and the line that is missing."""
+    text = f"names {shown(name)}, which is not called: {why}"
+    if not issubclass(type(found), type | types.FunctionType | types.BuiltinFunctionType):
+        raise Wrong(Complaint("source.function", f"names {shown(name)}, which is neither a function nor a class"))
+    if _is_class(found):
+        text = f"{text}, and it lacks {', '.join(_lacking(found))} of a source"
+    raise Wrong(Complaint("source.function", f"{text}; put the line `@scenarios.source` above its definition"))
+
+
+def _imported(name: str, key: str) -> Any:
+    """Import what "package.module:name" means; attributes that a module makes up on demand don't count."""
+    module, _, attribute = name.partition(":")
+    try:
+        loaded = importlib.import_module(module)
+        if name in FAMILIES.values():  # ours: `harness.families.peers` says what it needs when it is asked
+            return getattr(loaded, attribute)
+        found = vars(loaded)
+    except (Exception, SystemExit) as error:  # a module may raise anything; ValueError and TypeError for strange names
+        said = str(error) if isinstance(error, ImportError) else _in_a_line(error)
+        raise Wrong(Complaint(key, f"names {shown(module)}, which can't be imported: {said}")) from error
+    if attribute not in found:
+        raise Wrong(Complaint(key, f"names {shown(attribute)}, which {shown(module)} doesn't have"))
+    return found[attribute]
+
+
+def _from_text(text: bytes, file: str, attribute: str) -> Callable[..., Source]:
+    """Run a user's file as a module of its own, and return what it defines by a name."""
+    name = f"ckrr_source_{sha256(text).hexdigest()[:16]}"
+    module = sys.modules.get(name)
+    if module is None:
+        module = types.ModuleType(name)
+        sys.modules[name] = module  # dataclasses look their module up
+        try:
+            exec(compile(text, file, "exec"), module.__dict__)
+        except (Exception, SystemExit) as error:
+            del sys.modules[name]
+            complaint = Complaint("source.function", f"names {shown(file)}, which doesn't run: {_in_a_line(error)}")
+            raise Wrong(complaint) from error
+    found: Any = vars(module).get(attribute)
+    if not callable(found):
+        known = [each for each, value in vars(module).items() if callable(value) and not each.startswith("_")]
+        hint = nearest(attribute, known)
+        raise Wrong(Complaint("source.function", f"names {shown(attribute)}, which {shown(file)} doesn't define{hint}"))
+    made_from = _called_by(found)
+    if not _is_source(made_from) and getattr(made_from, "__module__", None) != name:
+        _refuse_unmarked(made_from, attribute, f"{shown(file)} only imports it, and it is not marked as a source")
+    maker: Callable[..., Source] = found
+    return maker
+
+
+def _called_by(found: object) -> object:
+    """Return the function that a `functools.partial` calls; anything else as it is."""
+    while type(found) is partial:
+        found = found.func
+    return found
+
+
+def _in_a_line(error: BaseException) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())
+
+
+def _bytes(path: Path, key: str, largest: int) -> bytes:
+    try:
+        return read_regular_file(path, largest)
+    except ValueError as error:
+        raise Wrong(Complaint(key, f"names the file {escape_line(str(path), _LONGEST_PATH)}, which {error}")) from None
+
+
+def _read_file(given: dict[str, Any], folder: Path, files: dict[str, bytes]) -> None:
+    """A table's path is relative to the scenario's file."""
+    if isinstance(given.get(FILE), str):
+        path = folder / given[FILE]
+        files[path.name] = _bytes(path, f"source.{FILE}", LARGEST_FILE)
+        given[FILE] = str(path)
+
+
+def _made(maker: Callable[..., Source], given: Mapping[str, Any], name: str) -> Source:
+    """Calls the maker, with types and names checked by its own annotations."""
+    model = _model(maker)
+    try:
+        checked = model.model_validate({key: _comparable(value) for key, value in given.items()})
+        mine = {key: getattr(checked, key) for key in given if key in _parameters(maker)}
+        source = _in_world(maker(**mine), {key: getattr(checked, key) for key in given if key not in mine}, name)
+    except ValidationError as error:
+        raise Wrong(*_prefixed(from_pydantic(error, keys_of(model)))) from None
+    except ValueError as error:
+        raise Wrong(Complaint("", f"source.{error}")) from None
+    except Wrong:
+        raise
+    except Exception as error:
+        raise Wrong(Complaint("source.function", f"{shown(name)} can't be made: {_in_a_line(error)}")) from error
+    _check_members(source, _SOURCE, "source.function", name)
+    strange = [axis for axis in source.redraws if axis not in REDRAWS]
+    if strange:
+        text = f"names {name!r}, whose redraws must be among {', '.join(REDRAWS)}, got {strange[0]!r}"
+        raise Wrong(Complaint("source.function", text))
+    return source
+
+
+def _in_world(source: Source, told: Mapping[str, Any], name: str) -> Source:
+    """With the noise and the test inputs that a table asks for; a source that has its own refuses."""
+    if not told:
+        return source
+    if not isinstance(source, Worldly):
+        text = f"must be left out: the source {name!r} has noise and test points of its own"
+        raise Wrong(Complaint(f"source.{next(iter(told))}", text))
+    return source.in_world(_world()(**told))
+
+
+def _world() -> Callable[..., Any]:
+    """Whose keys any source's table may have."""
+    made: Callable[..., Any] = importlib.import_module("scenarios").World
+    return made
+
+
+def _model(maker: Callable[..., Source]) -> type[BaseModel]:
+    """What the annotations of a maker, and of the world, say: as a table that can be checked."""
+    fields = {
+        **_fields(maker),
+        **_fields(_world()),
+        **_fields(maker),
+    }  # in this order, and the maker's where both have it
+    return create_model(
+        "source", __config__=ConfigDict(extra="forbid", arbitrary_types_allowed=True, strict=True), **fields
+    )
+
+
+def _fields(maker: Callable[..., Any]) -> dict[str, Any]:
+    try:
+        hints = get_type_hints(vars(maker)["__init__"] if isinstance(maker, type) else maker)
+    except Exception:  # annotations that can't be resolved check nothing
+        hints = {}
+    fields: dict[str, Any] = {}
+    for name, parameter in _parameters(maker).items():
+        default = ... if parameter.default is inspect.Parameter.empty else parameter.default
+        fields[name] = (hints.get(name, Any), default)
+    return fields
+
+
+def _keys(maker: Callable[..., Source]) -> Mapping[str, inspect.Parameter]:
+    """What a table may say: its maker's parameters, and those of the world that the maker doesn't have itself."""
+    return {**_parameters(maker), **_parameters(_world()), **_parameters(maker)}
+
+
+def _parameters(maker: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
+    """Those that a table may name; a maker whose parameters can't be known takes none."""
+    try:
+        found = inspect.signature(maker).parameters
+    except (TypeError, ValueError):
+        return {}
+    named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    return {name: one for name, one in found.items() if one.kind in named}
+
+
+def _prefixed(complaints: list[Complaint]) -> list[Complaint]:
+    return [replace(one, key=f"source.{one.key}" if one.key else "source") for one in complaints]
+
+
+def _told(maker: Callable[..., Source], table: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters that aren't what they are without being told; a file by its name."""
+    parameters = _keys(maker)
+    told = {}
+    for key, value in table.items():
+        if key != "function" and (key not in parameters or parameters[key].default != _comparable(value)):
+            told[key] = Path(value).name if key == FILE else _canonical(value)
+    return told
+
+
+def _comparable(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _canonical(value: Any) -> Any:
+    """50 and 50.0 are the same parameter."""
+    if isinstance(value, list):
+        return [_canonical(each) for each in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def unpacked(table: Mapping[str, Any], files: Mapping[str, bytes]) -> Source:
+    """A source on a worker: its files come from the store."""
+    with tempfile.TemporaryDirectory(prefix="ckrr-") as folder:
+        for name, data in files.items():
+            (Path(folder) / name).write_bytes(data)
+        return build(portable(table), Path(folder)).source
+
+
+def portable(table: Mapping[str, Any]) -> dict[str, Any]:
+    """A source's table with its files in the folder of the scenario, wherever they were."""
+    plain = {**table, "function": _plain_name(table["function"])}
+    return {**plain, FILE: Path(plain[FILE]).name} if FILE in plain else plain

@@ -1,0 +1,212 @@
+"""The scenario file: what it may say, checked whole before anything runs.
+
+Every list and every product of counts has a limit: a plan lists cells and units, and a file may ask for any number.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from math import inf, prod
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    ValidationInfo,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
+
+from harness.core.types import Extent, Grid, Theta
+from harness.scenario.errors import SAID_ALL, UNKNOWN_NAME, shown
+
+LARGEST_SEED = 2**63 - 1
+MOST_VALUES, MOST_RULES, MOST_SCALES = 256, 1000, 10_000
+"""Values of an axis, rules of `exclude`, coordinates."""
+MOST_CELLS, MOST_REPLICATIONS = 10**7, 10**9
+"""Of a grid, over all its axes; and paths × draws."""
+
+
+def _not_bool(value: object) -> object:
+    """Python takes true for the number 1; a reader doesn't."""
+    if isinstance(value, bool):
+        raise PydanticCustomError("boolean", "must be a number")
+    return value
+
+
+def _distinct(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    twice = sorted({shown(value) for value, times in Counter(values).items() if times > 1})
+    if twice:
+        raise PydanticCustomError("twice", "must not have a value twice: {values}", {"values": ", ".join(twice)})
+    return values
+
+
+def _named(name: str, what: str, info: ValidationInfo, before: str = "") -> str:
+    """A name that the family knows: the context of the validation has the lists."""
+    context = info.context or {}
+    known = list(context.get(what, [name]))
+    if name not in known:
+        family = context.get("family", "krr")
+        whose = "" if family == "krr" else f", which family = {shown(family)} has"
+        text = f"must be {before}one of {', '.join(known)}{whose}"
+        raise PydanticCustomError(UNKNOWN_NAME, "{text}", {"text": text, "name": name, "known": known})
+    return name
+
+
+def _procedure(name: str, info: ValidationInfo) -> str:
+    return _named(name, "procedures", info)
+
+
+def _theta(value: object, info: ValidationInfo) -> Theta:
+    """A number or a name, checked in one go so that a mistake is told once."""
+    if isinstance(value, str):
+        return _named(value, "searches", info, before="a number > 0 or ")
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < inf:
+        return float(value)
+    raise PydanticCustomError("theta", "must be a finite number > 0 or the name of a search")
+
+
+Number = Annotated[float, BeforeValidator(_not_bool), Field(allow_inf_nan=False)]
+Positive = Annotated[Number, Field(gt=0)]
+NotNegative = Annotated[Number, Field(ge=0)]
+Level = Annotated[Number, Field(gt=0, lt=1)]
+Whole = Annotated[int, BeforeValidator(_not_bool), Field(strict=True)]
+Procedure = Annotated[str, AfterValidator(_procedure)]
+ThetaValue = Annotated[float | str, PlainValidator(_theta)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
+
+
+class GridPart(_Part):
+    """[grid]: the values to study, all combinations of them."""
+
+    gamma: Annotated[tuple[NotNegative, ...], Field(min_length=1, max_length=MOST_VALUES), AfterValidator(_distinct)]
+    n: Annotated[
+        tuple[Annotated[Whole, Field(ge=2, le=1_000_000)], ...],
+        Field(min_length=1, max_length=MOST_VALUES),
+        AfterValidator(_distinct),
+    ]
+    theta: Annotated[tuple[ThetaValue, ...], Field(min_length=1, max_length=MOST_VALUES), AfterValidator(_distinct)]
+    lam: Annotated[tuple[Positive, ...], Field(min_length=1, max_length=MOST_VALUES), AfterValidator(_distinct)]
+    alpha: Annotated[tuple[Level, ...], Field(min_length=1, max_length=MOST_VALUES), AfterValidator(_distinct)] = (
+        0.01,
+        0.05,
+        0.1,
+        0.25,
+    )
+    procedure: Annotated[tuple[Procedure, ...], Field(min_length=1, max_length=MOST_VALUES), AfterValidator(_distinct)]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_is_a_list(cls, plain: Any) -> Any:
+        """A single value may stand without brackets."""
+        if isinstance(plain, dict):
+            return {key: value if isinstance(value, list | tuple) else [value] for key, value in plain.items()}
+        return plain
+
+    @model_validator(mode="after")
+    def _check_cells(self) -> GridPart:
+        """Bound the number of combinations."""
+        axes = {name: len(getattr(self, name)) for name in type(self).model_fields}
+        if prod(axes.values()) > MOST_CELLS:
+            product = " × ".join(f"{count} {name}" for name, count in axes.items())
+            text = "must have at most {most} cells, got {cells}: {product}"
+            context = {"most": MOST_CELLS, "cells": prod(axes.values()), "product": product}
+            raise PydanticCustomError(SAID_ALL, text, context)
+        return self
+
+
+class Replications(_Part):
+    """[replications]: how many."""
+
+    paths: Annotated[Whole, Field(ge=1, le=MOST_REPLICATIONS)]
+    """Independent draws of the world."""
+    draws: Annotated[Whole, Field(ge=1, le=MOST_REPLICATIONS)] = 1
+    """Train samples from each."""
+    seconds: Positive | None = None
+    """Limit of a step of a replication (its data, one fit, its regions): what takes longer is given up."""
+
+    @model_validator(mode="after")
+    def _check_replications(self) -> Replications:
+        """Bound the number of replications."""
+        if self.paths * self.draws > MOST_REPLICATIONS:
+            text = "must have paths × draws of at most {most}, got {paths} × {draws}"
+            context = {"most": MOST_REPLICATIONS, "paths": self.paths, "draws": self.draws}
+            raise PydanticCustomError(SAID_ALL, text, context)
+        return self
+
+
+def _listed(value: object) -> object:
+    return value if isinstance(value, list | tuple) else [value]
+
+
+One = TypeVar("One")
+Values = Annotated[tuple[One, ...], Field(max_length=MOST_VALUES), BeforeValidator(_listed)]
+
+
+class Rule(_Part):
+    """[[exclude]]: cells with these values on all of the axes named are left out."""
+
+    n: Values[Whole] | None = None
+    gamma: Values[Number] | None = None
+    theta: Values[ThetaValue] | None = None
+    lam: Values[Number] | None = None
+    procedure: Values[Procedure] | None = None
+
+    def named(self) -> dict[str, tuple[object, ...]]:
+        """The axes it names, with their values."""
+        return {axis: values for axis, values in self if values is not None}
+
+
+class Scenario(_Part):
+    """What to study."""
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100)]
+    description: str = ""
+    seed: Annotated[Whole, Field(ge=0, le=LARGEST_SEED)]
+    family: str = "krr"
+    """The procedures: "krr", or "package.module:name" of one's own."""
+    kernel: str = "gaussian"
+    """Of the family krr: gaussian, laplacian, matern32, matern52, or one of them with -rff behind it."""
+    scales: Annotated[tuple[Positive, ...], Field(min_length=1, max_length=MOST_SCALES)] | None = None
+    """What one unit is in each coordinate, to the kernel."""
+    features: Annotated[Whole, Field(ge=1, le=100_000)] | None = None
+    """How many random features, for a kernel with -rff."""
+    smoothed: Annotated[bool, Field(strict=True)] = False
+    """Whether p-values are smoothed, so that conformal regions cover with 1 − α exactly, at every n."""
+    keep: Annotated[tuple[Literal["pointwise"], ...], Field(max_length=MOST_VALUES), AfterValidator(_distinct)] = ()
+    source: dict[str, Any]
+    grid: GridPart
+    replications: Replications
+    exclude: Annotated[tuple[Rule, ...], Field(max_length=MOST_RULES)] = ()
+
+    @model_validator(mode="after")
+    def _rules_match_something(self) -> Scenario:
+        for i, rule in enumerate(self.exclude):
+            if not rule.named():
+                raise PydanticCustomError(
+                    "rule", "exclude[{i}] names no axis, so it would leave out everything", {"i": i}
+                )
+            for axis, values in rule.named().items():
+                strange = [value for value in values if value not in getattr(self.grid, axis)]
+                if strange:
+                    text = "exclude[{i}].{axis} has {value}, which isn't in grid.{axis}"
+                    raise PydanticCustomError("rule", text, {"i": i, "axis": axis, "value": shown(strange[0])})
+        return self
+
+    def extent(self) -> Extent:
+        """What it asks for."""
+        grid = self.grid
+        theta: tuple[Theta, ...] = grid.theta
+        return Extent(
+            Grid(grid.procedure, grid.gamma, theta, grid.lam, grid.n, grid.alpha),
+            self.replications.paths,
+            self.replications.draws,
+            tuple(rule.named() for rule in self.exclude),
+        )

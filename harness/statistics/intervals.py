@@ -1,0 +1,105 @@
+"""Confidence intervals for what a simulation estimates, from replications that are nested in paths.
+
+**Shares** (coverage, say) are near 0 or 1, where the plain interval x̄ ± t·se is too short, and has length 0 when every
+replication gave 1. So the share counts as one of n* independent points, n* = x̄(1 − x̄)/se², to which t²/2 hits and t²/2
+misses are added (Agresti & Coull 1998; n* as Korn & Graubard 1998 have it), t with P − 1 degrees of freedom ::
+
+    x̃ = (n*·x̄ + t²/2)/(n* + t²),    x̃ ± t·sqrt(x̃(1 − x̃)/(n* + t²))
+
+se² is taken as at least a quarter of what m independent test points would have, so that P paths that agree by chance
+don't pass for knowledge. In simulated studies with P ≥ 10 paths this covers 94–96 % down to an error rate of 1 %
+(`tests/harness/results/test_intervals.py`).
+
+**Quantiles** over replications: the order statistics at the ends of an interval for the share below (Woodruff 1952).
+They may be infinite, as widths are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import stdtrit
+
+from harness.core.types import Array, Bools, Values
+from harness.statistics.clustered import clustered, order_statistics, path_count
+
+LEVEL = 0.95
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """Values with their standard errors and intervals, over cells."""
+
+    value: Array
+    se: Array
+    """NaN where it can't be known: with one path."""
+    low: Array
+    high: Array
+    paths: Values
+    replications: Values
+
+
+def t_quantile(paths: Values, level: float) -> Array:
+    """The quantile of Student's t that a two-sided interval needs; NaN for one path."""
+    freedom = np.asarray(paths, dtype=float) - 1.0
+    found = stdtrit(np.maximum(freedom, 1.0), 0.5 + np.asarray(level) / 2)
+    return np.where(freedom >= 1, found, np.nan)
+
+
+def share_interval(share: Array, se: Array, paths: Values, points: Values, level: float = LEVEL) -> tuple[Array, Array]:
+    """For a share with a standard error between paths, from `points` test points in all.
+
+    Examples
+    --------
+    >>> low, high = share_interval(np.array(1.0), np.array(0.0), np.array(20), np.array(4000))
+    >>> float(low.round(4)), float(high)
+    (0.9987, 1.0)
+    """
+    t2 = t_quantile(paths, level) ** 2
+    with np.errstate(invalid="ignore", divide="ignore"):
+        kept = (share * points + 2) / (points + 4)
+        least = kept * (1 - kept) / (points + 4) / 4
+        both = share * (1 - share)
+        effective = np.where(both > 0, both / np.maximum(se**2, least), points)
+        middle = (effective * share + t2 / 2) / (effective + t2)
+        half = np.sqrt(t2 * middle * (1 - middle) / (effective + t2))
+        known = ~np.isnan(se)
+        low, high = np.maximum(middle - half, 0.0), np.minimum(middle + half, 1.0)
+    low, high = np.minimum(low, share), np.maximum(high, share)
+    return np.where(known, low, np.nan), np.where(known, high, np.nan)
+
+
+def share(values: Values, ok: Bools, points: int, level: float = LEVEL) -> Estimate:
+    """The mean of shares of `points` test points each."""
+    centre, se = clustered(values, ok)
+    counts = np.broadcast_to(ok, values.shape).sum(axis=(0, 1))
+    paths = path_count(np.broadcast_to(ok, values.shape))
+    low, high = share_interval(centre, se, paths, counts * points, level)
+    return Estimate(centre, se, low, high, paths, counts)
+
+
+def average(values: Values, ok: Bools, level: float = LEVEL) -> Estimate:
+    """The mean of anything; infinite, and without an error, where a value is."""
+    centre, se = clustered(values, ok)
+    counts = np.broadcast_to(ok, values.shape).sum(axis=(0, 1))
+    paths = path_count(np.broadcast_to(ok, values.shape))
+    half = t_quantile(paths, level) * se
+    return Estimate(centre, se, centre - half, centre + half, paths, counts)
+
+
+def quantile(values: Values, ok: Bools, q: float = 0.5, level: float = LEVEL) -> Estimate:
+    """A quantile over replications; its standard error is the interval's length by 2t."""
+    counts = np.broadcast_to(ok, values.shape).sum(axis=(0, 1))
+    paths = path_count(np.broadcast_to(ok, values.shape))
+    value = order_statistics(values, ok, np.ceil(np.round(q * counts, 9)))
+    _, se = clustered((values <= value).astype(float), ok)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        se = np.maximum(se, np.sqrt(q * (1 - q) / counts) / 2)
+        t = t_quantile(paths, level)
+        ends = [np.where(np.isnan(se), counts, counts * (q + sign * t * se)) for sign in (-1, 1)]
+        low = order_statistics(values, ok, np.floor(ends[0]))
+        high = order_statistics(values, ok, np.ceil(ends[1]) + 1)
+        known = ~np.isnan(se)
+        low, high = np.where(known, low, np.nan), np.where(known, high, np.nan)
+        return Estimate(value, (high - low) / (2 * t), low, high, paths, counts)

@@ -1,0 +1,365 @@
+"""The record: what a store says about itself, in the attributes of its root.
+
+It is read and written as plain JSON, without Zarr, so that `ckrr status` starts at once.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from math import prod
+from typing import Any
+
+from harness.backends.base import Place
+from harness.core.extent import from_json, sizes, to_json, union
+from harness.core.labels import is_number
+from harness.core.schema import COORDINATES, CUBE
+from harness.core.types import INNER, Extent, Mistake, Unit
+from harness.parsing.json import Malformed, check_table, check_text, load_json, require
+from harness.store.manifest_check import check_manifest
+
+SCHEMA = 2
+ROOT = "zarr.json"
+COPY = "manifest.json"
+"""A second copy of the root's attributes, written before them: a root that is lost or damaged is rebuilt from it."""
+FILES = "files"
+"""Where the store keeps what a source needs."""
+LARGEST_FILE = 1 << 30
+"""Bytes of a file that a source needs."""
+DRIVER = "driver.json"
+"""The driver that is at work."""
+CANCEL = "cancel.json"
+"""There while somebody wants the driver to end."""
+SUBMISSION = "submission"
+"""What was handed over to a driver, and its logs: there before the driver makes the store."""
+CLAIM = "claim.json"
+"""There while a driver makes or grows the store: without a root, what is there may be made anew."""
+TOP_LEVEL = {
+    ROOT,
+    COPY,
+    CLAIM,
+    FILES,
+    "prepared",
+    "receipts",
+    "replications",
+    *COORDINATES,
+    *(one.name for one in CUBE),
+}
+"""Names of files and folders that a store has directly under its root."""
+_LARGEST = 16 << 20
+"""Bytes of a root: at 256 n it has 7 MB."""
+_SHARD_ABOVE = 1 << 20
+"""Bytes of a variable in one unit above which it is sharded, so that a slice reads little."""
+
+
+Levels = Mapping[str, Mapping[int, Mapping[float, float]]]
+
+
+@dataclass(frozen=True)
+class Group:
+    """How the replications of one n are cut: decided once, read ever after."""
+
+    block: tuple[int, int]
+    """Paths × draws of a unit."""
+    chunks: Mapping[str, int]
+    """The size of a chunk (or shard) along each inner axis: as long as the axis was when the group was made."""
+    sharded: bool
+
+
+@dataclass(frozen=True)
+class Record:
+    """A store's account of itself."""
+
+    scenario: Mapping[str, Any]
+    """The scenario of the latest run, with `--set` applied."""
+    fingerprint: Mapping[str, Any]
+    extents: tuple[Extent, ...]
+    """What it holds, after each growth."""
+    groups: Mapping[int, Group]
+    keep: tuple[str, ...]
+    test_points: int
+    test: str = "iid"
+    """How test points are laid out ("iid", "grid", "shifted"): exact levels are for "iid" alone."""
+    levels: Levels = field(default_factory=dict)
+    """For each procedure, n and α the coverage that is promised, if one is."""
+    history: Sequence[Mapping[str, Any]] = field(default=())
+    """Each run's start, end, host, command, versions."""
+    spared: Mapping[str, Levels] = field(default_factory=dict)
+    """For each search for θ that leaves some train points alone: the levels with those."""
+    is_smoke: bool = False
+    """Whether `ckrr run --smoke` made the store: the next one may replace it."""
+    root_is_lost: bool = field(default=False, compare=False)
+    """Whether it was read from the second copy, because the root is missing or damaged."""
+
+    def levels_for(self, theta: str) -> Levels:
+        """What is promised with a θ, by its label."""
+        return self.spared.get(theta, self.levels)
+
+    def is_free(self, theta: str) -> bool:
+        """Whether a θ doesn't depend on the train points that it is used on."""
+        return is_number(theta) or theta in self.spared
+
+    @property
+    def extent(self) -> Extent:
+        """What it holds now, or is meant to."""
+        return self.extents[-1]
+
+    @property
+    def generation(self) -> int:
+        """The number of its present extent."""
+        return len(self.extents) - 1
+
+    def grown(self, asked: Extent) -> Record:
+        """With everything that is asked for; itself if it has that already."""
+        whole = union(self.extent, asked)
+        return self if whole == self.extent else replace(self, extents=(*self.extents, whole))
+
+    def unit_count(self, n: int) -> int:
+        """How many units there are at an n."""
+        rows, columns = self.groups[n].block
+        return -(-self.extent.paths // rows) * -(-self.extent.draws // columns)
+
+    def units(self, n: int, asked: Extent) -> list[Unit]:
+        """The units at an n that hold what is asked for."""
+        rows, columns = self.groups[n].block
+        whole = self.extent
+        return [
+            Unit(n, p, d, range(p * rows, min((p + 1) * rows, whole.paths)), _range(d, columns, whole.draws))
+            for p in range(-(-asked.paths // rows))
+            for d in range(-(-asked.draws // columns))
+        ]
+
+
+def _range(block: int, size: int, end: int) -> range:
+    return range(block * size, min((block + 1) * size, end))
+
+
+def initial_chunks(extent: Extent) -> dict[str, int]:
+    """The chunk sizes along the inner axes of a group that is made now."""
+    lengths = sizes(extent.grid)
+    return {axis: lengths[axis] for axis in INNER}
+
+
+def is_large(block: tuple[int, int], chunks: Mapping[str, int]) -> bool:
+    """Whether a unit's part of a variable is so large that reading all of it for a slice would hurt."""
+    return 8 * block[0] * block[1] * prod(chunks.values()) > _SHARD_ABOVE
+
+
+def digest(fingerprint: Mapping[str, Any]) -> str:
+    """A fingerprint in sixteen letters.
+
+    Examples
+    --------
+    >>> digest({"seed": 1}) == digest({"seed": 1}) != digest({"seed": 2})
+    True
+    """
+    return sha256(json.dumps(fingerprint, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def joined(one: Levels, other: Levels) -> Levels:
+    """All levels of both."""
+    return {
+        name: {
+            n: {**one.get(name, {}).get(n, {}), **other.get(name, {}).get(n, {})}
+            for n in {**one.get(name, {}), **other.get(name, {})}
+        }
+        for name in {**one, **other}
+    }
+
+
+def version(record: Record) -> str:
+    """What a process may remember a store by: another one may come to its place after it was removed."""
+    parts = attributes(record)
+    return digest({name: parts[name] for name in ("fingerprint", "extents", "groups")})
+
+
+def all_joined(one: Mapping[str, Levels], other: Mapping[str, Levels]) -> Mapping[str, Levels]:
+    """The levels of both for every search."""
+    return {theta: joined(one.get(theta, {}), other.get(theta, {})) for theta in {**one, **other}}
+
+
+_PARTS = ("scenario", "fingerprint", "extents", "groups", "keep", "levels", "history")
+
+
+def attributes(record: Record) -> dict[str, Any]:
+    """As the attributes of the root: texts and numbers, JSON where there is more to say."""
+    groups = {
+        str(n): {"block": list(group.block), "chunks": dict(group.chunks), "sharded": group.sharded}
+        for n, group in record.groups.items()
+    }
+    parts = {
+        "scenario": dict(record.scenario),
+        "fingerprint": dict(record.fingerprint),
+        "extents": [to_json(extent) for extent in record.extents],
+        "groups": groups,
+        "keep": list(record.keep),
+        "levels": record.levels,
+        "history": list(record.history),
+        **({"spared": dict(record.spared)} if record.spared else {}),
+    }
+    return {
+        "ckrr_schema": SCHEMA,
+        **({"smoke": True} if record.is_smoke else {}),
+        "coordinates": "theta_value",
+        "title": record.scenario.get("name", ""),
+        "test_points": record.test_points,
+        "test": record.test,
+        **{name: json.dumps(part) for name, part in parts.items()},
+    }
+
+
+def parsed(plain: Mapping[str, Any]) -> Record:
+    """Back from the attributes.
+
+    Raises
+    ------
+    Malformed
+        For the first value that can't be right.
+    """
+    names = (*_PARTS, *(("spared",) if "spared" in plain else ()))
+    parts = {name: load_json(check_text(require(plain, name, ""), name, _LARGEST), name) for name in names}
+    check_manifest({**parts, "test_points": require(plain, "test_points", ""), "test": require(plain, "test", "")})
+    groups = {
+        int(n): Group((one["block"][0], one["block"][1]), one["chunks"], one["sharded"])
+        for n, one in parts["groups"].items()
+    }
+    spared = {theta: _levels(rows) for theta, rows in parts.get("spared", {}).items()}
+    extents = tuple(from_json(one) for one in parts["extents"])
+    shared = (parts["scenario"], parts["fingerprint"], extents, groups, tuple(parts["keep"]))
+    levels, history = _levels(parts["levels"]), tuple(parts["history"])
+    smoke = plain.get("smoke") is True
+    return Record(*shared, plain["test_points"], plain["test"], levels, history, spared, smoke)
+
+
+def _levels(plain: Mapping[str, Any]) -> Levels:
+    return {
+        name: {int(n): {float(alpha): level for alpha, level in row.items()} for n, row in rows.items()}
+        for name, rows in plain.items()
+    }
+
+
+def load(place: Place) -> Record | None:
+    """The record of a store; None where there is none yet. What is not ours is refused."""
+    found = _stored(place)
+    if found is None and _is_taken(place):
+        found = _stored(place)  # a driver may have made it just now
+        if found is None:
+            raise Mistake(f"{place.url} holds something that is no ckrr store: choose another place")
+    return found
+
+
+def _stored(place: Place) -> Record | None:
+    """As the root says, or as its copy says if the root is missing or damaged.
+
+    Without a root, a claim and no receipt mean that a driver was killed while it made the store: there is none yet.
+    """
+    return stored_as(place, place.get(ROOT, _LARGEST))
+
+
+def stored_as(place: Place, raw: bytes | None) -> Record | None:
+    """The record of a store whose root has these bytes, or none."""
+    if raw is None and _is_claim(place.get(CLAIM)) and not place.names("receipts"):
+        return None
+    try:
+        if raw is not None:
+            plain = load_json(raw, ROOT)
+            found = _checked(place.url, plain)
+            require(plain, "consolidated_metadata", "")
+            return found
+    except Malformed as malformed:
+        copy = _copy(place)
+        if copy is None:
+            why = f"{malformed}; {COPY}, to rebuild it from, is missing or damaged, too"
+            raise Mistake(f"{place.url}/{ROOT} is damaged: {why}") from None
+        return copy
+    return _copy(place)
+
+
+def _copy(place: Place) -> Record | None:
+    """As the copy says; None if there is none that can be read."""
+    raw = place.get(COPY, _LARGEST)
+    try:
+        found = None if raw is None else _checked(place.url, load_json(raw, COPY))
+    except Malformed:
+        return None
+    return None if found is None else replace(found, root_is_lost=True)
+
+
+def _is_taken(place: Place) -> bool:
+    """Whether something is there that no driver of ours is about to make a store of.
+
+    A claim alone proves nothing: everything beside it must be a part of a store, too.
+    """
+    waiting = {DRIVER, CANCEL, SUBMISSION}
+    found = set(place.names("")) if place.exists() else set()
+    if found <= waiting:
+        return False
+    return not (found <= waiting | TOP_LEVEL and _is_claim(place.get(CLAIM)))
+
+
+def _is_claim(raw: bytes | None) -> bool:
+    """Whether a driver of ours wrote this."""
+    try:
+        return raw is not None and {"name", "host", "pid", "beat"} <= set(check_table(load_json(raw, CLAIM), CLAIM))
+    except Malformed:
+        return False
+
+
+def _checked(url: str, plain: object) -> Record:
+    """The record in a root or its copy. Another program's Zarr group is no damaged one of ours."""
+    root = check_table(plain, "the root")
+    attributes = root.get("attributes")
+    if "zarr_format" in root and not (isinstance(attributes, dict) and "ckrr_schema" in attributes):
+        raise Mistake(f"{url} is no ckrr store: choose another place")
+    stored = check_table(attributes, "attributes")
+    schema = require(stored, "ckrr_schema", "attributes")
+    if isinstance(schema, int) and schema != SCHEMA:
+        raise Mistake(
+            f"{url} has the format {schema}, this version of ckrr knows {SCHEMA}: install the ckrr that made it"
+        )
+    if schema != SCHEMA:
+        raise Malformed("ckrr_schema", "a whole number")
+    return parsed(stored)
+
+
+def check_readable(url: str, record: Record) -> None:
+    """Refuse to write a manifest that couldn't be read again: a name that is too long, say."""
+    try:
+        parsed(attributes(record))
+    except Malformed as malformed:
+        raise Mistake(f"{url} can't hold this study: {malformed}") from None
+
+
+def save(place: Place, record: Record) -> None:
+    """Replaces the attributes, first in the copy; everything else at the root stays.
+
+    A root that is lost stays so: making it anew takes more than the attributes (`store.restore`).
+    """
+    check_readable(place.url, record)
+    place.put(COPY, copy_of(record))
+    if record.root_is_lost:
+        return
+    with suppress(Malformed):  # damaged since it was read
+        root = check_table(load_json(place.get(ROOT) or b"", ROOT), ROOT)
+        root["attributes"] = attributes(record)
+        place.put(ROOT, json.dumps(root).encode())
+
+
+def copy_of(record: Record) -> bytes:
+    """The second copy of a record."""
+    return json.dumps({"attributes": attributes(record)}).encode()
+
+
+def add_to_history(place: Place, more: Mapping[str, Any], entry: Mapping[str, Any] | None = None) -> None:
+    """What there is to say of the latest run, or of the one whose entry this was when it began."""
+    record = load(place)
+    if record is None or not record.history:
+        return
+    history = list(record.history)
+    begun = [i for i, one in enumerate(history) if entry is not None and {**one, **entry} == one and "end" not in one]
+    at = begun[-1] if begun else -1
+    history[at] = {**history[at], **more}
+    save(place, replace(record, history=tuple(history)))

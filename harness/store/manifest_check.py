@@ -1,0 +1,240 @@
+"""Check what a store says of itself, before anything is made of it.
+
+A store may be damaged, or a stranger's. Everything that later code relies on is checked here, once: types, names of
+files, the sizes of axes and blocks, and the products of these, so that nothing is listed or allocated by a claim alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+from math import prod
+from typing import Any
+
+from harness.core.types import INNER
+from harness.parsing.json import (
+    Malformed,
+    check_base_name,
+    check_flag,
+    check_list,
+    check_number,
+    check_optional,
+    check_table,
+    check_text,
+    check_whole,
+    require,
+)
+
+AXES = ("procedure", "gamma", "theta", "lam", "n", "alpha")
+MOST_REPLICATIONS = 10**9
+"""Of a study: paths × draws."""
+MOST_UNITS = 300_000
+"""Of a study at one n."""
+MOST_CELLS = 10**7
+"""Of a study, over all axes of its grid."""
+_LONGEST_AXIS = 256
+_LARGEST_N, _LARGEST_COUNT, _LARGEST_SEED = 10**6, 2**31, 2**63 - 1
+_LONGEST_LABEL = 200
+_MOST_POINTS = 10**6
+_MOST_CHUNK = 2**36
+"""Bytes of one variable in one unit, by its claim."""
+SCENARIO_NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,110}"
+"""Names of studies: they become names of files and jobs."""
+_HASH = r"[0-9a-f]{64}"
+_TEXTS = ("start", "end", "host", "command", "python", "commit", "stopped", "broke")
+_NUMBERS = ("seconds", "torn")
+
+
+def check_manifest(parts: Mapping[str, Any]) -> None:
+    """Raise `Malformed` for the first value of a manifest that can't be right.
+
+    Parameters
+    ----------
+    parts : Mapping
+        The parsed parts: scenario, fingerprint, extents, groups, keep, levels, history, test_points, test, and
+        `spared` where there is one.
+    """
+    check_whole(parts["test_points"], "test_points", 1, _MOST_POINTS)
+    check_text(parts["test"], "test", _LONGEST_LABEL)
+    _check_keep(parts["keep"], "keep")
+    extents = check_list(parts["extents"], "extents", 10_000)
+    if not extents:
+        raise Malformed("extents", "a list of at least one extent")
+    for i, extent in enumerate(extents):
+        _check_extent(extent, f"extents[{i}]")
+    for i, (old, new) in enumerate(pairwise(extents)):
+        _check_growth(old, new, f"extents[{i + 1}]")
+    _check_groups(parts, extents[-1])
+    _check_scenario(parts["scenario"], extents[-1])
+    _check_fingerprint(parts["fingerprint"])
+    _check_levels(parts["levels"], "levels")
+    for theta, levels in check_table(parts.get("spared", {}), "spared", _LONGEST_AXIS).items():
+        _check_levels(levels, f"spared.{theta}")
+    for i, entry in enumerate(check_list(parts["history"], "history")):
+        _check_entry(entry, f"history[{i}]")
+
+
+def _check_keep(value: object, key: str) -> None:
+    if any(each != "pointwise" for each in check_list(value, key, 1)):
+        raise Malformed(key, "a list of what is kept: 'pointwise' or nothing")
+
+
+def _check_extent(extent: object, key: str) -> None:
+    table = check_table(extent, key)
+    _check_grid(require(table, "grid", key), f"{key}.grid")
+    _check_counts(table, key)
+    for i, rule in enumerate(check_list(require(table, "exclude", key), f"{key}.exclude")):
+        for axis, values in check_table(rule, f"{key}.exclude[{i}]").items():
+            if axis not in AXES:
+                raise Malformed(f"{key}.exclude[{i}]", f"a table with keys of {', '.join(AXES)}")
+            check_list(values, f"{key}.exclude[{i}].{axis}", _LONGEST_AXIS)
+
+
+def _check_counts(table: Mapping[str, Any], key: str) -> None:
+    counts = [check_whole(require(table, name, key), f"{key}.{name}", 1, _LARGEST_COUNT) for name in ("paths", "draws")]
+    if prod(counts) > MOST_REPLICATIONS:
+        raise Malformed(f"{key}.paths × draws", f"at most {MOST_REPLICATIONS}")
+
+
+def _check_grid(value: object, key: str) -> None:
+    grid = check_table(value, key)
+    if set(grid) != set(AXES):
+        raise Malformed(key, f"a table of {', '.join(AXES)}")
+    for axis, values in grid.items():
+        _check_axis(axis, check_list(values, f"{key}.{axis}", _LONGEST_AXIS), f"{key}.{axis}")
+    if prod(map(len, grid.values())) > MOST_CELLS:
+        raise Malformed(key, f"a grid of at most {MOST_CELLS} cells")
+
+
+def _check_axis(axis: str, values: list[Any], key: str) -> None:
+    if not values or len(set(map(repr, values))) < len(values):
+        raise Malformed(key, "a list of distinct values")
+    for each in values:
+        if axis == "n":
+            check_whole(each, key, 1, _LARGEST_N)
+        elif axis == "procedure" or (axis == "theta" and isinstance(each, str)):
+            check_text(each, key, _LONGEST_LABEL, r"[^\x00-\x1f\x7f-\x9f]+")
+        else:
+            check_number(each, key)
+
+
+def _check_growth(old: Mapping[str, Any], new: Mapping[str, Any], key: str) -> None:
+    """A store only ever grows, and old values keep their places."""
+    same = all(new["grid"][axis][: len(old["grid"][axis])] == old["grid"][axis] for axis in AXES)
+    if not same or new["paths"] < old["paths"] or new["draws"] < old["draws"]:
+        raise Malformed(key, "an extent that holds the one before it")
+
+
+def _check_groups(parts: Mapping[str, Any], extent: Mapping[str, Any]) -> None:
+    groups, sizes = check_table(parts["groups"], "groups", _LONGEST_AXIS), {str(n) for n in extent["grid"]["n"]}
+    if set(groups) != sizes:
+        raise Malformed("groups", "a table with an entry for each n")
+    points = parts["test_points"] if parts["keep"] else 1
+    for n, value in groups.items():
+        key = f"groups.{n}"
+        group = check_table(value, key)
+        check_flag(require(group, "sharded", key), f"{key}.sharded")
+        block = check_list(require(group, "block", key), f"{key}.block", 2)
+        chunks = check_table(require(group, "chunks", key), f"{key}.chunks")
+        if len(block) != 2 or set(chunks) != set(INNER):
+            raise Malformed(key, f"a table of block (paths, draws), chunks ({', '.join(INNER)}) and sharded")
+        for each in block:
+            check_whole(each, f"{key}.block", 1, _LARGEST_COUNT)
+        for axis, size in chunks.items():
+            check_whole(size, f"{key}.chunks.{axis}", 1, len(extent["grid"][axis]))
+        units = prod(-(-extent[name] // size) for name, size in zip(("paths", "draws"), block, strict=True))
+        if units > MOST_UNITS:
+            raise Malformed(f"{key}.block", f"so large that there are at most {MOST_UNITS} units")
+        if 8 * 3 * points * prod(block) * prod(chunks.values()) > _MOST_CHUNK:
+            raise Malformed(f"{key}.block", "so small that a unit fits into memory")
+
+
+def _check_scenario(value: object, extent: Mapping[str, Any]) -> None:
+    """The scenario of the latest run asks for a part of what the store is meant to hold."""
+    scenario = check_table(value, "scenario")
+    check_text(require(scenario, "name", "scenario"), "scenario.name", pattern=SCENARIO_NAME)
+    check_whole(require(scenario, "seed", "scenario"), "scenario.seed", 0, _LARGEST_SEED)
+    check_text(require(scenario, "family", "scenario"), "scenario.family", _LONGEST_LABEL)
+    check_optional(scenario, "description", "scenario", check_text)
+    _check_source(require(scenario, "source", "scenario"), "scenario.source")
+    _check_kernel(scenario, "scenario")
+    _check_keep(scenario.get("keep", []), "scenario.keep")
+    check_list(scenario.get("exclude", []), "scenario.exclude")
+    grid = require(scenario, "grid", "scenario")
+    _check_grid(grid, "scenario.grid")
+    replications = check_table(require(scenario, "replications", "scenario"), "scenario.replications")
+    _check_counts(replications, "scenario.replications")
+    check_optional(replications, "seconds", "scenario.replications", check_number)
+    known = {axis: {repr(_plain(each)) for each in extent["grid"][axis]} for axis in AXES}
+    if not all({repr(_plain(each)) for each in grid[axis]} <= known[axis] for axis in AXES):
+        raise Malformed("scenario.grid", "a part of the last extent")
+    if replications["paths"] > extent["paths"] or replications["draws"] > extent["draws"]:
+        raise Malformed("scenario.replications", "a part of the last extent")
+
+
+def _plain(value: object) -> object:
+    """1 and 1.0 are the same value of an axis."""
+    return float(value) if isinstance(value, int) else value
+
+
+def _check_source(value: object, key: str) -> None:
+    source = check_table(value, key, 1000)
+    check_text(require(source, "function", key), f"{key}.function", 1000)
+    check_optional(source, "file", key, lambda text, where: check_text(text, where, 4096))
+
+
+def _check_kernel(table: Mapping[str, Any], key: str) -> None:
+    check_optional(table, "kernel", key, lambda text, where: check_text(text, where, _LONGEST_LABEL))
+    for i, each in enumerate(check_optional(table, "scales", key, check_list) or []):
+        check_number(each, f"{key}.scales[{i}]")
+    check_optional(table, "features", key, lambda count, where: check_whole(count, where, 1, 10**6))
+    check_optional(table, "smoothed", key, check_flag)
+
+
+def _check_fingerprint(value: object) -> None:
+    fingerprint = check_table(value, "fingerprint", 100)
+    key = "fingerprint"
+    check_whole(require(fingerprint, "seed", key), f"{key}.seed", 0, _LARGEST_SEED)
+    check_whole(require(fingerprint, "blas_threads", key), f"{key}.blas_threads", 1, 10**4)
+    check_text(require(fingerprint, "family", key), f"{key}.family", _LONGEST_LABEL)
+    _check_source(require(fingerprint, "source", key), f"{key}.source")
+    _check_kernel(check_table(fingerprint.get("kernel", {}), f"{key}.kernel"), f"{key}.kernel")
+    check_optional(fingerprint, "smoothed", key, check_flag)
+    numerics = check_table(require(fingerprint, "numerics", key), f"{key}.numerics", 100)
+    for name, version in numerics.items():  # a custom family may have any: they are only compared
+        if not isinstance(version, str):
+            check_number(version, f"{key}.numerics.{name}")
+    for name, hashed in check_table(require(fingerprint, "files", key), f"{key}.files", 100).items():
+        check_base_name(name, f"{key}.files")
+        check_text(hashed, f"{key}.files.{name}", pattern=_HASH)
+
+
+def _check_levels(value: object, key: str) -> None:
+    for name, rows in check_table(value, key, _LONGEST_AXIS).items():
+        for n, row in check_table(rows, f"{key}.{name}", _LONGEST_AXIS).items():
+            check_text(n, f"{key}.{name}", pattern=r"\d{1,9}")
+            for alpha, level in check_table(row, f"{key}.{name}.{n}", _LONGEST_AXIS).items():
+                check_text(alpha, f"{key}.{name}.{n}", pattern=r"[-+.\deE]{1,40}")
+                _check_float(alpha, f"{key}.{name}.{n}")
+                if level == level:  # a custom family may promise NaN, which is nothing
+                    check_number(level, f"{key}.{name}.{n}.{alpha}")
+
+
+def _check_float(text: str, key: str) -> None:
+    try:
+        float(text)
+    except ValueError:
+        raise Malformed(key, "a table with numbers as keys") from None
+
+
+def _check_entry(value: object, key: str) -> None:
+    entry = check_table(value, key, 100)
+    check_text(require(entry, "start", key), f"{key}.start", 100)
+    for name in _TEXTS:
+        check_optional(entry, name, key, check_text)
+    for name in _NUMBERS:
+        check_optional(entry, name, key, check_number)
+    for name, version in (check_optional(entry, "versions", key, check_table) or {}).items():
+        check_text(version, f"{key}.versions.{name}", 200)
+    for each in check_optional(entry, "mended", key, check_list) or []:
+        check_text(each, f"{key}.mended", 255)

@@ -1,0 +1,90 @@
+"""Hand a store to Zarr, after its metadata were checked; in a directory Zarr can't leave it either."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from zarr.abc.store import Store
+from zarr.core.buffer import Buffer, default_buffer_prototype
+from zarr.storage import FsspecStore, LocalStore
+
+from harness.backends.base import place
+from harness.backends.remote import is_url, options
+from harness.core.types import Mistake
+from harness.parsing.files import check_file, resolve
+from harness.parsing.json import Malformed, check_table, load_json
+from harness.store.layout_check import check_layout
+from harness.store.manifest import ROOT, stored_as
+
+_LARGEST = 4 << 30
+"""Bytes of a chunk's file, or of a shard."""
+
+
+def checked_store(url: str) -> Store:
+    """Return the store at a path or URL for Zarr, if its metadata describe our arrays and no others.
+
+    Raises
+    ------
+    Mistake
+        If there is no store, or its root is lost, or isn't as its manifest implies.
+    """
+    there = place(url)
+    raw = there.get(ROOT)
+    record = stored_as(there, raw)  # of the same bytes: a driver may make it grow meanwhile
+    if record is None:
+        raise Mistake(f"{url}: there is no store here")
+    if record.root_is_lost or raw is None:
+        raise Mistake(f"{url}/{ROOT} is lost or damaged: `ckrr status {url} --verify` rebuilds it")
+    try:
+        check_layout(check_table(load_json(raw, ROOT), ROOT), record)
+    except Malformed as malformed:
+        raise Mistake(f"{url}/{ROOT} isn't what its manifest implies: {malformed}") from None
+    if is_url(there.url):
+        return FsspecStore.from_url(there.url, storage_options=options(there.url))
+    return ConfinedStore(there.url, root_metadata=raw)
+
+
+class ConfinedStore(LocalStore):
+    """A directory whose symbolic links aren't followed.
+
+    Parameters
+    ----------
+    root : str or Path
+        The directory.
+    read_only : bool
+        Whether nothing can be written.
+    root_metadata : bytes
+        What to give for the root's metadata: what was checked, even if somebody has replaced the file since.
+    """
+
+    def __init__(self, root: Path | str, *, read_only: bool = False, root_metadata: bytes = b"") -> None:
+        super().__init__(root, read_only=read_only)
+        self._root_metadata = root_metadata
+
+    def with_read_only(self, read_only: bool = False) -> ConfinedStore:
+        """Return the same directory, writable or not."""
+        return ConfinedStore(self.root, read_only=read_only, root_metadata=self._root_metadata)
+
+    def _check(self, key: str) -> None:
+        check_file(resolve(str(self.root), key), _LARGEST)
+
+    async def get(self, key: str, prototype: Any = None, byte_range: Any = None) -> Buffer | None:
+        """Return the bytes of a key that is a regular file inside."""
+        if key == ROOT and byte_range is None:
+            return (prototype or default_buffer_prototype()).buffer.from_bytes(self._root_metadata)
+        self._check(key)
+        return await super().get(key, prototype, byte_range)
+
+    async def get_partial_values(self, prototype: Any, key_ranges: Iterable[tuple[str, Any]]) -> list[Buffer | None]:
+        """Return parts of keys that are regular files inside."""
+        pairs = list(key_ranges)
+        for key, _ in pairs:
+            self._check(key)
+        return await super().get_partial_values(prototype, pairs)
+
+    async def set(self, key: str, value: Buffer) -> None:
+        """Write a key inside."""
+        self._check(key)
+        await super().set(key, value)

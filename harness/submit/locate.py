@@ -1,0 +1,67 @@
+"""Where a submitted driver is, as far as that can be seen from here. Light: `ckrr status` starts at once."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from harness.backends.base import Place
+from harness.core.types import Mistake
+from harness.store.heartbeat import other
+from harness.submit import process, slurm, submission
+from harness.submit.submission import PROCESS, SLURM, Submission
+
+_YOUNG = 60.0
+"""Seconds in which a driver that was started may not have been heard of yet."""
+
+
+def at_work(there: Place) -> str | None:
+    """Who is at work on a store, or is about to be; None if nobody is."""
+    found = other(there)
+    if found is not None:
+        return str(found)
+    one = submission.read(there)
+    return None if one is None or one.ended is not None else waiting(one, there.url)
+
+
+def waiting(one: Submission, url: str) -> str | None:
+    """A driver that has been asked for and can't be heard of yet."""
+    if one.how == PROCESS:
+        running = process.runs(one.handle, url, one.id)
+        return f"process {one.handle['pid']} on {one.handle['host']}" if running else None
+    if one.how == SLURM:
+        queued = slurm.jobs(one.name)
+        return f"job {min(queued)} of Slurm" if queued else None
+    if one.starts:  # its scheduler starts it again if its worker dies: it can't be heard of for a while
+        age = (datetime.now(UTC) - datetime.fromisoformat(one.starts[-1]["time"])).total_seconds()
+        return f"a task of {one.handle.get('scheduler')}" if age < _YOUNG else None
+    return f"a task that waits for a worker of {one.handle.get('scheduler')}"
+
+
+def handed_over(one: Submission, url: str) -> dict[str, Any]:
+    """What was handed over, and who waits to begin it, as plain values."""
+    waits, asked = (None, True) if one.ended is not None else _seen(one, url)
+    return {
+        "id": one.id,
+        "how": one.how,
+        "host": one.host,
+        "submitted": one.submitted,
+        "starts": len(one.starts),
+        "waits": waits,
+        "asked": asked,
+        "ended": one.ended,
+        "outcome": one.outcome,
+        "code": one.code,
+    }
+
+
+def _seen(one: Submission, url: str) -> tuple[str | None, bool]:
+    """A driver that can't be heard of yet, and whether that could be asked: a queue can't be seen from everywhere.
+
+    A job that was never heard of may wait in it.
+    """
+    try:
+        return waiting(one, url), True
+    except Mistake:
+        waits = f"job {one.handle.get('job', '?')} of Slurm, which can't be asked from here"
+        return None if one.starts else waits, False

@@ -1,0 +1,1 @@
+"""Run a unit on a worker: load the study, compute (in a sandbox if asked to), write, and sign a receipt."""

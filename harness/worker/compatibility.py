@@ -1,0 +1,148 @@
+"""Whether another process computes as this one would: versions, our own code, the user's code, the store."""
+
+from __future__ import annotations
+
+import importlib
+import platform
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from hashlib import sha256
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+
+from harness.compute.block import message_of
+from harness.core.types import Mistake
+from harness.scenario.sources import FAMILIES, Wrong
+from harness.store.receipts import machine
+from harness.worker.study import study_at
+
+_PACKAGES = ("numpy", "scipy", "dask", "distributed", "zarr", "ckrr")
+_OURS = ("ckrr", "harness", "scenarios")
+_HANGS = ("Python", "dask", "distributed")
+"""What lets a cluster hang if it differs; the rest changes numbers."""
+_MODULE = "module "
+_ANY = 'install the same there, or say versions = "any" in the cluster file to go on all the same'
+
+
+def facts(names: Iterable[str] = ()) -> dict[str, str]:
+    """What must be alike wherever a study is computed; `names` are modules of the user's."""
+    return {**_fixed(), **{_MODULE + name: _hash_of(name) for name in names}}
+
+
+@cache
+def _fixed() -> Mapping[str, str]:
+    python = ".".join(platform.python_version_tuple()[:2])
+    return {"Python": python, **{name: _version(name) for name in _PACKAGES}, "code of ckrr": _code()}
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "none"
+
+
+def _code() -> str:
+    """A hash of all our modules that computing needs."""
+    hashed = sha256()
+    for package in _OURS:
+        folder = Path(str(_origin(package))).parent
+        for path in sorted(folder.rglob("*.py")):
+            hashed.update(path.relative_to(folder.parent).as_posix().encode() + path.read_bytes())
+    return hashed.hexdigest()[:8]
+
+
+def _origin(package: str) -> str | None:
+    """Where a package is, without importing it."""
+    spec = find_spec(package)
+    return None if spec is None else spec.origin
+
+
+@cache
+def _hash_of(name: str) -> str:
+    """A module's text, in short."""
+    try:
+        file = importlib.import_module(name).__file__
+        return sha256(Path(str(file)).read_bytes()).hexdigest()[:8]
+    except Exception as error:
+        return message_of(error)
+
+
+def named(source: str, family: str) -> tuple[str, ...]:
+    """The modules that a scenario names as "package.module:name"."""
+    names = (source, FAMILIES.get(family, family))
+    modules = [name.partition(":")[0] for name in names if ":" in name]
+    return tuple(name for name in modules if not name.endswith(".py") and name.partition(".")[0] not in _OURS)
+
+
+def different(ours: Mapping[str, str], theirs: Mapping[str, str]) -> str | None:
+    """How they differ, in words; None if they don't.
+
+    Examples
+    --------
+    >>> different({"numpy": "2.4.6", "dask": "2026.8.0"}, {"numpy": "2.4.5", "dask": "2026.8.0"})
+    'numpy is 2.4.5 there and 2.4.6 here (numbers may change)'
+    """
+    found = [
+        f"{name} is {theirs.get(name, 'unknown')} there and {value} here ({_consequence(name)})"
+        for name, value in ours.items()
+        if theirs.get(name) != value
+    ]
+    return "; ".join(found) or None
+
+
+def _consequence(name: str) -> str:
+    return "work may hang" if name in _HANGS else "numbers may change"
+
+
+class Unlike(Exception):
+    """A worker that would compute otherwise than this process."""
+
+
+def check_here(ours: Mapping[str, str] | None) -> None:
+    """Refuses to compute in a process that isn't like the driver's, if that matters."""
+    if ours is not None:
+        names = tuple(key.removeprefix(_MODULE) for key in ours if key.startswith(_MODULE))
+        what = different(ours, facts(names))
+        if what:
+            raise Unlike(f"a worker on {platform.node()} that joined late isn't like the driver: {what}")
+
+
+def looked(where: tuple[str, str, int] | None = None, names: tuple[str, ...] = ()) -> dict[str, object]:
+    """What this process is like, and why it can't compute a study (None if it can): URL, version and generation."""
+    problem = None
+    try:
+        if where is not None:
+            study_at(*where)
+    except Wrong as wrong:
+        problem = str(wrong)
+    except Exception as error:
+        problem = message_of(error)
+    return {"facts": facts(names), "problem": problem, "host": platform.node(), "blas": ", ".join(machine()["blas"])}
+
+
+def check(ours: Mapping[str, str], seen: Mapping[str, object], strict: bool, note: Callable[[str], None]) -> None:
+    """Judges what scheduler and workers said, before work starts: what makes one unfit is told for each."""
+    unfit, differ, types = [], [], set()
+    for who, one in seen.items():
+        if isinstance(one, OSError):  # it has gone meanwhile
+            continue
+        if not isinstance(one, dict):
+            unfit.append(f"{who} can't work for ckrr (is it installed there?): {message_of(_error(one))}")
+            continue
+        here = f"{who} on {one['host']}"
+        what = different({key: ours[key] for key in one["facts"]}, one["facts"])
+        differ += [f"{here} isn't like the driver: {what}"] if what else []
+        unfit += [f"{here} can't compute this study: {one['problem']}"] if one["problem"] else []
+        types |= {str(one["blas"])} if "worker" in who else set()
+    if unfit or (differ and strict):
+        raise Mistake("\n".join([*unfit, *differ, *[_ANY] * (not unfit)]))
+    for text in differ:
+        note(text)
+    if len(types) > 1:
+        note(f"workers have several types of CPU, so last digits may differ: {'; '.join(sorted(types))}")
+
+
+def _error(one: object) -> BaseException:
+    return one if isinstance(one, BaseException) else TypeError(one)

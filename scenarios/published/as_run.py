@@ -1,0 +1,160 @@
+"""Sources that hand out the data of the published study as it was run, replication by replication.
+
+They have data for the published γ, λ, n, θ and 25 replications, and for nothing else: `only` says so. y has its noise
+already. In the studies of functions γ is the noise's standard deviation, and every replication drew everything afresh.
+In those of Gaussian processes γ is its variance, and there is one path for each γ, from which 25 samples were taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from scenarios.published import tiles
+from scenarios.published.streams import EXPERIMENTS, GAMMA, LAM, REPLICATIONS, THETA, Cell, Experiment, replayed
+from scenarios.sources import functions
+from scenarios.sources.domain import grid
+from scenarios.sources.marking import source
+from scenarios.sources.types import Array, Layout, Sample, Streams, read_only
+
+Find = Callable[[str], Array]
+"""An array that was prepared, by its name."""
+
+_FUNCTIONS: dict[str, tuple[Callable[[Array], Array], tuple[float, float]]] = {
+    "f6": (functions.f6, (0.0, 1.0)),
+    "heaviside": (functions.heaviside, (0.0, 1.0)),
+    "pressure2": (functions.pressure2, (0.0, 1.0)),
+    "f2": (functions.f2, (-1.0, 1.0)),
+    "f5": (functions.f5, (-1.0, 1.0)),
+}
+_GP_THETA = 100.0
+
+
+@dataclass(frozen=True)
+class _AsRun:
+    """What the published sources share: everything but the numbers."""
+
+    study: str
+    experiment: Experiment
+
+    test: ClassVar[Layout] = "grid"
+    knows_f: ClassVar[bool] = False
+    redraws: ClassVar[tuple[str, ...]] = ("gamma", "theta", "lam", "path", "draw")
+    largest_n: ClassVar[int | None] = None  # `only` says which there are
+
+    @property
+    def dimension(self) -> int:
+        """The number of coordinates of a point."""
+        return self.experiment.dimension
+
+    @property
+    def test_points(self) -> int:
+        """Those of the regular grid."""
+        return self.experiment.test_points
+
+    def cell(self, n: int, at: Mapping[str, object], replication: object) -> Cell:
+        """The place in the stream; what wasn't run is refused."""
+        for axis, known in self.only.items():
+            value = n if axis == "n" else at[axis]
+            if value not in known:
+                raise ValueError(
+                    f"{axis} must be one of {', '.join(map(str, known))} ({self.study} as run), got {value}"
+                )
+        gamma, lam = at["gamma"], at["lam"]
+        assert isinstance(gamma, float)
+        assert isinstance(lam, float)
+        assert isinstance(replication, int)
+        return self.study, gamma, lam, n, at["theta"], replication
+
+    @property
+    def only(self) -> Mapping[str, Sequence[object]]:
+        """The values of the axes that were run, for which alone there are data."""
+        replications = {"path": range(1), "draw": range(REPLICATIONS)}
+        if self.experiment.pool is None:
+            replications = {"path": range(REPLICATIONS), "draw": range(1)}
+        return {"gamma": GAMMA, "lam": LAM, "n": self.experiment.n, "theta": THETA, **replications}
+
+
+@dataclass(frozen=True)
+class FunctionAsRun(_AsRun):
+    """y = f(x) + γ·e; the 25 replications are 25 paths, each with one draw."""
+
+    def path(self, streams: Streams) -> FunctionAsRun:
+        """Nothing is drawn here: replications are places in the stream."""
+        return self
+
+    def draw(self, streams: Streams, n: int, at: Mapping[str, object]) -> Sample:
+        """The author's numbers for this γ, λ, n, θ and replication."""
+        cell = self.cell(n, at, at["path"])
+        f, (low, high) = _FUNCTIONS[self.study]
+        unit, e = replayed(self.experiment).fresh(cell)
+        X, X_test = low + (high - low) * unit, grid(self.test_points, self.dimension, (low, high))
+        m, gamma = self.test_points, cell[1]
+        return Sample(X, f(X) + gamma * e[m:], None, X_test, f(X_test) + gamma * e[:m], None)
+
+
+@dataclass(frozen=True)
+class PathAsRun(_AsRun):
+    """A path for each γ, from GP(0, K + γ·δ) with θ = 100 on the unit cube; the 25 replications are draws on it.
+
+    The path is a preparation: a factorisation for the 11001 (1-d) or 17602 (2-d) points of test grid and pool.
+    """
+
+    find: Find | None = None
+
+    def path(self, streams: Streams) -> PathAsRun:
+        """Nothing is drawn here."""
+        return self
+
+    def draw(self, streams: Streams, n: int, at: Mapping[str, object]) -> Sample:
+        """The author's pick of n points from the pool for this γ, λ, n, θ and replication."""
+        cell = self.cell(n, at, at["draw"])
+        if self.find is None:
+            raise ValueError("the path has to be prepared first")
+        y, m = self.find(_name(cell[1])), self.test_points
+        stream = replayed(self.experiment)
+        picked = stream.picked(cell)
+        X_test = grid(m, self.dimension, (0.0, 1.0))
+        return Sample(stream.pool[picked], y[m:][picked], None, X_test, read_only(y[:m]), None)
+
+    def preparations(self, grid: Mapping[str, Sequence[object]]) -> Mapping[str, tuple[float, float]]:
+        """The paths of the grid's γ: for each its operations and bytes."""
+        points = self.test_points + (self.experiment.pool or 0)
+        cost = tiles.operations(points), tiles.memory(points)
+        return {_name(gamma): cost for gamma in GAMMA if gamma in grid["gamma"]}
+
+    def prepare(self, name: str) -> Array:
+        """L·e, where LL′ = K + γI: test points first, then the pool."""
+        (gamma,) = (gamma for gamma in GAMMA if _name(gamma) == name)
+        stream = replayed(self.experiment)
+        X = np.concatenate([grid(self.test_points, self.dimension, (0.0, 1.0)), stream.pool])
+        return tiles.correlated(X, _GP_THETA, gamma, stream.normals(gamma))
+
+    def given(self, find: Find) -> PathAsRun:
+        """The same source, which finds what was prepared so."""
+        return PathAsRun(self.study, self.experiment, find)
+
+
+def _name(gamma: float) -> str:
+    return f"path-gamma={gamma:g}"
+
+
+@source
+def published_study(study: str) -> FunctionAsRun | PathAsRun:
+    """The data of the paper as it was run: gp1, gp2, f6, heaviside, pressure2, f2 or f5.
+
+    Examples
+    --------
+    >>> source = published_study("f2")
+    >>> at = {"gamma": 0.1, "lam": 0.1, "theta": 10.0, "path": 24, "draw": 0}
+    >>> source.draw(np.random.default_rng, 150, at).y[:2].round(4)
+    array([ 1.0156, -0.0229])
+    """
+    known = {name: one for one in EXPERIMENTS for name in one.studies}
+    if study not in known:
+        raise ValueError(f"study must be one of {', '.join(known)}, got {study!r}")
+    experiment = known[study]
+    return FunctionAsRun(study, experiment) if experiment.pool is None else PathAsRun(study, experiment)

@@ -1,0 +1,104 @@
+"""The data behind the figures of single samples: regular knots on a line, and surfaces over the square.
+
+Profiles came from streams of their own: every sample took one normal number for each test knot, then one for each train
+knot. A train knot has its own noise, also where it lies on a test knot. y has its noise already.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+
+from scenarios.published import tiles
+from scenarios.published.as_run import published_study
+from scenarios.published.streams import EXPERIMENTS, GAMMA, LAM, THETA, replayed
+from scenarios.sources import functions
+from scenarios.sources.domain import grid
+from scenarios.sources.types import Array, Sample
+
+TEST_KNOTS = 501
+_SIZES = (50, 200)
+"""Of train samples, in the order in which they were drawn; there is one knot more."""
+_GP_SEED, _FUNCTION_SEED = 0x7A5F2F22, 0x4A04E61B
+_FAR_SEED = 2016
+"""Ours: the published one isn't known."""
+_STUDIES = {"f6": functions.f6, "heaviside": functions.heaviside, "pressure2": functions.pressure2}
+_THETA = 100.0
+
+
+def gp_profile(gamma: float, size: int = 50) -> Sample:
+    """A path of GP(0, K + γ·δ), θ = 100, at 501 test knots on [0, 1] and size + 1 train knots on [0.05, 0.95].
+
+    Examples
+    --------
+    >>> sample = gp_profile(0.1)
+    >>> len(sample.y), len(sample.y_test), sample.y_test[:2].round(4)
+    (51, 501, array([ 0.3047, -0.6915]))
+    """
+    X, X_test = _knots(size)
+    stream = np.random.RandomState(_GP_SEED)
+    for here in product(_SIZES, GAMMA):
+        e = stream.normal(size=TEST_KNOTS + here[0] + 1)
+        if here == (size, gamma):
+            return _path(X, X_test, gamma, e)
+    raise ValueError(f"size and gamma must be among {_SIZES} and {GAMMA}, got {size} and {gamma}")
+
+
+def function_profile(study: str, gamma: float, size: int = 50) -> Sample:
+    """y = f(x) + γ·e at the same knots, for f6, heaviside or pressure2.
+
+    Examples
+    --------
+    >>> function_profile("heaviside", 1e-6).y.round(3)[[0, 25, 26]]
+    array([-0., -0.,  1.])
+    """
+    X, X_test = _knots(size)
+    stream = np.random.RandomState(_FUNCTION_SEED)
+    for here in product(_STUDIES, _SIZES, GAMMA):
+        e = stream.normal(size=TEST_KNOTS + here[1] + 1)
+        if here == (study, size, gamma):
+            f = _STUDIES[study]
+            y, y_test = f(X) + gamma * e[TEST_KNOTS:], f(X_test) + gamma * e[:TEST_KNOTS]
+            return Sample(X, y, None, X_test, y_test, None)
+    raise ValueError(f"there is no profile of {study} with size {size} and gamma {gamma}")
+
+
+def far_profile(gamma: float) -> Sample:
+    """A path as above at 201 train knots on [0, 1], and test knots from −1 to 2; the seed is ours."""
+    X, X_test = np.linspace(0.0, 1.0, 201)[:, None], np.linspace(-1.0, 2.0, 601)[:, None]
+    e = np.random.RandomState(_FAR_SEED).normal(size=len(X_test) + len(X))
+    return _path(X, X_test, gamma, e)
+
+
+def gp_surface(gamma: float) -> tuple[Array, Array]:
+    """The published path over [0, 1]² at its 51 × 51 test points, and those points.
+
+    Test points came first, and L is triangular: so the factor of their block, and their normal numbers, are enough.
+    """
+    (experiment,) = (one for one in EXPERIMENTS if "gp2" in one.studies)
+    X = grid(experiment.test_points, 2, (0.0, 1.0))
+    return X, tiles.correlated(X, _THETA, gamma, replayed(experiment).normals(gamma)[: len(X)])
+
+
+def f2_surface(gamma: float) -> tuple[Array, Array]:
+    """The test points of the first published replication of f2, and their noisy values."""
+    source = published_study("f2")
+    at = {"gamma": gamma, "lam": LAM[0], "theta": THETA[0], "path": 0, "draw": 0}
+    sample = source.draw(_unused, source.experiment.n[0], at)
+    return sample.X_test, sample.y_test
+
+
+def _knots(size: int) -> tuple[Array, Array]:
+    return np.linspace(0.05, 0.95, size + 1)[:, None], np.linspace(0.0, 1.0, TEST_KNOTS)[:, None]
+
+
+def _path(X: Array, X_test: Array, gamma: float, e: Array) -> Sample:
+    """Test knots come first."""
+    y = tiles.correlated(np.concatenate([X_test, X]), _THETA, gamma, e)
+    return Sample(X, y[len(X_test) :], None, X_test, y[: len(X_test)], None)
+
+
+def _unused(name: str) -> np.random.Generator:
+    """Everything comes from the published stream."""
+    return np.random.default_rng(0)

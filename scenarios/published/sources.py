@@ -1,0 +1,72 @@
+"""The sources of the published study, by the names that scenario files use.
+
+The keywords of each are the keys of a [source] table.
+"""
+
+from __future__ import annotations
+
+from scenarios.sources import functions
+from scenarios.sources.gaussian_process import GaussianProcess
+from scenarios.sources.marking import source
+from scenarios.sources.synthetic import Function, Synthetic
+from scenarios.sources.types import Layout
+
+
+@source
+def gp(
+    theta: float = 100.0,
+    dimension: int = 1,
+    domain: tuple[float, float] = (0.0, 1.0),
+    test: Layout = "iid",
+    test_points: int = 201,
+    pool: int | None = None,
+) -> Synthetic:
+    """A path of the Gaussian process with mean 0 and kernel exp(−θ‖x − x′‖²), anew on each path; 1 to 3 dimensions.
+
+    Examples
+    --------
+    >>> gp(dimension=2, test="grid", test_points=2601, pool=15001).largest_n
+    15001
+    """
+    return Synthetic(
+        random_function=GaussianProcess(theta, dimension, domain),
+        dimension=dimension,
+        domain=domain,
+        test=test,
+        test_points=test_points,
+        pool=pool,
+    )
+
+
+@source
+def heaviside(test: Layout = "iid", test_points: int = 201, pool: int | None = None) -> Synthetic:
+    """A step at ½, on [0, 1]."""
+    return Synthetic(functions.heaviside, test=test, test_points=test_points, pool=pool)
+
+
+@source
+def f6(test: Layout = "iid", test_points: int = 201, pool: int | None = None) -> Synthetic:
+    """A parabola, then from ½ on a line, on [0, 1]."""
+    return Synthetic(functions.f6, test=test, test_points=test_points, pool=pool)
+
+
+@source
+def pressure2(test: Layout = "iid", test_points: int = 201, pool: int | None = None) -> Synthetic:
+    """A smooth hill with two dents, on [0, 1]."""
+    return Synthetic(functions.pressure2, test=test, test_points=test_points, pool=pool)
+
+
+@source
+def f2(test: Layout = "iid", test_points: int = 2601, pool: int | None = None) -> Synthetic:
+    """A smooth hill with a pit, on [−1, 1]²."""
+    return _on_the_square(functions.f2, test, test_points, pool)
+
+
+@source
+def f5(test: Layout = "iid", test_points: int = 2601, pool: int | None = None) -> Synthetic:
+    """A plane with two steps along circles, on [−1, 1]²."""
+    return _on_the_square(functions.f5, test, test_points, pool)
+
+
+def _on_the_square(function: Function, test: Layout, test_points: int, pool: int | None) -> Synthetic:
+    return Synthetic(function, dimension=2, domain=(-1.0, 1.0), test=test, test_points=test_points, pool=pool)

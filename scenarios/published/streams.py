@@ -1,0 +1,106 @@
+"""The random streams of the published study, as they were drawn.
+
+Each experiment took all its numbers from one stream of NumPy's legacy generator, so what a replication got depends on
+how many came before it. Here a stream is replayed once, in a second or three, and the generator's state before each
+replication is kept: then any of them can be drawn, in any order, in any process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from scenarios.sources.types import Array
+
+GAMMA = (1e-6, 1e-1)
+LAM = (1e-6, 1e-1)
+THETA = (10.0, 100.0, 1000.0, "ml-cobyla")
+REPLICATIONS = 25
+
+Cell = tuple[str, float, float, int, object, int]
+"""Study, γ, λ, n, θ, replication: in this order the loops were nested, the last one innermost."""
+State = Any
+"""Of a legacy generator: what its `get_state` gives."""
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Studies that share a stream."""
+
+    seed: int
+    studies: tuple[str, ...]
+    """In the order in which they were run."""
+    dimension: int
+    test_points: int
+    n: tuple[int, ...]
+    pool: int | None = None
+    """Train points that were drawn once for all replications; None: each drew its own."""
+
+
+_LINE = (25, 50, 100, 200, 400, 600, 800, 1000, 1200, 1400, 1600)
+EXPERIMENTS = (
+    Experiment(0x98E8576F, ("gp1",), 1, 1001, _LINE, pool=10000),
+    Experiment(0xB5066DBC, ("gp2",), 2, 2601, (150, 1500), pool=15001),
+    Experiment(0x08CCA9D9, ("f6", "heaviside", "pressure2"), 1, 1001, _LINE),
+    Experiment(0x3161F88E, ("f2", "f5"), 2, 2601, (150, 1500)),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Replayed:
+    """Where a stream was before everything that was drawn from it."""
+
+    experiment: Experiment
+    pool: Array
+    """The pooled train points; none without a pool."""
+    paths: Mapping[float, State]
+    """Before the normal numbers of the path for each γ."""
+    cells: Mapping[Cell, State]
+
+    def normals(self, gamma: float) -> Array:
+        """Those of a path: test points first, then the pool."""
+        return _at(self.paths[gamma]).normal(size=self.experiment.test_points + len(self.pool))
+
+    def picked(self, cell: Cell) -> np.ndarray[Any, np.dtype[np.intp]]:
+        """The places in the pool of a replication's train points."""
+        return _at(self.cells[cell]).choice(len(self.pool), size=cell[3], replace=False)
+
+    def fresh(self, cell: Cell) -> tuple[Array, Array]:
+        """A replication's train points in [0, 1]^d, and its noise: test points first, then train points."""
+        return _drawn(_at(self.cells[cell]), self.experiment, cell[3])
+
+
+@lru_cache(maxsize=len(EXPERIMENTS))
+def replayed(experiment: Experiment) -> Replayed:
+    """Runs through a whole stream once."""
+    stream = np.random.RandomState(experiment.seed)
+    pool = stream.uniform(size=(experiment.pool or 0, experiment.dimension))
+    paths: dict[float, State] = {}
+    cells: dict[Cell, State] = {}
+    for study, gamma in product(experiment.studies, GAMMA):
+        if experiment.pool:
+            paths[gamma] = stream.get_state()
+            stream.normal(size=experiment.test_points + experiment.pool)
+        for lam, n, theta, replication in product(LAM, experiment.n, THETA, range(REPLICATIONS)):
+            cells[study, gamma, lam, n, theta, replication] = stream.get_state()
+            if experiment.pool:
+                stream.choice(experiment.pool, size=n, replace=False)
+            else:
+                _drawn(stream, experiment, n)
+    return Replayed(experiment, pool, paths, cells)
+
+
+def _drawn(stream: np.random.RandomState, experiment: Experiment, n: int) -> tuple[Array, Array]:
+    X = stream.uniform(size=(n, experiment.dimension))
+    return X, stream.normal(size=(experiment.test_points + n, 1))[:, 0]
+
+
+def _at(state: State) -> np.random.RandomState:
+    stream = np.random.RandomState()
+    stream.set_state(state)
+    return stream

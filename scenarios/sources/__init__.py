@@ -1,0 +1,1 @@
+"""Sources of data: synthetic functions, Gaussian processes and tables, with their types."""

@@ -1,0 +1,157 @@
+"""Paths of a Gaussian process with the kernel exp(−θ‖x − x′‖²), as functions that can be evaluated anywhere in a box.
+
+On an axis of length r make the kernel periodic, with a period P a little longer than r. By Poisson, for |s| ≤ r,
+
+    exp(−θs²) ≈ Σ_j exp(−θ(s + jP)²) = Σ_k w_k·cos(2πks/P),    w_k = (2 − [k = 0])·√π/q·exp(−(πk/q)²),    q = P√θ,
+
+and cos(2πk(x − x′)/P) is cos·cos + sin·sin. So the 2M + 1 functions √w_k·cos(2πkx/P), √w_k·sin(2πkx/P) with independent
+standard-normal coefficients sum to a path. With ε the tolerance and L = √log(1/ε), the choice P = r + L/√θ makes the
+neighbouring periods smaller than ε, and M ≥ Lq/π makes what the sum leaves out smaller than erfc(πM/q) < ε. That is
+M ≈ L(r√θ + L)/π: 45 for θ = 100 on [−1, 1]. The weights are then made to sum to 1, the variance at every x.
+
+The kernel is a product over coordinates, hence in d dimensions the coefficients are a tensor with d axes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, floor, log, log10, pi, sqrt
+
+import numpy as np
+
+from scenarios.sources import _validation
+from scenarios.sources.types import Array
+
+TOLERANCE = 1e-13
+"""Bounds, per axis, each of the two errors of the covariance."""
+
+BLOCK = 128
+"""Points are evaluated in blocks of exactly this size: bits depend on it, so it is part of the definition."""
+
+MOST_TERMS = {1: 10_000, 2: 2_000, 3: 160}
+"""The most functions per axis, by dimension: about 4 million coefficients, 32 MB a path."""
+
+_REACH = sqrt(-log(TOLERANCE))  # L
+
+
+@dataclass(frozen=True)
+class Axis:
+    """The functions cos(2πk(x − c)/P), k = 0, …, M, and sin(2πk(x − c)/P), k = 1, …, M, with their weights.
+
+    Examples
+    --------
+    >>> axis = Axis(theta=100.0, domain=(-1.0, 1.0))
+    >>> axis.terms
+    91
+    >>> features = axis.features(np.array([0.0, 0.1])) * axis.scales()
+    >>> (features @ features.T).round(12)
+    array([[1.        , 0.36787944],
+           [0.36787944, 1.        ]])
+    """
+
+    theta: float
+    domain: tuple[float, float]
+
+    @property
+    def order(self) -> int:
+        """M."""
+        return ceil(_REACH * self._period() / pi)
+
+    @property
+    def terms(self) -> int:
+        """2M + 1."""
+        return 2 * self.order + 1
+
+    def scales(self) -> Array:
+        """√w for each function, shape (terms,)."""
+        k = np.arange(self.order + 1)
+        weights = np.exp(-((pi * k / self._period()) ** 2))
+        weights[1:] *= 2
+        root = np.sqrt(weights / weights.sum())
+        return np.concatenate([root, root[1:]])
+
+    def features(self, x: Array) -> Array:
+        """The functions at x, shape (len(x), terms)."""
+        low, high = self.domain
+        step = 2 * pi * sqrt(self.theta) / self._period()  # 2π/P
+        angles = np.multiply.outer(x - (low + (high - low) / 2), step * np.arange(1, self.order + 1))
+        features = np.empty((len(x), self.terms))
+        features[:, 0] = 1.0
+        np.cos(angles, out=features[:, 1 : self.order + 1])
+        np.sin(angles, out=features[:, self.order + 1 :])
+        return features
+
+    def _period(self) -> float:
+        """q, the period in units of the kernel's width: it stays finite however small θ is."""
+        low, high = self.domain
+        return (high - low) * sqrt(self.theta) + _REACH
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianPath:
+    """f(x) = Σ_ijk C_ijk·φ_i(x₁)·φ_j(x₂)·φ_k(x₃), in as many dimensions as C has axes."""
+
+    axis: Axis
+    coefficients: Array
+
+    def __call__(self, X: Array) -> Array:
+        """f at each row of X. Memory doesn't grow with the number of points, bits don't depend on it."""
+        blocks = [self._block(X[start : start + BLOCK]) for start in range(0, len(X), BLOCK)]
+        return np.concatenate(blocks) if blocks else np.empty(0)
+
+    def _block(self, X: Array) -> Array:
+        """f at up to BLOCK points; a short block is filled up, since BLAS rounds by the shape of its arguments."""
+        full = np.zeros((BLOCK, X.shape[1]))
+        full[: len(X)] = X
+        terms = self.axis.terms
+        total = self.axis.features(full[:, 0]) @ self.coefficients.reshape(terms, -1)
+        for x in full.T[1:]:
+            total = np.einsum("bi,bij->bj", self.axis.features(x), total.reshape(BLOCK, terms, -1))
+        return total[: len(X), 0]
+
+
+@dataclass(frozen=True)
+class GaussianProcess:
+    """The process with mean 0 and kernel exp(−θ‖x − x′‖²) on the box domain^dimension; calling it draws a path.
+
+    Examples
+    --------
+    >>> process = GaussianProcess(theta=100.0, dimension=2, domain=(0.0, 1.0))
+    >>> f = process(np.random.default_rng(0))
+    >>> f(np.array([[0.5, 0.5], [0.5, 0.5]])).shape
+    (2,)
+    """
+
+    theta: float
+    dimension: int
+    domain: tuple[float, float]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "theta", _validation.positive("theta", self.theta))
+        object.__setattr__(self, "dimension", _validation.integer("dimension", self.dimension, least=1, most=3))
+        object.__setattr__(self, "domain", _validation.interval("domain", self.domain))
+        self._check_size()
+
+    def _check_size(self) -> None:
+        """M ≥ L(r√θ + L)/π turned round: how large r√θ may be for the M that is allowed."""
+        length = self.domain[1] - self.domain[0]
+        reach = pi * ((MOST_TERMS[self.dimension] - 1) // 2) / _REACH - _REACH
+        if length * sqrt(self.theta) > reach:
+            raise ValueError(
+                f"theta must be at most {_rounded_down((reach / length) ** 2):g} for a path in {self.dimension}-d "
+                f"on a domain of length {length:g} (a shorter one allows more), got {self.theta:g}"
+            )
+
+    def __call__(self, rng: np.random.Generator) -> GaussianPath:
+        """A path, from the independent standard-normal coefficients that it takes from `rng` at once."""
+        axis = Axis(self.theta, self.domain)
+        coefficients = rng.standard_normal((axis.terms,) * self.dimension)
+        for each in range(self.dimension):
+            coefficients *= axis.scales().reshape((-1,) + (1,) * each)  # along one axis of the tensor at a time
+        return GaussianPath(axis, coefficients)
+
+
+def _rounded_down(number: float) -> float:
+    """To three digits, so that the limit a message names is itself allowed."""
+    unit = 10.0 ** (floor(log10(max(number, 1e-300))) - 2)
+    return floor(number / unit) * unit
