@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from harness.api import plan, run
-    from harness.core.types import Mistake
+    from harness.core.errors import Broken, Mistake
     from harness.cube.reader import open_cube
-    from harness.execution.health import Broken
     from harness.monitor.state import status
     from harness.results.estimates import difference, estimate
     from harness.results.required_paths import precision

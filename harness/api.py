@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.cli.plan_text import plan_facts
 from harness.cube.reader import open_cube
 from harness.execution import driver, prepare
 from harness.execution.clusters import described
+from harness.execution.facts import plan_facts
 from harness.execution.progress import Progress, suitable
 from harness.scenario.load import load
 

@@ -8,48 +8,25 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from time import monotonic, sleep
+from time import monotonic
 from typing import Any, TypeVar
 
-from harness.backends._writable import writable
-from harness.core.types import Mistake, Refused, Unreachable
+from harness.backends.address import S3, is_url
+from harness.backends.errors import code_of, telling
+from harness.core.errors import Mistake
+from harness.core.text import one_line
 from harness.parsing.files import LARGEST, UnsafePath, is_base_name
 
 T = TypeVar("T")
-PATIENCE = 60.0
-"""Seconds that a run waits for a store that doesn't answer."""
-_PAUSE = 1.0
 _MARK = 10.0
 """Seconds after which a key counts as written anew."""
 _TOGETHER = 16
 """Requests at a time where there are many."""
-_S3 = ("s3://", "s3a://")
-_WAY = ("botocore", "aiobotocore", "aiohttp")
-"""Packages whose exceptions are about the way to a store, never about what is in it."""
 _TAKEN = ("PreconditionFailed", "ConditionalRequestConflict", "412", "409")
 _EMPTY = ("InvalidRange", "416")
 """What a server says when it is asked for the first bytes of an object that has none."""
-_KEYS = "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (or AWS_PROFILE)"
-_WORDS = {
-    "NoSuchBucket": "there is no such bucket: make it first, or choose another place",
-    "ParamValidationError": "that is no name of a bucket: choose another place",
-    "InvalidBucketName": "that is no name of a bucket: choose another place",
-    "NoCredentialsError": f"there are no credentials: set {_KEYS} in the environment",
-    "PartialCredentialsError": f"half of the credentials is missing: set {_KEYS} in the environment",
-    "ProfileNotFound": "there is no such profile: set AWS_PROFILE to one that there is",
-    "InvalidAccessKeyId": f"nobody knows this access key: check {_KEYS}",
-    "SignatureDoesNotMatch": f"the secret isn't that of the access key: check {_KEYS}",
-    "ExpiredToken": "the credentials have expired: get new ones",
-}
-"""What can be put right, by the server's code or the exception's name."""
-
-
-def is_url(text: str) -> bool:
-    """Whether a place is no path of this machine."""
-    return "://" in text
 
 
 def checked(url: str) -> str:
@@ -81,7 +58,7 @@ def checked(url: str) -> str:
 def _has_secret(url: str, where: str, rest: str) -> bool:
     """Whether it is like scheme://key:secret@bucket. A secret may have slashes; a bucket's name has no colon."""
     colon = ":" in where and not where.startswith("arn:")
-    return "@" in where or (colon and ("@" in rest or url.startswith(_S3)))
+    return "@" in where or (colon and ("@" in rest or url.startswith(S3)))
 
 
 def options(url: str) -> dict[str, Any]:
@@ -90,7 +67,7 @@ def options(url: str) -> dict[str, Any]:
     A single read needn't ask for the size before. An endpoint that is gone is told in seconds: s3fs tries five times,
     and botocore, within each, twice.
     """
-    if not url.startswith(_S3):
+    if not url.startswith(S3):
         return {}
     config: dict[str, Any] = {"max_pool_connections": _TOGETHER}
     if not {"AWS_MAX_ATTEMPTS", "AWS_RETRY_MODE"} & os.environ.keys():
@@ -101,77 +78,6 @@ def options(url: str) -> dict[str, Any]:
 def for_zarr(url: str) -> dict[str, Any] | None:
     """The same as Zarr's `storage_options`; None for a directory."""
     return options(url) if is_url(url) else None
-
-
-@contextmanager
-def telling(url: str) -> Iterator[None]:
-    """Says in one line what is wrong on the way to a store; what is wrong with its content goes on as it is."""
-    if not is_url(url):
-        with writable(url):
-            yield
-        return
-    try:
-        yield
-    except Exception as error:
-        if isinstance(error, Mistake) or not _on_the_way(error):
-            raise
-        raise _told(url, error) from None
-
-
-def _on_the_way(error: Exception) -> bool:
-    if isinstance(error, FileNotFoundError | FileExistsError | IsADirectoryError | NotADirectoryError):
-        return code_of(error) == "NoSuchBucket"
-    return isinstance(error, OSError) or type(error).__module__.partition(".")[0] in _WAY
-
-
-def code_of(error: BaseException) -> str:
-    """What the server calls an error; "" if it said nothing."""
-    for one in (error, error.__cause__):
-        response = getattr(one, "response", None)
-        if isinstance(response, Mapping):
-            return str(response.get("Error", {}).get("Code", ""))
-    return ""
-
-
-def _told(url: str, error: Exception) -> Unreachable:
-    code, name = code_of(error), type(error).__name__
-    for known in (code, name):
-        if known in _WORDS:
-            return Refused(f"{url}: {_WORDS[known]}")
-    if isinstance(error, PermissionError):
-        needs = "they must allow to list, read, write and delete"
-        return Refused(f"{url}: access is denied ({code or name}) with the credentials in the environment: {needs}")
-    if not code and url.startswith(_S3):
-        at = f" at {endpoint}" if (endpoint := _endpoint()) else ""
-        return Unreachable(f"{url}: nobody answers{at} ({name}): check the network and AWS_ENDPOINT_URL")
-    return Unreachable(f"{url} can't be reached ({code or name}: {_without_secrets(str(error))})")
-
-
-def _endpoint() -> str:
-    """Where requests go, if the environment says it; without what may stand before an @."""
-    told = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL") or ""
-    return re.sub(r"//[^/]*@", "//", told)
-
-
-def _without_secrets(text: str) -> str:
-    for name in ("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_ACCESS_KEY_ID"):
-        if secret := os.environ.get(name):
-            text = text.replace(secret, "…")
-    return " ".join(re.sub(r"//[^/\s]*@", "//", text).split())
-
-
-def patiently(what: Callable[[], T]) -> T:
-    """Does something again as long as the store doesn't answer, for a minute; what is refused is refused at once."""
-    end = monotonic() + PATIENCE
-    while True:
-        try:
-            return what()
-        except Refused:
-            raise
-        except Unreachable:
-            if monotonic() > end:
-                raise
-            sleep(_PAUSE)
 
 
 class RemotePlace:
@@ -186,14 +92,14 @@ class RemotePlace:
             with telling(self.url):
                 self._files, self._root = fsspec.url_to_fs(self.url, **options(self.url))
         except ImportError as error:
-            how = "pip install 'ckrr[s3]'" if self._is_s3 else " ".join(str(error).split())
+            how = "pip install 'ckrr[s3]'" if self._is_s3 else one_line(error)
             raise Mistake(f"{self.url} needs a package that isn't installed: {how}") from None
         except ValueError:
             raise Mistake(f"{self.url}: nobody knows {self.url.partition('://')[0]}://: use s3://… or a path") from None
 
     @property
     def _is_s3(self) -> bool:
-        return self.url.startswith(_S3)
+        return self.url.startswith(S3)
 
     def get(self, key: str, largest: int = LARGEST) -> bytes | None:
         """The bytes at a key, or None. No more than one byte beyond `largest` is fetched."""

@@ -6,7 +6,7 @@ import click
 
 from harness.cli import follow, inspect, paper, run, start
 from harness.cli.common import Commands
-from harness.core._brief import brief
+from harness.core.processes import brief
 
 
 @click.group("ckrr", cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

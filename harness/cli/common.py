@@ -65,7 +65,7 @@ def told(command: Callable[..., int | None]) -> Callable[..., NoReturn]:
 
     @wraps(command)
     def outer(*args: Any, **kwargs: Any) -> NoReturn:
-        from harness.core.types import Mistake
+        from harness.core.errors import Mistake
 
         try:
             sys.exit(command(*args, **kwargs) or 0)

@@ -31,8 +31,9 @@ from harness.cli.common import (
 @told
 def status(store: str, checked: bool, precision: float | None, followed: bool, as_json: bool) -> int:
     """Say how far the study in STORE is, or that of SCENARIO in its default store."""
-    from harness.cli.text import status_text
-    from harness.monitor.state import status as state, store_of
+    from harness.monitor.state import status as state
+    from harness.monitor.text import status_text
+    from harness.store.locate import store_of
 
     told, store = store, store_of(store, begun=checked or precision is not None)
     if checked and (code := _verify(store)):
@@ -54,8 +55,8 @@ def status(store: str, checked: bool, precision: float | None, followed: bool, a
 
 def _watch(store: str) -> int:
     """Follows a study; the code is that of its run, as far as it can be told."""
-    from harness.cli.text import status_text
     from harness.monitor.follow import watch
+    from harness.monitor.text import status_text
 
     facts = watch(store)
     echo(status_text(facts))
@@ -137,8 +138,8 @@ def submit(
 def logs(store: str, of_workers: bool) -> None:
     """Show what the driver of the study in STORE has logged, and its workers."""
     from harness.backends.base import place
-    from harness.core.types import Mistake
-    from harness.monitor.state import store_of
+    from harness.core.errors import Mistake
+    from harness.store.locate import store_of
     from harness.submit.logs import logs as kept
 
     found = kept(place(store_of(store, begun=False)))
@@ -156,7 +157,7 @@ def logs(store: str, of_workers: bool) -> None:
 def cancel(store: str) -> None:
     """End what is at work on STORE: what is done is kept."""
     from harness.backends.base import place
-    from harness.monitor.state import store_of
+    from harness.store.locate import store_of
     from harness.submit.cancel import cancel as end
 
     who = end(place(store_of(store, begun=False)), lambda text: echo(text, err=True))

@@ -78,8 +78,8 @@ def figure(store: str, name: str, wheres: tuple[str, ...], output: str | None) -
 @told
 def report(store: str, output: str | None, drawn: int | None) -> None:
     """Write the study in STORE as one HTML file: verdicts, tables, figures, and how it was made."""
-    from harness.monitor.state import store_of
     from harness.report.write import write
+    from harness.store.locate import store_of
 
     path = write(store, output, shown(store_of(store)), drawn)
     echo(f"wrote {path} ({path.stat().st_size / 1e6:.1f} MB)")
@@ -93,7 +93,7 @@ def errors(store: str, as_json: bool) -> None:
     """Say what failed in STORE: by message, with a count and an example."""
     from harness.cli.text import errors_text
     from harness.maintenance.failures import groups
-    from harness.monitor.state import store_of
+    from harness.store.locate import store_of
 
     store = store_of(store)
     found = groups(store)
@@ -130,9 +130,9 @@ def replay(
     other code the store must be trusted (--trust).
     """
     from harness.cli.text import replay_text
-    from harness.core.types import Mistake
+    from harness.core.errors import Mistake
+    from harness.core.labels import theta_of
     from harness.maintenance.replay import Asked, check_code, looked_into, replay as again
-    from harness.scenario.sources import theta_of
 
     check_code(store, trust)
     asked = Asked(n, path, draw, gamma, None if theta is None else theta_of(theta), lam)
@@ -161,7 +161,7 @@ def replay(
 @told
 def merge(stores: tuple[str, ...], output: str) -> None:
     """Join STORES of one study, made in several places, into a new one."""
-    from harness.cli.text import counted
+    from harness.core.text import counted
     from harness.maintenance.merge import merge as merged
 
     done, total = merged(stores, output)

@@ -54,7 +54,7 @@ def paper(
 
     What is in the stores is used, and the same command goes on where an earlier run stopped.
     """
-    from harness.core.types import Mistake
+    from harness.core.errors import Mistake
     from harness.execution.clusters import described
     from harness.paper.printed import asked
     from harness.paper.studies import scenario, store_of, studies
@@ -129,8 +129,8 @@ def _paper_report(output: str | None, quick: bool, results: str, on: tuple[int |
 
 def _reproduced(loaded: Any, stores: dict[str, str], on: tuple[int | None, Any], quiet: bool) -> int | None:
     """Runs what the stores lack, and says before how long it takes; how many cells failed, None if it broke off."""
+    from harness.core.text import duration
     from harness.execution import prepare
-    from harness.execution.progress import duration
 
     plans = [prepare.prepare(one, stores[name], on[0], cluster=on[1]) for name, one in loaded.items()]
     left = sum(prepared.plan.duration for prepared in plans)

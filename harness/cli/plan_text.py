@@ -3,67 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import inf
 from typing import TYPE_CHECKING, Any
 
-from harness.cli.text import counted, size, table
 from harness.core.labels import label
-from harness.execution.progress import duration
-from harness.planning.diff import newness
+from harness.core.text import counted, duration, size, table
 
 if TYPE_CHECKING:
-    from harness.execution.prepare import Prepared
-
-
-def plan_facts(prepared: Prepared) -> dict[str, Any]:
-    """A plan as plain values."""
-    plan, asked = prepared.plan, prepared.loaded.extent
-    return {
-        "scenario": prepared.loaded.scenario.name,
-        "store": prepared.there.url,
-        "new": prepared.is_new,
-        "workers": prepared.machine.workers,
-        "cluster": _cluster_facts(prepared),
-        "sizes": [
-            {
-                "n": one.n,
-                "units": len(one.todo) + one.done,
-                "units_left": len(one.todo),
-                "paths_per_unit": one.block[0],
-                "draws_per_unit": one.block[1],
-                "seconds_per_unit": round(one.seconds, 3),
-            }
-            for one in sorted(plan.sizes, key=lambda one: one.n)
-        ],
-        "replications": len(asked.grid.n) * asked.paths * asked.draws,
-        "replications_left": sum(plan.replications_of.values()),
-        **_newness_facts(prepared),
-        "seconds": round(plan.duration, 1),
-        "core_seconds": round(plan.seconds, 1),
-        "bytes_per_replication": max(plan.bytes_per_replication.values()),
-        "bytes": plan.bytes,
-        "files": plan.files,
-        "disk": plan.disk,
-        "memory_per_worker": int(plan.memory),
-        "preparations": [
-            {"name": one.name, "seconds": round(seconds, 1), "memory": int(one.memory)}
-            for one, seconds in plan.preparations
-        ],
-    }
-
-
-def _cluster_facts(prepared: Prepared) -> dict[str, Any] | None:
-    """What the cluster file offers; None without one."""
-    file, machine = prepared.cluster, prepared.machine
-    if file is None:
-        return None
-    return {
-        "file": file.where,
-        "kind": file.kind,
-        "threads": file.threads,
-        "memory": int(machine.memory) if machine.memory < inf else None,
-        "lifetime": machine.lifetime if machine.lifetime < inf else None,
-    }
+    pass
 
 
 def _cluster_text(facts: Mapping[str, Any]) -> list[str]:
@@ -82,25 +28,6 @@ def _cluster_text(facts: Mapping[str, Any]) -> list[str]:
     if 0 < units < facts["workers"]:
         lines.append(f"{units} of {facts['workers']} workers are enough: there are no more units")
     return lines
-
-
-def _newness_facts(prepared: Prepared) -> dict[str, Any]:
-    """What the scenario asks for beyond what the store has, and the work that this is."""
-    record, plan = prepared.record, prepared.plan
-    present = record.extents[-2 if prepared.grows else -1]
-    older = (record.extents[generation] for generation in sorted(plan.generations))
-    found = newness([present, *older], prepared.loaded.extent)
-    return {
-        "new_values": {axis: list(values) for axis, values in found.values.items()},
-        "more_paths": found.paths,
-        "more_draws": found.draws,
-        "cells_let_in": found.cells,
-        "unasked_values": {axis: list(values) for axis, values in found.unasked.items()},
-        "work": {
-            kind: {"units": share.units, "replications": share.replications, "seconds": round(share.seconds, 3)}
-            for kind, share in (("new", plan.work.new), ("extended", plan.work.extended), ("again", plan.work.again))
-        },
-    }
 
 
 def _preparations_text(facts: Mapping[str, Any]) -> list[str]:

@@ -48,7 +48,7 @@ def run(
 
     The same command goes on where an earlier run stopped.
     """
-    from harness.core.types import Mistake
+    from harness.core.errors import Mistake
     from harness.execution.clusters import described, expected
 
     if store is not None and len(scenarios) > 1:
@@ -80,8 +80,8 @@ def _run(loaded: Any, store: str | None, on: tuple[int | None, Any], smoke: bool
 
 def outcome_of(prepared: Any) -> Any:
     """Runs what is left; None if the cluster died, which is told."""
+    from harness.core.errors import Broken, Stopped
     from harness.execution import driver
-    from harness.execution.health import Broken, Stopped
     from harness.execution.progress import suitable
 
     try:
@@ -99,8 +99,7 @@ def outcome_of(prepared: Any) -> Any:
 
 def announce(prepared: Any) -> None:
     """Says what is about to be done."""
-    from harness.cli.text import counted
-    from harness.execution.progress import duration
+    from harness.core.text import counted, duration
 
     plan, name = prepared.plan, prepared.loaded.scenario.name
     count, units = sum(plan.replications_of.values()), len(plan.units)
@@ -114,9 +113,10 @@ def announce(prepared: Any) -> None:
 
 
 def _report(prepared: Any, outcome: Any, as_json: bool) -> None:
-    from harness.backends.remote import telling
-    from harness.cli.text import coverage_text, outcome_facts
+    from harness.backends.errors import telling
+    from harness.cli.text import coverage_text
     from harness.cube.reader import open_cube
+    from harness.execution.facts import outcome_facts
 
     if as_json:
         echo(json.dumps(outcome_facts(prepared, outcome)))
@@ -148,9 +148,10 @@ def plan(
     as_json: bool,
 ) -> None:
     """Say what a run of SCENARIO would do and cost, and do nothing."""
-    from harness.cli.plan_text import plan_facts, plan_text
+    from harness.cli.plan_text import plan_text
     from harness.execution import prepare
     from harness.execution.clusters import described
+    from harness.execution.facts import plan_facts
     from harness.planning.plan import check_fits
     from harness.scenario.load import load
 

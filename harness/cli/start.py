@@ -17,8 +17,8 @@ def list_(as_json: bool) -> None:
     """List the scenarios that come along."""
     import tomllib
 
-    from harness.cli.text import table
     from harness.core.packaged import scenario_files
+    from harness.core.text import table
 
     found = [(name, tomllib.loads(path.read_text())) for name, path in scenario_files().items()]
     if as_json:
@@ -32,8 +32,8 @@ def list_(as_json: bool) -> None:
 @told
 def new(name: str) -> None:
     """Write a scenario file NAME.toml to start from, with every key explained."""
+    from harness.core.errors import Mistake
     from harness.core.packaged import packaged
-    from harness.core.types import Mistake
 
     path = Path(name if name.endswith(".toml") else f"{name}.toml")
     if not path.stem.replace("-", "").replace("_", "").replace(".", "").isalnum():

@@ -6,151 +6,16 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from harness.core.labels import label, theta_label
-from harness.core.text import escape_line
+from harness.core.text import counted, duration, escape_line, estimate, table
 from harness.core.types import Extent
-from harness.execution.progress import duration, pace
-from harness.store.heartbeat import SILENT
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from harness.execution.driver import Outcome
     from harness.execution.prepare import Prepared
     from harness.maintenance.replay import Replayed
     from harness.results.required_paths import Need
     from harness.submit.launch import Submitted
-
-
-def table(rows: Sequence[Sequence[str]], left: int = 1) -> str:
-    """Columns that stand under each other, the first ones to the left and the others to the right.
-
-    Examples
-    --------
-    >>> print(table([["n", "units"], ["25", "7"], ["1000", "12"]]))
-    n     units
-    25        7
-    1000     12
-    """
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = []
-    for row in rows:
-        pairs = enumerate(zip(row, widths, strict=True))
-        cells = [cell.ljust(width) if i < left else cell.rjust(width) for i, (cell, width) in pairs]
-        lines.append("  ".join(cells).rstrip())
-    return "\n".join(lines)
-
-
-def size(count: float) -> str:
-    """Bytes as people say them.
-
-    Examples
-    --------
-    >>> size(512), size(20_000), size(3.2e9)
-    ('512 B', '20 kB', '3.2 GB')
-    """
-    for unit, power in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if count >= power:
-            scaled = count / power
-            return f"{scaled:.1f} {unit}" if scaled < 10 else f"{scaled:.0f} {unit}"
-    return f"{count:.0f} B"
-
-
-def counted(count: int, noun: str) -> str:
-    """A number of things.
-
-    Examples
-    --------
-    >>> counted(1, "unit"), counted(12, "unit")
-    ('1 unit', '12 units')
-    """
-    return f"{count} {noun}{'s' * (count != 1)}"
-
-
-def outcome_facts(prepared: Prepared, outcome: Outcome) -> dict[str, Any]:
-    """How a run ended, as plain values."""
-    return {
-        "scenario": prepared.loaded.scenario.name,
-        "store": outcome.url,
-        "complete": True,
-        "units": outcome.units,
-        "replications": sum(prepared.plan.replications_of.values()),
-        "failed": outcome.failed,
-        "seconds": round(outcome.seconds, 3),
-        "efficiency": round(outcome.efficiency, 4) if outcome.units else None,
-    }
-
-
-_ENDS = {"end": "ended {}", "stopped": "stopped by hand", "broke": "broke off {}"}
-"""How a run ended, in words, by what its entry in the history has."""
-
-
-def status_text(facts: Mapping[str, Any]) -> str:
-    """The state of a store in words."""
-    rows = [["n", "units done", "of"]]
-    rows += [[str(one["n"]), str(one["done"]), str(one["units"])] for one in facts["sizes"]]
-    failed = [f"{facts['failed']} cells of replications failed: `ckrr errors` says why"] if facts["failed"] else []
-    last = facts["last_run"]
-    ended = next((text.format(last[key]) for key, text in _ENDS.items() if last.get(key)), "not ended")
-    history = [f"last run: started {last['start']} on {last.get('host', '?')}, {ended}"] if last else []
-    sizes = [table(rows)] if facts["sizes"] else []
-    edited = ["the scenario's file asks for something else than the last run did: `ckrr plan` says what"]
-    told = [*failed, *history, *_handed_over_text(facts), *edited * facts["edited"]]
-    damaged = ["its zarr.json is lost or damaged: `ckrr status --verify` rebuilds it"] * facts["root_is_lost"]
-    lines = [escape_line(line) for line in (*told, *damaged)]
-    return "\n".join([escape_line(state_line(facts)), *sizes, *lines])
-
-
-def state_line(facts: Mapping[str, Any]) -> str:
-    """How far a study is, and who is at work on it, in one line."""
-    name = f"{facts['scenario']} in {facts['store']}" if facts["scenario"] else facts["store"]
-    if facts["complete"]:
-        return f"{name}: {_complete(facts)}"
-    driver, told = facts["driver"], facts["submission"]
-    far = f"{facts['share']:.0%} done" + " of what was asked before" * facts["more_to_come"]
-    if driver is not None and driver["alive"]:
-        speed = f", {pace(driver['rate'], ' replications')}" if driver.get("rate") else ""
-        left = f", about {duration(driver['left'])} left" if driver.get("left") is not None else ""
-        silent = f", silent for {duration(driver['silent'])}" if driver["silent"] > SILENT else ""
-        return f"{name}: {far}{speed}{left} ({driver['name']}{silent})"
-    if told is not None and told["waits"]:
-        return f"{name}: {far}, its driver is yet to begin: {told['waits']}"
-    if told is not None and told["code"] == 2:
-        return f"{name}: {far}, {'' if told['starts'] == 0 else 'its driver gave up: '}{told['outcome']}"
-    again = "submit" if told is not None and not _was_run(facts["last_run"]) else "run"
-    dead = driver is not None and not (told and told["ended"])
-    silent = f" ({driver['name']} died: silent for {duration(driver['silent'])})" if driver and dead else ""
-    return f"{name}: {far}, nobody is at work on it{silent}{_unasked(told)}; `ckrr {again}` goes on"
-
-
-def _unasked(told: Mapping[str, Any] | None) -> str:
-    return "" if told is None or told["asked"] else " (whether a job of Slurm waits can't be asked from here)"
-
-
-def _was_run(last: Mapping[str, Any]) -> bool:
-    """Whether the last run of a store was one that somebody waited for (`ckrr run`)."""
-    return str(last.get("command", "")).split()[1:2] == ["run"]
-
-
-def _complete(facts: Mapping[str, Any]) -> str:
-    """Of a study that has what was asked for last."""
-    driver, share = facts["driver"], facts["share_of_everything"]
-    busy = f" ({driver['name']} is at work on it)" if driver is not None and driver["alive"] else ""
-    if share < 1:
-        return f"complete as asked for last; of all that was ever asked for, {share:.0%} is done{busy}"
-    behind = "" if facts["settled"] or facts["at_work"] else ", but its cube may be behind: `ckrr run` refreshes it"
-    return f"complete{behind}{busy}"
-
-
-def _handed_over_text(facts: Mapping[str, Any]) -> list[str]:
-    """What was handed over, and what became of it."""
-    told = facts["submission"]
-    if told is None:
-        return []
-    starts = f", started {told['starts']} times" if told["starts"] > 1 else ""
-    above = told["code"] == 2 and not facts["complete"]  # the line of the state has it
-    said = "" if above else f": {told['outcome']}"
-    end = f"; ended {told['ended']}{said}" if told["ended"] else ""
-    return [f"submitted {told['submitted']} from {told['host']} as {told['id']}{starts}{end}"]
 
 
 def submitted_text(prepared: Prepared, done: Submitted, store: str) -> str:
@@ -237,16 +102,3 @@ def coverage_text(cube: xr.Dataset, asked: Extent) -> str:
     others = {name: [text for text in map(label, axis) if text != shown[name]] for name, axis in grid.items()}
     more = [f"{name} = {', '.join(texts)}" for name, texts in others.items() if texts]
     return "\n".join([*lines, *([f"`ckrr table` has {'; '.join(more)}, too"] if more else [])])
-
-
-def estimate(value: float, error: float) -> str:
-    """A number with its error; without one where it can't be known.
-
-    Examples
-    --------
-    >>> estimate(0.9012, 0.0034), estimate(0.9, float("nan")), estimate(float("nan"), float("nan"))
-    ('0.901 ± 0.003', '0.900', '-')
-    """
-    if value != value:
-        return "-"
-    return f"{value:.3f}" if error != error else f"{value:.3f} ± {error:.3f}"

@@ -11,34 +11,17 @@ from time import perf_counter
 import numpy as np
 
 from harness.compute.measures import measures
+from harness.compute.study import Study
 from harness.compute.watchdog import step
+from harness.core.errors import Unreachable
 from harness.core.extent import included
-from harness.core.protocols import Factor, Family, Scores, Source, Target, Timed
+from harness.core.protocols import Factor, Scores, Target, Timed
 from harness.core.schema import QUANTILES, Variable, replication_variables
-from harness.core.seeds import Seeds
-from harness.core.types import Block, Bools, Extent, Failure, Status, Unit, Unreachable, Values
+from harness.core.text import message_of
+from harness.core.types import Block, Bools, Failure, Status, Unit, Values
 
 OF_PROCEDURE = "score "
 """Before a procedure's name: what is timed of it alone."""
-
-
-@dataclass(frozen=True)
-class Study:
-    """All that a worker needs to know to compute any unit."""
-
-    extent: Extent
-    source: Source
-    family: Family
-    seeds: Seeds
-    keep: tuple[str, ...] = ()
-    threads: int = 1
-    """Of BLAS, whoever computes it: last digits depend on their number."""
-
-    @property
-    def scored(self) -> tuple[str, ...]:
-        """The grid's procedures, and the reference that ends are measured from, last if it isn't among them."""
-        names, reference = self.extent.grid.procedure, self.family.reference
-        return names if reference is None or reference in names else (*names, reference)
 
 
 @dataclass(frozen=True)
@@ -185,14 +168,3 @@ def kind_of(error: BaseException) -> Status:
     """The status that an exception becomes."""
     kinds = {np.linalg.LinAlgError: Status.SINGULAR, MemoryError: Status.MEMORY, TimeoutError: Status.SLOW}
     return next((status for kind, status in kinds.items() if isinstance(error, kind)), Status.ERROR)
-
-
-def message_of(error: BaseException) -> str:
-    r"""What an exception says, on one line.
-
-    Examples
-    --------
-    >>> message_of(ValueError("no\n  good")), message_of(MemoryError())
-    ('ValueError: no good', 'MemoryError')
-    """
-    return " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")

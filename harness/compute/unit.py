@@ -11,7 +11,8 @@ from itertools import product
 
 import numpy as np
 
-from harness.compute.block import Desk, Job, Part, Study
+from harness.compute.block import Desk, Job, Part
+from harness.compute.study import Study
 from harness.core.protocols import Factor, Family, Inputs, Path, Pathbound, Sample, Target
 from harness.core.types import Array, Block, Bools, Theta, Unit
 

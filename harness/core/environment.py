@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import platform
 import subprocess
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 _PATIENCE = 2.0
 
@@ -35,3 +38,18 @@ def _git(root: Path, *arguments: str) -> str | None:
     except (OSError, subprocess.SubprocessError):
         return None
     return done.stdout.strip()
+
+
+@cache
+def machine() -> Mapping[str, Any]:
+    """Where a unit was computed: host, versions, and the BLAS core type that bits depend on."""
+    from importlib.metadata import version
+
+    from threadpoolctl import threadpool_info
+
+    return {
+        "host": platform.node(),
+        "python": platform.python_version(),
+        "versions": {name: version(name) for name in ("ckrr", "numpy", "scipy", "zarr", "dask")},
+        "blas": sorted({f"{one['internal_api']} {one.get('architecture')}" for one in threadpool_info()}),
+    }

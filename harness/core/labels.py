@@ -53,3 +53,11 @@ def axis_values(grid: Grid, axis: str) -> Sequence[object]:
     """The values of an axis as its coordinate has them: θ as text."""
     values: Sequence[object] = getattr(grid, axis)
     return [theta_label(each) for each in grid.theta] if axis == "theta" else values
+
+
+def theta_of(text: str) -> Theta:
+    """θ from the command line: a number, or the name of a search."""
+    try:
+        return float(text)
+    except ValueError:
+        return text

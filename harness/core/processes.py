@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
+import gc
 import os
 import signal
 import subprocess
@@ -36,3 +38,17 @@ def bind(parent: int) -> None:
             sys.exit()
         with suppress(OSError):
             Path("/proc/self/oom_score_adj").write_text("1000")
+
+
+_OBJECTS = 50_000
+"""Python looks for garbage whenever there are so many more objects; as it comes, it does after 700."""
+
+
+def brief() -> None:
+    """For a process of our own: it starts by a tenth sooner, and ends in a few hundredths of a second.
+
+    At the end Python looks for garbage in all that there is, which takes a third of a second, and the process is over
+    anyway; `gc.freeze` takes it out of its sight.
+    """
+    gc.set_threshold(_OBJECTS)
+    atexit.register(gc.freeze)  # the first that is registered is called last

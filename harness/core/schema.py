@@ -112,3 +112,6 @@ CUBE = (
     Summary("replication_count", "int64", "number of replications that all of this is from"),
 )
 """The root of the store, over procedure, gamma, theta, lam, n and alpha; written by the driver."""
+
+
+CUBE_DIMS = ("procedure", "gamma", "theta", "lam", "n", "alpha")

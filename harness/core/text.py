@@ -6,7 +6,23 @@ retitle the window or hide lines of a terminal.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    pass
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    pass
+
 import re
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+from harness.scenario.errors import _shortened
 
 _CONTROL = "\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff"
 """Control characters but tab and newline, marks that change the direction of text, separators, lone surrogates."""
@@ -39,3 +55,146 @@ def escape_line(text: str, longest: int = 2000) -> str:
 
 def _escaped(match: re.Match[str]) -> str:
     return match[0].encode("unicode_escape").decode("ascii")
+
+
+def one_line(text: object) -> str:
+    r"""Return a text on one line: white space is folded.
+
+    Examples
+    --------
+    >>> one_line("no\n  good ")
+    'no good'
+    """
+    return " ".join(str(text).split())
+
+
+def timestamp() -> str:
+    """Return the current time in UTC as ISO 8601 text, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def message_of(error: BaseException) -> str:
+    r"""What an exception says, on one line.
+
+    Examples
+    --------
+    >>> message_of(ValueError("no\n  good")), message_of(MemoryError())
+    ('ValueError: no good', 'MemoryError')
+    """
+    return one_line(f"{type(error).__name__}: {error}").removesuffix(":")
+
+
+_LONGEST_NAME = 100
+"""Characters of a name to which near ones are looked for."""
+
+
+def shown(value: object) -> str:
+    """How a value is quoted in a message: its repr, on one line, shortened."""
+    try:
+        text = " ".join(repr(value).split())
+    except ValueError:  # Python prints no more than 4300 decimal digits
+        return "a number with thousands of digits"
+    return _shortened(text)
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The question "did you mean …?" in brackets, if a name is near; otherwise nothing.
+
+    Examples
+    --------
+    >>> nearest("RRCM-lo", ["RRCM", "RRCM-loo", "CRR"])
+    " (did you mean 'RRCM-loo'?)"
+    """
+    if len(name) > _LONGEST_NAME:
+        return ""
+    folded = {each.casefold(): each for each in known}
+    near = get_close_matches(name.casefold(), folded, n=1)
+    return f" (did you mean {folded[near[0]]!r}?)" if near else ""
+
+
+def pace(rate: float, of: str = "") -> str:
+    """How many in a second, or in a minute or an hour if that is more telling.
+
+    Examples
+    --------
+    >>> pace(731.4), pace(2.26), pace(0.05), pace(0.001, " replications")
+    ('731/s', '2.3/s', '3/min', '3.6 replications/h')
+    """
+    unit, size = next((one for one in (("s", 1), ("min", 60)) if rate * one[1] >= 1), ("h", 3600))
+    many = rate * size
+    return f"{many:.0f}{of}/{unit}" if many >= 10 else f"{many:.2g}{of}/{unit}"
+
+
+def duration(seconds: float) -> str:
+    """A time as people say it.
+
+    Examples
+    --------
+    >>> duration(4.2), duration(95), duration(7300), duration(200000)
+    ('4 s', '1 min 35 s', '2 h 1 min', '2 d 7 h')
+    """
+    if seconds != seconds:
+        return "?"
+    whole = round(seconds)
+    for large, small, size, part in (("d", "h", 86400, 3600), ("h", "min", 3600, 60), ("min", "s", 60, 1)):
+        if whole >= size:
+            return f"{whole // size} {large} {whole % size // part} {small}"
+    return f"{whole} s"
+
+
+def table(rows: Sequence[Sequence[str]], left: int = 1) -> str:
+    """Columns that stand under each other, the first ones to the left and the others to the right.
+
+    Examples
+    --------
+    >>> print(table([["n", "units"], ["25", "7"], ["1000", "12"]]))
+    n     units
+    25        7
+    1000     12
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for row in rows:
+        pairs = enumerate(zip(row, widths, strict=True))
+        cells = [cell.ljust(width) if i < left else cell.rjust(width) for i, (cell, width) in pairs]
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)
+
+
+def size(count: float) -> str:
+    """Bytes as people say them.
+
+    Examples
+    --------
+    >>> size(512), size(20_000), size(3.2e9)
+    ('512 B', '20 kB', '3.2 GB')
+    """
+    for unit, power in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if count >= power:
+            scaled = count / power
+            return f"{scaled:.1f} {unit}" if scaled < 10 else f"{scaled:.0f} {unit}"
+    return f"{count:.0f} B"
+
+
+def counted(count: int, noun: str) -> str:
+    """A number of things.
+
+    Examples
+    --------
+    >>> counted(1, "unit"), counted(12, "unit")
+    ('1 unit', '12 units')
+    """
+    return f"{count} {noun}{'s' * (count != 1)}"
+
+
+def estimate(value: float, error: float) -> str:
+    """A number with its error; without one where it can't be known.
+
+    Examples
+    --------
+    >>> estimate(0.9012, 0.0034), estimate(0.9, float("nan")), estimate(float("nan"), float("nan"))
+    ('0.901 ± 0.003', '0.900', '-')
+    """
+    if value != value:
+        return "-"
+    return f"{value:.3f}" if error != error else f"{value:.3f} ± {error:.3f}"

@@ -30,22 +30,6 @@ Streams = Callable[[str], Generator]
 """Named, independent streams of random numbers."""
 
 
-class Mistake(Exception):
-    """What the user has to put right: one line for each, told without a traceback, exit code 2."""
-
-
-class Unreachable(Mistake):
-    """A store that doesn't answer. During a run that may pass, and what is done is kept."""
-
-
-class Refused(Unreachable):
-    """A store that won't have us, or isn't there: waiting doesn't help."""
-
-
-class Replaced(Refused):
-    """A store that was removed, or replaced by another study's: what is computed doesn't belong there any more."""
-
-
 class Status(IntEnum):
     """How one replication of one cell ended."""
 

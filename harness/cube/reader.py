@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 
 from harness.backends.base import place
-from harness.backends.remote import telling
+from harness.backends.errors import telling
 from harness.store.codecs import bounded
 from harness.store.zarr_store import checked_store
 

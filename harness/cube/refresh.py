@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from harness.backends.base import place
-from harness.core._brief import brief
-from harness.core.processes import bind
+from harness.core.processes import bind, brief
 from harness.core.types import Values
 from harness.cube.aggregate import cube_at
 from harness.store import arrays

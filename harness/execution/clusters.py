@@ -9,10 +9,8 @@ from typing import Any
 
 import cluster
 from cluster import ClusterFile
-from harness.core.types import Mistake
-from harness.execution.health import Broken
-from harness.planning.cost import Machine
-from harness.planning.machine import cores, disk, flops, memory
+from harness.core.errors import Broken, Mistake
+from harness.planning.machine import Machine, cores, disk, flops, memory
 from harness.scenario.errors import from_pydantic, keys_of, report
 
 _UNKNOWN_SPEED = 1e9

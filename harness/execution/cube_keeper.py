@@ -10,10 +10,9 @@ from dataclasses import dataclass, field
 from time import monotonic
 
 from harness.backends.base import place
+from harness.core.errors import Broken, Unreachable
 from harness.core.processes import started
-from harness.core.types import Unreachable
 from harness.cube.refresh import refresh
-from harness.execution.health import Broken
 from harness.maintenance.verify import verify
 from harness.store.identity import check_still
 from harness.store.manifest import Record

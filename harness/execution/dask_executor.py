@@ -23,10 +23,12 @@ from distributed import (
 )
 from distributed.client import ClosedClientError
 
-from harness.core.types import Care, Mistake, Preparation, Replaced, Unit, Unreachable
+from harness.core.errors import Broken, Mistake, Replaced, Unlike, Unreachable
+from harness.core.text import message_of
+from harness.core.types import Care, Preparation, Unit
 from harness.execution.futures import Harvest
-from harness.execution.health import Broken, Guard, Stopped, named
-from harness.worker.compatibility import Unlike, check_here
+from harness.execution.health import Guard, named
+from harness.worker.compatibility import check_here
 
 Result = dict[str, Any]
 Facts = Mapping[str, str] | None
@@ -62,20 +64,6 @@ class Terms:
 
 
 _USUAL = Terms()
-
-
-def serial(
-    work: Callable[..., Result],
-    arguments: tuple[Any, ...],
-    jobs: Iterable[Job],
-    memory: float,
-    stop: Callable[[], bool] = _never,
-) -> Iterator[Result]:
-    """One after the other, here; in a child, since nobody would replace this process."""
-    for unit, care in jobs:
-        if stop():
-            raise Stopped
-        yield work(*arguments, unit, replace(care, alone=True, memory=memory))
 
 
 def looked_at(client: Client, look: Callable[..., Any], arguments: tuple[Any, ...]) -> dict[str, Any]:
@@ -140,7 +128,7 @@ class _Try:
             deaths=self.deaths + (lost or died),
         )
         if following.errors >= ATTEMPTS or following.deaths >= DEATHS:
-            why = "its workers died" if died else " ".join(f"{type(error).__name__}: {error}".split())
+            why = "its workers died" if died else message_of(error)
             raise Broken(f"unit {self.unit.name} failed {following.errors + following.deaths} times: {why}")
         return following
 

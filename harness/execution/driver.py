@@ -10,28 +10,29 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from math import inf, nan
 from time import monotonic, sleep
 from typing import Any
 
 from harness.backends.base import Place
-from harness.backends.remote import patiently
-from harness.core.environment import commit
-from harness.core.types import Care, Mistake, Refused, Unreachable
+from harness.backends.retry import patiently
+from harness.core.environment import commit, machine as machine_facts
+from harness.core.errors import Broken, Mistake, Refused, Unreachable
+from harness.core.text import timestamp
+from harness.core.types import Care
 from harness.execution import clusters, dask_executor
 from harness.execution.cube_keeper import Keeper
-from harness.execution.health import Broken, named
+from harness.execution.health import named
 from harness.execution.interrupts import pressed
 from harness.execution.prepare import Prepared, prepare
 from harness.execution.progress import Progress, Tally
+from harness.execution.serial import serial
 from harness.planning.plan import check_fits
-from harness.store import arrays, receipts
-from harness.store._settled import settled, torn
+from harness.store import arrays
 from harness.store.heartbeat import Presence, heard, me, other, present, told
 from harness.store.identity import check_still, is_still
 from harness.store.inventory import cube_gaps
-from harness.store.manifest import CLAIM, COPY, ROOT, Record, add_to_history, load, save, version
+from harness.store.manifest import CLAIM, COPY, ROOT, Record, add_to_history, load, save, settled, torn, version
 from harness.worker import compatibility
 from harness.worker.task import prepare as prepare_array, work
 
@@ -193,8 +194,8 @@ def _results(
         return presence.asked_to_stop or pressed()
 
     if client is None and prepared.cluster is None and machine.workers == 1 and len(jobs) <= 1:
-        _note(dask_executor.serial(prepare_array, arguments, first, machine.memory, stop), first, note)
-        yield from dask_executor.serial(work, arguments, jobs, machine.memory, stop)
+        _note(serial(prepare_array, arguments, first, machine.memory, stop), first, note)
+        yield from serial(work, arguments, jobs, machine.memory, stop)
         return
     with clusters.connected(prepared.cluster, machine, note) if client is None else nullcontext(client) as connected:
         presence.logs_of(lambda: dask_executor.worker_logs(connected))
@@ -248,10 +249,10 @@ def _started(prepared: Prepared) -> Record:
     """Makes or grows the store, with this run in its history."""
     there, record = prepared.there, prepared.record
     entry = {
-        "start": _now(),
+        "start": timestamp(),
         "host": platform.node(),
         "command": prepared.command or " ".join(sys.argv),
-        **{key: receipts.machine()[key] for key in ("python", "versions")},
+        **{key: machine_facts()[key] for key in ("python", "versions")},
         "commit": commit(),
     }
     old = load(there)
@@ -277,7 +278,7 @@ def _started(prepared: Prepared) -> Record:
 
 def _ended(there: Place, entry: Mapping[str, Any], start: float) -> None:
     """Another run may have begun meanwhile."""
-    add_to_history(there, {"end": _now(), "seconds": round(monotonic() - start, 1)}, entry)
+    add_to_history(there, {"end": timestamp(), "seconds": round(monotonic() - start, 1)}, entry)
 
 
 def stopped(prepared: Prepared) -> None:
@@ -293,8 +294,4 @@ def stopped_at(there: Place) -> None:
 def _noted(there: Place, how: str) -> None:
     """How the last run ended, if not at its end; where there is nobody to tell, it isn't told."""
     with suppress(Mistake):
-        add_to_history(there, {how: _now()})
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
+        add_to_history(there, {how: timestamp()})

@@ -9,6 +9,7 @@ from math import inf
 from time import monotonic, sleep, time
 from typing import Any
 
+from harness.core.errors import Broken, Stopped
 from harness.execution._muteness import Muteness
 
 PATIENCE = 60.0
@@ -19,20 +20,6 @@ _POLL, _LOOK = 0.02, 2.0
 """Seconds between two looks for a lost scheduler, and for workers."""
 _QUIET, _LISTEN = 60.0, 15.0
 """Seconds without a result after which a cluster may be mute, and between two looks at that."""
-
-
-class Broken(Exception):
-    """A unit failed at every attempt, or the cluster is gone."""
-
-    def __init__(self, why: str) -> None:
-        super().__init__(f"{why}; what is done is kept: run again to go on")
-
-
-class Stopped(Exception):
-    """Somebody asked the driver to end."""
-
-    def __init__(self) -> None:
-        super().__init__("stopped as asked: what is done is kept, the same command goes on")
 
 
 def address(client: Any) -> str:

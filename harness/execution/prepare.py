@@ -8,19 +8,20 @@ from itertools import product
 from typing import Any
 
 from harness.backends.base import Place, place
+from harness.core.errors import Mistake
 from harness.core.protocols import Family, Sparing
-from harness.core.types import Grid, Mistake
+from harness.core.types import Grid
 from harness.execution import clusters
 from harness.execution.remove import remove_smoke_store
 from harness.execution.source_check import check_unchanged
-from harness.monitor import state
 from harness.planning.blocks import cut
-from harness.planning.cost import Machine, Shape
-from harness.planning.machine import check_source
+from harness.planning.cost import Shape
+from harness.planning.machine import Machine
 from harness.planning.plan import Plan, make_plan, prepared_first
 from harness.scenario.load import Loaded
+from harness.scenario.probe import check_source
 from harness.scenario.spec import Replications
-from harness.store import artifacts, receipts
+from harness.store import artifacts, locate, receipts
 from harness.store.inventory import incomplete_units
 from harness.store.manifest import FILES, Levels, Record, all_joined, digest, joined, load
 from harness.store.manifest_check import MOST_UNITS
@@ -52,7 +53,7 @@ class Prepared:
 
 def default_store(loaded: Loaded) -> str:
     """Where results go unless told otherwise."""
-    return state.default_store(loaded.scenario.name)
+    return locate.default_store(loaded.scenario.name)
 
 
 def smoked(loaded: Loaded) -> Loaded:

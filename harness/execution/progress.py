@@ -6,6 +6,8 @@ import sys
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol
 
+from harness.core.text import duration, pace
+
 if TYPE_CHECKING:
     from harness.core.types import Unit
     from harness.planning.plan import Plan
@@ -104,36 +106,6 @@ class Tally:
             f"{self.done / self.total:4.0%}  {self.count} of {self.replications} replications, "
             f"{pace(self.rate)}, {duration(self.left)} left{failed}"
         )
-
-
-def pace(rate: float, of: str = "") -> str:
-    """How many in a second, or in a minute or an hour if that is more telling.
-
-    Examples
-    --------
-    >>> pace(731.4), pace(2.26), pace(0.05), pace(0.001, " replications")
-    ('731/s', '2.3/s', '3/min', '3.6 replications/h')
-    """
-    unit, size = next((one for one in (("s", 1), ("min", 60)) if rate * one[1] >= 1), ("h", 3600))
-    many = rate * size
-    return f"{many:.0f}{of}/{unit}" if many >= 10 else f"{many:.2g}{of}/{unit}"
-
-
-def duration(seconds: float) -> str:
-    """A time as people say it.
-
-    Examples
-    --------
-    >>> duration(4.2), duration(95), duration(7300), duration(200000)
-    ('4 s', '1 min 35 s', '2 h 1 min', '2 d 7 h')
-    """
-    if seconds != seconds:
-        return "?"
-    whole = round(seconds)
-    for large, small, size, part in (("d", "h", 86400, 3600), ("h", "min", 3600, 60), ("min", "s", 60, 1)):
-        if whole >= size:
-            return f"{whole // size} {large} {whole % size // part} {small}"
-    return f"{whole} s"
 
 
 class Lines:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 
 from harness.backends.base import Place
-from harness.core.types import Mistake
+from harness.core.errors import Mistake
 from harness.store import receipts
 from harness.store.manifest import CANCEL, CLAIM, COPY, DRIVER, FILES, ROOT, SUBMISSION, Record, digest, load
 from harness.submit.locate import at_work

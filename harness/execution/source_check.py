@@ -8,10 +8,11 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from harness.backends.base import Place
-from harness.compute.block import Study
+from harness.compute.study import Study
 from harness.compute.unit import compute
+from harness.core.errors import Mistake
 from harness.core.schema import replication_variables
-from harness.core.types import Block, Mistake, Status, Unit, Values
+from harness.core.types import Block, Status, Unit, Values
 from harness.scenario.load import Loaded
 from harness.store import arrays, receipts
 from harness.store.artifacts import provided

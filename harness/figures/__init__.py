@@ -4,8 +4,7 @@
 >>> save(draw("results/my.zarr", "coverage", {"theta": ["ml"]}), "coverage.svg")                  # doctest: +SKIP
 """
 
-from harness.figures._kinds import DEFAULT, FIGURES, Kind
 from harness.figures.export import save, svg_text
-from harness.figures.registry import draw
+from harness.figures.registry import DEFAULT, FIGURES, Kind, draw
 
 __all__ = ["DEFAULT", "FIGURES", "Kind", "draw", "save", "svg_text"]

@@ -8,7 +8,7 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.core.types import Mistake
+from harness.core.errors import Mistake
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

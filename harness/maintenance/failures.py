@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from harness.backends.base import place
-from harness.core.types import Mistake
+from harness.core.errors import Mistake
 from harness.store.manifest import load
 from harness.store.receipts import listed, read_all
 

@@ -8,15 +8,16 @@ from __future__ import annotations
 import platform
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from functools import reduce
 
 import numpy as np
 
 from harness.backends.base import Place, place
+from harness.core.errors import Mistake
 from harness.core.extent import included, union
 from harness.core.schema import Variable, replication_variables
-from harness.core.types import INNER, Block, Failure, Mistake, Status, Unit, Values
+from harness.core.text import timestamp
+from harness.core.types import INNER, Block, Failure, Status, Unit, Values
 from harness.cube.refresh import refresh
 from harness.store import arrays, artifacts, receipts
 from harness.store.layout import shape_of
@@ -73,7 +74,7 @@ def _record(parts: Sequence[_Part]) -> Record:
     """Everything that any of them holds; each n is cut as in the first that has it."""
     extent = reduce(union, (part.record.extent for part in parts))
     groups = {n: group for part in reversed(parts) for n, group in part.record.groups.items()}
-    now = datetime.now(UTC).isoformat(timespec="seconds")
+    now = timestamp()
     merged = {
         "start": now,
         "end": now,

@@ -10,14 +10,16 @@ from typing import Any
 import numpy as np
 
 from harness.backends.base import place
-from harness.compute.block import Study
+from harness.compute.study import Study
 from harness.compute.unit import compute, sample_of
+from harness.core.environment import machine
+from harness.core.errors import Mistake
 from harness.core.labels import label
 from harness.core.schema import replication_variables
-from harness.core.types import Bools, Care, Failure, Mistake, Theta, Unit, Values
+from harness.core.types import Bools, Care, Failure, Theta, Unit, Values
 from harness.maintenance.trust import check_trusted
 from harness.planning.machine import cores, memory
-from harness.store import arrays as store, receipts
+from harness.store import arrays, receipts
 from harness.store.manifest import Record, load, version
 from harness.worker.blas import limited
 from harness.worker.postmortem import was_ended
@@ -83,14 +85,14 @@ def replay(url: str, asked: Asked, note: Callable[[str], None] = lambda text: No
     for variable in replication_variables(record.keep):
         new, old = (
             _cells(each, variable.dims, cells)
-            for each in (block.values[variable.name], store.read_unit(url, record, unit, variable.name))
+            for each in (block.values[variable.name], arrays.read_unit(url, record, unit, variable.name))
         )
         numbers += new.size
         wrong = _different(new, old)
         if wrong.any():
             differing[variable.name] = int(wrong.sum())
             largest = max(largest, _relative(new[wrong], old[wrong]))
-    same = receipt is None or receipt.get("blas") == receipts.machine()["blas"]
+    same = receipt is None or receipt.get("blas") == machine()["blas"]
     facts = (block.failures, same, receipt is not None, before is not None)
     return Replayed(int(cells.sum()), numbers, differing, largest, *facts)
 

@@ -10,7 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from harness.backends.base import Place
-from harness.core.types import Mistake
+from harness.core.errors import Mistake
 from harness.parsing.files import read_file
 from harness.store.manifest import FILES, LARGEST_FILE, Record
 

@@ -6,7 +6,8 @@ labels, the cube) is noted in the record, and the next run writes that anew.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,15 +15,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.backends.base import Place, place
+from harness.core.errors import Mistake, Unreachable
 from harness.core.extent import included
+from harness.core.hashing import content_hash
 from harness.core.schema import replication_variables
-from harness.core.types import Mistake, Status, Unit, Unreachable
-from harness.maintenance._frame import damaged, unlike
+from harness.core.text import one_line
+from harness.core.types import Status, Unit, Values
+from harness.cube.aggregate import cube_at
 from harness.parsing.files import UnsafePath
-from harness.store import arrays as store, artifacts
-from harness.store._settled import TORN
-from harness.store.layout import group_name
-from harness.store.manifest import ROOT, Record, add_to_history, digest, load
+from harness.store import arrays, artifacts
+from harness.store.layout import group_name, template
+from harness.store.manifest import FILES, LARGEST_FILE, ROOT, TORN, Record, add_to_history, digest, ended, load
 from harness.store.receipts import Content, Receipt, listed, parse_content
 
 _TOGETHER = 4
@@ -43,7 +46,7 @@ class Torn:
 def verify(url: str) -> tuple[int, list[Torn]]:
     """How many units were read, and which of them are no good; those lose their receipts."""
     there = place(url)
-    store.restore(there)
+    arrays.restore(there)
     record = load(there)
     if record is None:
         raise Mistake(f"{url}: there is no store here")
@@ -57,8 +60,8 @@ def verify(url: str) -> tuple[int, list[Torn]]:
     for one in torn:
         there.delete(signed[one.unit].key)
     torn += _frame(there, record, keys, [n for n in sizes if not any(one.unit.startswith(f"n={n}/") for one in torn)])
-    arrays = artifacts.signed(there)
-    return len(signed) + len(arrays), torn + _unprepared(there, arrays)
+    prepared = artifacts.signed(there)
+    return len(signed) + len(prepared), torn + _unprepared(there, prepared)
 
 
 def _contents(there: Place, signed: Mapping[str, Receipt]) -> dict[str, Content]:
@@ -159,11 +162,11 @@ def _wrong(
             yield f"{variable.name} is missing"
             return
         try:
-            values[variable.name] = store.read_unit(there.url, record, unit, variable.name)
+            values[variable.name] = arrays.read_unit(there.url, record, unit, variable.name)
         except Unreachable:
             raise
         except Exception as error:
-            yield f"{variable.name} can't be read: {' '.join(str(error).split())}"
+            yield f"{variable.name} can't be read: {one_line(error)}"
             return
     held = record.extents[receipt.generation]
     lengths = [len(axis) for axis in (held.grid.procedure, held.grid.gamma, held.grid.theta, held.grid.lam)]
@@ -176,3 +179,50 @@ def _wrong(
     for name in _NEVER_NAN:
         if np.isnan(values[name][here][..., :levels][status == Status.OK]).any():
             yield f"{name} has parts that were never written"
+
+
+def damaged(there: Place, record: Record) -> list[str]:
+    """The keys of metadata, labels and the source's files that aren't as the record says."""
+    files = {f"{FILES}/{name}": hashed for name, hashed in record.fingerprint["files"].items()}
+    wrong = [key for key, hashed in files.items() if content_hash(key, there.get(key, LARGEST_FILE) or b"") != hashed]
+    return wrong + [key for key, data in template(record).items() if not _alike(key, there.get(key), data)]
+
+
+def _alike(key: str, found: bytes | None, meant: bytes) -> bool:
+    """Metadata may be spelled in another way, and the root's attributes are the record itself."""
+    if found == meant or found is None or not key.endswith(ROOT):
+        return found == meant
+    try:
+        one, other = json.loads(found), json.loads(meant)
+    except ValueError:
+        return False
+    for each in (one, other) if key == ROOT else ():
+        each["attributes"] = None
+    return bool(one == other)
+
+
+def unlike(there: Place, record: Record, sizes: Collection[int]) -> Iterator[tuple[int, str]]:
+    """At each of these n the variables of the cube that can't be read, or aren't what the replications give."""
+    for n in sizes:
+        for name, values in _meant(there, record, n).items():
+            if not _reads(there.url, record, n, name, values):
+                yield n, name
+
+
+def _meant(there: Place, record: Record, n: int) -> Mapping[str, Values]:
+    """The cube at an n; nothing if a chunk can't be read that no receipt signs for: its unit is yet to be computed."""
+    try:
+        return cube_at(record, n, lambda name, where: arrays.read(there.url, n, name, record.generation, where))
+    except Unreachable:
+        raise
+    except Exception:
+        return {}
+
+
+def _reads(url: str, record: Record, n: int, name: str, meant: Values) -> bool:
+    where = record.extent.grid.n.index(n)
+    try:
+        found = arrays.array(url, name, record.generation)[:, :, :, :, where]
+    except Exception:
+        return False
+    return np.array_equal(np.asarray(found), meant, equal_nan=True) or not ended(record)

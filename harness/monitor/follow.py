@@ -7,9 +7,9 @@ from collections.abc import Callable
 from time import monotonic, sleep
 from typing import Any
 
-from harness.cli.text import state_line
 from harness.core.text import escape_line
 from harness.monitor.state import status
+from harness.monitor.text import state_line
 
 _LOOK, _LINE = 2.0, 15.0
 """Seconds between two looks, and between two lines where there is no terminal."""

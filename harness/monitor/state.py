@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from harness.backends.base import Place, place
-from harness.core.packaged import scenario_files
-from harness.core.types import Mistake
-from harness.parsing.json import check_text
-from harness.parsing.toml import read_toml
-from harness.store._settled import settled
 from harness.store.heartbeat import heard
-from harness.store.manifest import DRIVER, SUBMISSION, Record, load
-from harness.store.manifest_check import SCENARIO_NAME
+from harness.store.locate import read_scenario, scenario_file, store_of
+from harness.store.manifest import DRIVER, Record, load, settled
 from harness.store.receipts import counted
 from harness.store.requests import count, is_everything, is_other, latest, reach
 from harness.submit import submission
@@ -21,58 +15,11 @@ from harness.submit.locate import handed_over
 from harness.submit.submission import Submission
 
 
-def default_store(name: str) -> str:
-    """Where the results of a scenario of this name go unless told otherwise."""
-    return str(Path("results") / f"{name}.zarr")
-
-
-def store_of(reference: str, begun: bool = True) -> str:
-    """A store by its own name, or by its scenario: the path of a file, or the name of a packaged one.
-
-    Unless it has to be `begun`, a study that was handed over will do, whose driver hasn't made the store yet.
-    """
-    path, file = Path(reference), _file(reference)
-    if file is not None:
-        return _existing(default_store(str(_told_in(file)["name"])), reference, begun)
-    if "://" in reference or path.is_dir():
-        return _existing(reference, f"SCENARIO --store {reference}", begun)
-    if path.suffix == ".toml":
-        raise Mistake(f"{reference}: there is no such file; `ckrr new` writes a scenario to start from")
-    raise Mistake(
-        f"{reference}: there is neither a store nor a scenario here, and no packaged scenario of that name "
-        f"(`ckrr list` has them); `ckrr run SCENARIO --store {reference}` makes a store"
-    )
-
-
-def _existing(store: str, run: str, begun: bool) -> str:
-    there = place(store)
-    if load(there) is None and (begun or not there.names(SUBMISSION)):
-        raise Mistake(f"{store}: there is no store here; `ckrr run {run}` makes one")
-    return there.url if "://" in store else store
-
-
-def _file(reference: str) -> Path | None:
-    """That of a scenario; None for what is a store, or nothing."""
-    path = Path(reference)
-    if path.is_file():
-        return path
-    return None if "://" in reference or path.is_dir() else scenario_files().get(reference)
-
-
-def _told_in(path: Path) -> dict[str, Any]:
-    """What a scenario says. Nothing that it names is run."""
-    try:
-        told = read_toml(path)
-        return {**told, "name": check_text(told["name"], "name", pattern=SCENARIO_NAME)}
-    except (OSError, ValueError, KeyError):
-        raise Mistake(f"{path} is no scenario: `ckrr plan {path}` says what is wrong with it") from None
-
-
 def status(store: str) -> dict[str, Any]:
     """How far a store is: units done and in all, failures, the last run. A scenario means its default store."""
-    there, file = place(store_of(str(store), begun=False)), _file(str(store))
+    there, file = place(store_of(str(store), begun=False)), scenario_file(str(store))
     record, one = load(there), submission.read(there)
-    edited = record is not None and file is not None and is_other(_told_in(file), record)
+    edited = record is not None and file is not None and is_other(read_scenario(file), record)
     facts = {**(_far(there, record) if record else _nothing(one)), "edited": edited, **_at_work(there, one)}
     more = record is not None and one is not None and _is_more(one, record)
     lost = record is not None and record.root_is_lost

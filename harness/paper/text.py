@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from harness.cli.text import table
+from harness.core.text import table
 from harness.paper.printed import ERROR, SEARCH, Printed
 from harness.paper.reproduced import REPLICATIONS, Number
 from harness.paper.searches import Search, of_number

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from harness.backends.base import place
-from harness.execution.progress import duration
+from harness.core.text import duration
 from harness.paper.reproduced import record_of
 from harness.store import artifacts, receipts
 

@@ -11,8 +11,9 @@ import errno
 import os
 import re
 import stat
+from pathlib import Path
 
-from harness.core.types import Mistake
+from harness.core.errors import Mistake
 
 LARGEST = 64 << 20
 """Bytes of a file that are read at most, unless the caller allows more."""
@@ -111,3 +112,39 @@ def _refused(path: str, mode: int) -> UnsafePath:
 
 def _too_large(path: str, size: int, largest: int) -> UnsafePath:
     return UnsafePath(f"{path} has {size / 1e6:.3g} MB, more than the {largest / 1e6:.3g} MB that such a file can have")
+
+
+def read_regular_file(path: str | Path, largest: int = LARGEST) -> bytes:
+    """Read a file whole, without waiting for a FIFO or reading a device without end.
+
+    Parameters
+    ----------
+    path : str or Path
+        Symbolic links are followed.
+    largest : int
+        Bytes that it may have.
+
+    Raises
+    ------
+    ValueError
+        If that can't be: in words that follow the file's name.
+    """
+    if "\0" in str(path):
+        raise ValueError("can't be read: no file has such a name")
+    try:
+        with open(path, "rb", opener=_open_at_once) as file:
+            found = os.fstat(file.fileno())
+            if not stat.S_ISREG(found.st_mode):
+                raise ValueError("can't be read: it is no regular file")
+            # a file that grows meanwhile is refused by what was read
+            data = b"" if found.st_size > largest else file.read(largest + 1)
+    except OSError as error:
+        raise ValueError(f"can't be read: {error.strerror}") from None
+    if max(found.st_size, len(data)) > largest:
+        raise ValueError(f"has more than {largest >> 10} kB")
+    return data
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    """Open a file; a FIFO opens without a writer, and is refused then."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))

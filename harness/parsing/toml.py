@@ -8,12 +8,12 @@ is read by `cluster.config.load`, which is independent of the harness: there a s
 
 from __future__ import annotations
 
-import os
 import re
-import stat
 import tomllib
 from pathlib import Path
 from typing import Any
+
+from harness.parsing.files import read_regular_file
 
 LARGEST = 1 << 18
 """Bytes of a file, and characters of a text."""
@@ -90,39 +90,3 @@ def _check_values(plain: dict[str, Any]) -> None:
             found += [(each, depth + 1) for each in inner]
         elif isinstance(value, int) and not -(2**63) <= value < 2**63:
             raise ValueError("has a whole number of more than 64 bits")
-
-
-def read_regular_file(path: str | Path, largest: int = LARGEST) -> bytes:
-    """Read a file whole, without waiting for a FIFO or reading a device without end.
-
-    Parameters
-    ----------
-    path : str or Path
-        Symbolic links are followed.
-    largest : int
-        Bytes that it may have.
-
-    Raises
-    ------
-    ValueError
-        If that can't be: in words that follow the file's name.
-    """
-    if "\0" in str(path):
-        raise ValueError("can't be read: no file has such a name")
-    try:
-        with open(path, "rb", opener=_open_at_once) as file:
-            found = os.fstat(file.fileno())
-            if not stat.S_ISREG(found.st_mode):
-                raise ValueError("can't be read: it is no regular file")
-            # a file that grows meanwhile is refused by what was read
-            data = b"" if found.st_size > largest else file.read(largest + 1)
-    except OSError as error:
-        raise ValueError(f"can't be read: {error.strerror}") from None
-    if max(found.st_size, len(data)) > largest:
-        raise ValueError(f"has more than {largest >> 10} kB")
-    return data
-
-
-def _open_at_once(path: str, flags: int) -> int:
-    """Open a file; a FIFO opens without a writer, and is refused then."""
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))

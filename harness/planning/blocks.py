@@ -6,7 +6,8 @@ from math import ceil
 
 from harness.core.protocols import Family
 from harness.core.types import Extent
-from harness.planning.cost import Machine, Shape, bytes_per_replication, seconds_per_replication
+from harness.planning.cost import Shape, bytes_per_replication, seconds_per_replication
+from harness.planning.machine import Machine
 from harness.store.manifest import Group, initial_chunks, is_large
 
 LONGEST, SHORTEST = 20.0, 0.25

@@ -22,23 +22,6 @@ _PER_TARGET, _PER_POINT = 2.5e-4, 1.2e-6
 
 
 @dataclass(frozen=True)
-class Machine:
-    """What there is to compute with."""
-
-    flops: float
-    """Operations a second of one worker."""
-    workers: int
-    memory: float
-    """Bytes that one worker may use."""
-    disk: float = float("inf")
-    """Bytes free where the store is."""
-    lifetime: float = float("inf")
-    """Seconds that a worker surely lives."""
-    block: int = 4096
-    """Bytes of a block of the file system where the store is."""
-
-
-@dataclass(frozen=True)
 class Shape:
     """What the cost of a replication depends on besides n."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-import traceback
+from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 
@@ -12,17 +12,12 @@ import numpy as np
 from scipy.linalg import lapack
 from threadpoolctl import threadpool_limits
 
-from harness.backends.remote import is_url
-from harness.core.protocols import Sample, Source
-from harness.core.seeds import Seeds
-from harness.core.types import Extent, Mistake
+from harness.backends.address import is_url
 
 _N, _TURNS = 500, 5
 _DRAWS, _BRIEF = 8, 0.05
 """Samples that are drawn to see how long one takes, and seconds that this may take where one is quick: a busy machine
 makes some of them slow, and units would be cut by that."""
-_CHANCES = 5
-"""Samples that must all fail before a source counts as broken."""
 
 
 def flops(threads: int = 1) -> float:
@@ -62,46 +57,18 @@ def disk(url: str) -> tuple[float, int]:
     return float(found.free), os.statvfs(there).f_frsize if hasattr(os, "statvfs") else 4096
 
 
-def check_source(source: Source, seeds: Seeds, extent: Extent, where: str) -> float:
-    """Draws one small sample, so that a broken source is told before work starts; how many seconds that takes.
+@dataclass(frozen=True)
+class Machine:
+    """What there is to compute with."""
 
-    On a path that the study doesn't have: one that ends its process would end the driver here. (A source that has data
-    of its own for each path is asked for its first.) It is broken if a few in a row fail: single failures are data.
-    """
-    first = {axis: getattr(extent.grid, axis)[0] for axis in ("gamma", "theta", "lam")} | {"path": 0, "draw": 0}
-    at, n = {axis: first[axis] for axis in source.redraws}, min(extent.grid.n)
-    errors: list[Exception] = []
-    while len(errors) < _CHANCES:
-        path = extent.paths + len(errors)
-        times: list[float] = []
-        try:
-            while len(times) < 2 or (len(times) < _DRAWS and sum(times) < _BRIEF):  # the first time things are loaded
-                start = perf_counter()
-                sample = source.path(seeds.path(path)).draw(seeds.draw(path, 0), n, at)
-                times.append(perf_counter() - start)
-        except Exception as error:
-            errors.append(error)
-            continue
-        for wrong in _wrong(sample, source, n):
-            raise Mistake(f"{where}: source drew {wrong}")
-        return min(times)
-    message = " ".join(f"{type(errors[0]).__name__}: {errors[0]}".split())
-    last = traceback.extract_tb(errors[0].__traceback__)[-1]
-    place = f"{Path(last.filename).name}, line {last.lineno}"
-    raise Mistake(f"{where}: source can't draw a sample of n = {n}: {message} ({place})") from errors[0]
-
-
-def _wrong(sample: Sample, source: Source, n: int) -> list[str]:
-    """What is wrong with a sample, in words."""
-    m, d = source.test_points, source.dimension
-    expected = {"X": (n, d), "y": (n,), "noise": (n,), "X_test": (m, d), "y_test": (m,), "noise_test": (m,)}
-    found = []
-    for name, shape in expected.items():
-        values = getattr(sample, name)
-        if values is None and name.startswith("noise"):
-            continue
-        if np.shape(values) != shape:
-            found.append(f"{name} of shape {np.shape(values)}, it must be {shape}")
-        elif not np.isfinite(values).all():
-            found.append(f"{name} with values that aren't finite")
-    return found
+    flops: float
+    """Operations a second of one worker."""
+    workers: int
+    memory: float
+    """Bytes that one worker may use."""
+    disk: float = float("inf")
+    """Bytes free where the store is."""
+    lifetime: float = float("inf")
+    """Seconds that a worker surely lives."""
+    block: int = 4096
+    """Bytes of a block of the file system where the store is."""

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
+from harness.core.errors import Mistake
 from harness.core.extent import holds
 from harness.core.protocols import Family
 from harness.core.schema import COORDINATES, CUBE, replication_variables
-from harness.core.types import Extent, Mistake, Preparation, Unit
+from harness.core.types import Extent, Preparation, Unit
 from harness.planning.cost import (
     WORKER_BYTES,
     Costs,
-    Machine,
     Shape,
     Share,
     Work,
@@ -24,6 +24,7 @@ from harness.planning.cost import (
     variable_bytes,
     within,
 )
+from harness.planning.machine import Machine
 from harness.store.manifest import Record
 from harness.store.receipts import Receipt
 

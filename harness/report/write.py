@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from harness.core.types import Mistake
-from harness.monitor.state import store_of
+from harness.core.errors import Mistake
+from harness.store.locate import store_of
 
 LARGEST = 5_000_000
 """Bytes of a report that can be mailed."""

@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import xarray as xr
 
-from harness.core.types import Bools, Mistake, Values
+from harness.core.errors import Mistake
+from harness.core.text import nearest
+from harness.core.types import Bools, Values
 from harness.results.mad import MAD, mad
 from harness.results.measures import MEASURES, Measure
 from harness.results.replications import Runs, Slab, Where, runs
-from harness.scenario.errors import nearest
 from harness.statistics import intervals
 from harness.statistics.intervals import LEVEL, Estimate
 

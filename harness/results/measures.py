@@ -14,8 +14,9 @@ from typing import Literal
 import numpy as np
 from scipy.special import ndtri
 
+from harness.core.errors import Mistake
 from harness.core.schema import QUANTILES
-from harness.core.types import Array, Bools, Mistake, Values
+from harness.core.types import Array, Bools, Values
 from harness.results.replications import Runs, Slab
 from harness.store.manifest import Record
 

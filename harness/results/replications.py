@@ -12,14 +12,15 @@ import numpy as np
 import xarray as xr
 
 from harness.backends.base import place
+from harness.core.errors import Mistake
 from harness.core.labels import axis_values, label
-from harness.core.types import FAILED, Bools, Mistake, Status, Values
+from harness.core.schema import CUBE_DIMS
+from harness.core.text import nearest
+from harness.core.types import FAILED, Bools, Status, Values
 from harness.cube.aggregate import slabs
-from harness.monitor.state import store_of
-from harness.scenario.errors import nearest
 from harness.store import arrays
 from harness.store.inventory import incomplete_units, is_damaged
-from harness.store.layout import CUBE_DIMS
+from harness.store.locate import store_of
 from harness.store.manifest import Record, load, version
 from harness.store.receipts import FOLDER, listed
 

@@ -15,7 +15,8 @@ from math import ceil, inf, isnan
 
 import numpy as np
 
-from harness.core.types import Array, Mistake
+from harness.core.errors import Mistake
+from harness.core.types import Array
 from harness.results.replications import Runs, Slab, Where, runs
 from harness.statistics.clustered import components, mean
 

@@ -13,9 +13,10 @@ from math import isnan
 
 import xarray as xr
 
-from harness.cli.text import table as columned
+from harness.core.errors import Mistake
 from harness.core.labels import label
-from harness.core.types import Mistake
+from harness.core.schema import CUBE_DIMS
+from harness.core.text import nearest, table as columned
 from harness.monitor.state import status
 from harness.results.estimates import difference, estimate
 from harness.results.mad import MAD
@@ -23,9 +24,7 @@ from harness.results.measures import MEASURES
 from harness.results.replications import Where, count_damaged, damage_text
 from harness.results.rounding import DASH, shown
 from harness.results.validity import SHARE_OF_ALPHA, TOLERANCE, verdicts
-from harness.scenario.errors import nearest
 from harness.statistics.intervals import LEVEL
-from harness.store.layout import CUBE_DIMS
 
 MEASURE, VERDICT, LEVELS = "measure", "verdict", "level"
 AXES = (*CUBE_DIMS, MEASURE)

@@ -8,20 +8,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from harness.core.text import escape_line
-from harness.core.types import Mistake
+from harness.core.errors import Mistake
+from harness.core.text import escape_line, nearest, shown
 
 MOST_SHOWN = 20
 """Mistakes that a report shows; it counts the others."""
 _LONGEST_SHOWN, _LONGEST_LINE = 60, 1000
-_LONGEST_NAME = 100
-"""Characters of a name to which near ones are looked for."""
 
 _WORDS = {
     "missing": "is missing",
@@ -73,32 +70,8 @@ class Complaint:
         return f"{self.key} {self.text}" if self.key else self.text
 
 
-def shown(value: object) -> str:
-    """How a value is quoted in a message: its repr, on one line, shortened."""
-    try:
-        text = " ".join(repr(value).split())
-    except ValueError:  # Python prints no more than 4300 decimal digits
-        return "a number with thousands of digits"
-    return _shortened(text)
-
-
 def _shortened(text: str) -> str:
     return text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "…"
-
-
-def nearest(name: str, known: Iterable[str]) -> str:
-    """The question "did you mean …?" in brackets, if a name is near; otherwise nothing.
-
-    Examples
-    --------
-    >>> nearest("RRCM-lo", ["RRCM", "RRCM-loo", "CRR"])
-    " (did you mean 'RRCM-loo'?)"
-    """
-    if len(name) > _LONGEST_NAME:
-        return ""
-    folded = {each.casefold(): each for each in known}
-    near = get_close_matches(name.casefold(), folded, n=1)
-    return f" (did you mean {folded[near[0]]!r}?)" if near else ""
 
 
 def report(where: str, complaints: Iterable[Complaint], settings: Mapping[str, str] = MappingProxyType({})) -> Mistake:
@@ -240,3 +213,11 @@ def _model_in(annotation: Any) -> type[BaseModel] | None:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
     return next((found for each in get_args(annotation) if (found := _model_in(each))), None)
+
+
+class Wrong(Exception):
+    """What is wrong with a part of a scenario."""
+
+    def __init__(self, *complaints: Complaint) -> None:
+        super().__init__("; ".join(map(str, complaints)))
+        self.complaints = complaints

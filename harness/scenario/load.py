@@ -14,16 +14,18 @@ from typing import Any
 from pydantic import ValidationError
 
 from harness.compute import measures
+from harness.core.errors import Mistake
 from harness.core.hashing import content_hash
 from harness.core.labels import label
 from harness.core.packaged import scenario_files
 from harness.core.protocols import Family, Limited
 from harness.core.seeds import Seeds
-from harness.core.text import escape_line
-from harness.core.types import Extent, Mistake
+from harness.core.text import escape_line, nearest, shown
+from harness.core.types import Extent
 from harness.parsing.toml import DEEPEST, parse_toml, read_toml
-from harness.scenario.errors import Complaint, from_pydantic, homed, keys_of, nearest, report, shown
-from harness.scenario.sources import Built, Wrong, build, family, kernel_told, on_kernel, smoothed
+from harness.scenario.errors import Complaint, Wrong, from_pydantic, homed, keys_of, report
+from harness.scenario.families import family, kernel_told, on_kernel, smoothed
+from harness.scenario.sources import Built, build
 from harness.scenario.spec import GridPart, Replications, Scenario
 
 BLAS_THREADS = 1

@@ -25,34 +25,23 @@ from typing import Any, NoReturn, TypeGuard, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
-from harness.core.protocols import Family, Kernelled, Smoothable, Source, Worldly
-from harness.core.text import escape_line
-from harness.core.types import REDRAWS, Theta
-from harness.parsing.toml import read_regular_file
-from harness.scenario.errors import Complaint, from_pydantic, keys_of, nearest, shown
+from harness.core.protocols import Source, Worldly
+from harness.core.text import escape_line, message_of, nearest, shown
+from harness.core.types import REDRAWS
+from harness.parsing.files import read_regular_file
+from harness.scenario.errors import Complaint, Wrong, from_pydantic, keys_of
+from harness.scenario.importing import import_name
 from harness.store.manifest import LARGEST_FILE
 
-FAMILIES = {name: f"harness.families.{name}:FAMILY" for name in ("krr", "baselines", "peers")}
 FILE = "file"
 """The parameter by which a source takes a file to read."""
 _SOURCE = ("dimension", "test", "test_points", "knows_f", "redraws", "largest_n", "path")
-_FAMILY = ("procedures", "searches", "reference", "version", "inputs", "score", "level", "flops", "memory")
 
 
 LARGEST_CODE = 1 << 20
 """Bytes of a .py file beside the scenario."""
 _LONGEST_PATH = 200
 """Characters that a message shows."""
-_NOTHING = object()
-_NOT_A_FAMILY = {types.ModuleType: "module", type: "class", types.FunctionType: "function"}
-
-
-class Wrong(Exception):
-    """What is wrong with a part of a scenario."""
-
-    def __init__(self, *complaints: Complaint) -> None:
-        super().__init__("; ".join(map(str, complaints)))
-        self.complaints = complaints
 
 
 @dataclass(frozen=True)
@@ -64,64 +53,6 @@ class Built:
     files: Mapping[str, bytes]
     parameters: tuple[str, ...] = ()
     """All that it may be told."""
-
-
-def family(name: str) -> Family:
-    """By its name, or as "package.module:name"."""
-    if name not in FAMILIES and ":" not in name:
-        known = ", ".join(FAMILIES)
-        hint = f"{shown(name)}{nearest(name, FAMILIES)}"
-        raise Wrong(Complaint("family", f"must be {known} or 'package.module:name', got {hint}"))
-    found: Family = _imported(FAMILIES.get(name, name), "family")
-    _check_family(found, name)
-    return found
-
-
-def _check_family(found: object, name: str) -> None:
-    """Refuse what isn't an object with all members of the protocol, without calling or evaluating any of them."""
-    what = next((word for kind, word in _NOT_A_FAMILY.items() if issubclass(type(found), kind)), None)
-    if what is not None:
-        text = (
-            f"names {shown(name)}, which is a {what}: a family is an object, as the line `FAMILY = MyFamily()` makes it"
-        )
-        raise Wrong(Complaint("family", text))
-    missing = [each for each in _FAMILY if inspect.getattr_static(found, each, _NOTHING) is _NOTHING]
-    if missing:
-        raise Wrong(Complaint("family", f"names {shown(name)}, which has no {', '.join(missing)}"))
-
-
-def kernel_told(plain: Mapping[str, Any]) -> dict[str, Any]:
-    """What a scenario says of the kernel, where that isn't the default: part of what numbers depend on.
-
-    Examples
-    --------
-    >>> kernel_told({"kernel": "gaussian", "scales": None}), kernel_told({"kernel": "matern52", "scales": (1, 10)})
-    ({}, {'kernel': 'matern52', 'scales': [1.0, 10.0]})
-    """
-    told = {key: plain.get(key) for key in ("kernel", "scales", "features")}
-    found = {key: value for key, value in told.items() if value is not None and (key, value) != ("kernel", "gaussian")}
-    return {key: [float(each) for each in value] if key == "scales" else value for key, value in found.items()}
-
-
-def on_kernel(known: Family, name: str, told: Mapping[str, Any], dimension: int) -> Family:
-    """The family on the kernel that a scenario tells of."""
-    if not told:
-        return known
-    if not isinstance(known, Kernelled):
-        raise Wrong(Complaint(next(iter(told)), f"must be left out: the family {name!r} has no choice of kernels"))
-    try:
-        return known.on_kernel(dimension, **told)
-    except ValueError as error:
-        raise Wrong(Complaint("", str(error))) from None
-
-
-def smoothed(known: Family, name: str, asked: bool) -> Family:
-    """The family with smoothed p-values, if they are asked for."""
-    if not asked:
-        return known
-    if not isinstance(known, Smoothable):
-        raise Wrong(Complaint("smoothed", f"must be left out: the family {name!r} has no smoothed p-values"))
-    return known.smooth()
 
 
 def _check_members(made: object, members: tuple[str, ...], key: str, name: str) -> None:
@@ -166,14 +97,6 @@ def _plain_name(name: str) -> str:
     return f"{Path(path).name}:{attribute or 'source'}" if path.endswith(".py") else name
 
 
-def theta_of(text: str) -> Theta:
-    """θ from the command line: a number, or the name of a search."""
-    try:
-        return float(text)
-    except ValueError:
-        return text
-
-
 def _maker(name: str, folder: Path, files: dict[str, bytes]) -> Callable[..., Source]:
     """Find what makes a source; a file that it is defined in is added to `files`."""
     path, _, attribute = name.partition(":")
@@ -182,7 +105,7 @@ def _maker(name: str, folder: Path, files: dict[str, bytes]) -> Callable[..., So
         files[Path(path).name] = text
         return _from_text(text, Path(path).name, attribute or "source")
     if ":" in name:
-        found: Callable[..., Source] = _imported(name, "source.function")
+        found: Callable[..., Source] = import_name(name, "source.function")
         if not _is_source(found):
             _refuse_unmarked(found, name)
         return found
@@ -222,22 +145,6 @@ def _refuse_unmarked(found: object, name: str, why: str = "it is not marked as a
     raise Wrong(Complaint("source.function", f"{text}; put the line `@scenarios.source` above its definition"))
 
 
-def _imported(name: str, key: str) -> Any:
-    """Import what "package.module:name" means; attributes that a module makes up on demand don't count."""
-    module, _, attribute = name.partition(":")
-    try:
-        loaded = importlib.import_module(module)
-        if name in FAMILIES.values():  # ours: `harness.families.peers` says what it needs when it is asked
-            return getattr(loaded, attribute)
-        found = vars(loaded)
-    except (Exception, SystemExit) as error:  # a module may raise anything; ValueError and TypeError for strange names
-        said = str(error) if isinstance(error, ImportError) else _in_a_line(error)
-        raise Wrong(Complaint(key, f"names {shown(module)}, which can't be imported: {said}")) from error
-    if attribute not in found:
-        raise Wrong(Complaint(key, f"names {shown(attribute)}, which {shown(module)} doesn't have"))
-    return found[attribute]
-
-
 def _from_text(text: bytes, file: str, attribute: str) -> Callable[..., Source]:
     """Run a user's file as a module of its own, and return what it defines by a name."""
     name = f"ckrr_source_{sha256(text).hexdigest()[:16]}"
@@ -249,7 +156,7 @@ def _from_text(text: bytes, file: str, attribute: str) -> Callable[..., Source]:
             exec(compile(text, file, "exec"), module.__dict__)
         except (Exception, SystemExit) as error:
             del sys.modules[name]
-            complaint = Complaint("source.function", f"names {shown(file)}, which doesn't run: {_in_a_line(error)}")
+            complaint = Complaint("source.function", f"names {shown(file)}, which doesn't run: {message_of(error)}")
             raise Wrong(complaint) from error
     found: Any = vars(module).get(attribute)
     if not callable(found):
@@ -268,10 +175,6 @@ def _called_by(found: object) -> object:
     while type(found) is partial:
         found = found.func
     return found
-
-
-def _in_a_line(error: BaseException) -> str:
-    return " ".join(f"{type(error).__name__}: {error}".split())
 
 
 def _bytes(path: Path, key: str, largest: int) -> bytes:
@@ -303,7 +206,7 @@ def _made(maker: Callable[..., Source], given: Mapping[str, Any], name: str) -> 
     except Wrong:
         raise
     except Exception as error:
-        raise Wrong(Complaint("source.function", f"{shown(name)} can't be made: {_in_a_line(error)}")) from error
+        raise Wrong(Complaint("source.function", f"{shown(name)} can't be made: {message_of(error)}")) from error
     _check_members(source, _SOURCE, "source.function", name)
     strange = [axis for axis in source.redraws if axis not in REDRAWS]
     if strange:

@@ -21,8 +21,9 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from harness.core.text import shown
 from harness.core.types import Extent, Grid, Theta
-from harness.scenario.errors import SAID_ALL, UNKNOWN_NAME, shown
+from harness.scenario.errors import SAID_ALL, UNKNOWN_NAME
 
 LARGEST_SEED = 2**63 - 1
 MOST_VALUES, MOST_RULES, MOST_SCALES = 256, 1000, 10_000

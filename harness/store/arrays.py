@@ -19,9 +19,11 @@ import zarr
 from zarr.core.sync import sync
 
 from harness.backends.base import Place, place
-from harness.backends.remote import telling
+from harness.backends.errors import telling
+from harness.core.errors import Mistake
 from harness.core.schema import replication_variables
-from harness.core.types import Block, Mistake, Unit, Values
+from harness.core.text import one_line
+from harness.core.types import Block, Unit, Values
 from harness.store import chunk_io, receipts
 from harness.store.chunk_io import Box
 from harness.store.codecs import bounded as bounded_codecs
@@ -194,7 +196,7 @@ def _reading(url: str, path: str) -> Iterator[None]:
         yield
     except (ValueError, RuntimeError) as error:
         mend = f"`ckrr status {url} --verify` says more, and `ckrr run` computes it again"
-        raise Mistake(f"{url}: a chunk of {path} can't be read ({' '.join(str(error).split())}): {mend}") from None
+        raise Mistake(f"{url}: a chunk of {path} can't be read ({one_line(error)}): {mend}") from None
 
 
 def write_cube(url: str, generation: int, place_of_n: int, values: dict[str, Values]) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
 from functools import lru_cache
 from hashlib import sha256
 from itertools import product
@@ -19,10 +18,12 @@ from typing import Any
 import numpy as np
 
 from harness.backends.base import Place
+from harness.core.environment import machine
+from harness.core.errors import Mistake
 from harness.core.protocols import Preparing, Source
-from harness.core.types import Array, Grid, Mistake, Preparation
+from harness.core.text import one_line, timestamp
+from harness.core.types import Array, Grid, Preparation
 from harness.parsing.json import Malformed, check_table, load_json
-from harness.store.receipts import machine
 
 FOLDER = "prepared"
 LARGEST_ARRAY = 4 << 30
@@ -87,7 +88,7 @@ def _parse_array(data: bytes, where: str) -> Array:
             raise ValueError("its header isn't that of an array of numbers")
         found: Array = np.load(io.BytesIO(data), allow_pickle=False)
     except ValueError as error:
-        raise Mistake(f"{where} can't be read ({' '.join(str(error).split())}): `ckrr run` prepares it again") from None
+        raise Mistake(f"{where} can't be read ({one_line(error)}): `ckrr run` prepares it again") from None
     return found
 
 
@@ -136,7 +137,7 @@ def _content(name: str, array: Array, data: bytes, seconds: float) -> dict[str, 
         "sha256": sha256(data).hexdigest(),
         "shape": list(array.shape),
         "seconds": round(seconds, 3),
-        "written": datetime.now(UTC).isoformat(timespec="seconds"),
+        "written": timestamp(),
         **machine(),
     }
 

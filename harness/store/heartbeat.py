@@ -19,7 +19,7 @@ from time import time
 from typing import Any
 
 from harness.backends.base import Place
-from harness.core.types import Unreachable
+from harness.core.errors import Unreachable
 from harness.parsing.json import (
     Malformed,
     check_number,

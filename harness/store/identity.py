@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.backends.base import Place
-from harness.core.types import Mistake, Replaced, Unreachable
+from harness.core.errors import Mistake, Replaced, Unreachable
 from harness.store.manifest import ROOT, Record, load
 
 _seen: dict[str, tuple[object, Record]] = {}

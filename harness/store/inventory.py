@@ -12,11 +12,11 @@ from math import prod
 
 import numpy as np
 
+from harness.backends.address import is_url
 from harness.backends.base import Place
-from harness.backends.remote import is_url
-from harness.core.schema import CUBE, Variable, replication_variables
+from harness.core.schema import CUBE, CUBE_DIMS, Variable, replication_variables
 from harness.core.types import INNER, Bools, Extent, Status, Values
-from harness.store.layout import CUBE_DIMS, cube_chunks, group_name
+from harness.store.layout import cube_chunks, group_name
 from harness.store.manifest import Group, Record
 from harness.store.receipts import Receipt
 

@@ -18,11 +18,10 @@ from zarr.core.buffer import Buffer
 from zarr.storage import MemoryStore
 
 from harness.core.labels import theta_label
-from harness.core.schema import CUBE, QUANTILES, Variable, replication_variables
+from harness.core.schema import CUBE, CUBE_DIMS, QUANTILES, Variable, replication_variables
 from harness.core.types import Grid
 from harness.store.manifest import Group, Record, attributes
 
-CUBE_DIMS = ("procedure", "gamma", "theta", "lam", "n", "alpha")
 COORDINATE_CHUNK = 256
 """The chunk of a coordinate: longer than any axis, so that it is always the first."""
 _KEYS: Any = {"name": "default", "separator": "."}

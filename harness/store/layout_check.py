@@ -10,17 +10,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from harness.core.schema import COORDINATES, CUBE, QUANTILES, Variable, replication_variables
+from harness.core.schema import COORDINATES, CUBE, CUBE_DIMS, QUANTILES, Variable, replication_variables
 from harness.parsing.json import Malformed, check_list, check_table, require
-from harness.store.layout import (
-    COORDINATE_CHUNK,
-    CUBE_DIMS,
-    chunk_shape,
-    cube_chunks,
-    group_name,
-    inner_chunks,
-    shape_of,
-)
+from harness.store.layout import COORDINATE_CHUNK, chunk_shape, cube_chunks, group_name, inner_chunks, shape_of
 from harness.store.manifest import Group, Record
 
 _DECODING = ("_FillValue", "scale_factor", "add_offset", "dtype", "calendar", "_Unsigned", "_Encoding")

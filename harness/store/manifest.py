@@ -14,10 +14,11 @@ from math import prod
 from typing import Any
 
 from harness.backends.base import Place
+from harness.core.errors import Mistake
 from harness.core.extent import from_json, sizes, to_json, union
 from harness.core.labels import is_number
 from harness.core.schema import COORDINATES, CUBE
-from harness.core.types import INNER, Extent, Mistake, Unit
+from harness.core.types import INNER, Extent, Unit
 from harness.parsing.json import Malformed, check_table, check_text, load_json, require
 from harness.store.manifest_check import check_manifest
 
@@ -363,3 +364,22 @@ def add_to_history(place: Place, more: Mapping[str, Any], entry: Mapping[str, An
     at = begun[-1] if begun else -1
     history[at] = {**history[at], **more}
     save(place, replace(record, history=tuple(history)))
+
+
+TORN = "torn"
+"""In that entry: the frame was found damaged, and the next run writes it anew."""
+
+
+def settled(record: Record) -> bool:
+    """Whether the frame is as it should be: the last run ended in order, and no damage was found since."""
+    return ended(record) and not torn(record)
+
+
+def ended(record: Record) -> bool:
+    """Whether the last run ended in order: the cube is as new as the replications."""
+    return bool(record.history) and "end" in record.history[-1]
+
+
+def torn(record: Record) -> bool:
+    """Whether damage was found, and no run has begun since."""
+    return bool(record.history) and TORN in record.history[-1]

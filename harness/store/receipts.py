@@ -7,17 +7,17 @@ block 0 at n = 25, written at the store's extent number 1, for the first time, w
 from __future__ import annotations
 
 import json
-import platform
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from datetime import UTC, datetime
-from functools import cache
 from typing import Any
 
 from harness.backends.base import Place
-from harness.core.types import Block, Failure, Mistake, Unit
+from harness.core.environment import machine
+from harness.core.errors import Mistake
+from harness.core.text import timestamp
+from harness.core.types import Block, Failure, Unit
 from harness.parsing.json import (
     Malformed,
     check_list,
@@ -212,23 +212,8 @@ def _content(block: Block, fingerprint: str) -> dict[str, Any]:
         "paths": [block.unit.paths.start, block.unit.paths.stop],
         "draws": [block.unit.draws.start, block.unit.draws.stop],
         "fingerprint": fingerprint,
-        "written": datetime.now(UTC).isoformat(timespec="seconds"),
+        "written": timestamp(),
         "seconds": {key: round(value, 6) for key, value in block.seconds.items()},
         "failures": [asdict(failure) for failure in block.failures],
         **machine(),
-    }
-
-
-@cache
-def machine() -> Mapping[str, Any]:
-    """Where a unit was computed: host, versions, and the BLAS core type that bits depend on."""
-    from importlib.metadata import version
-
-    from threadpoolctl import threadpool_info
-
-    return {
-        "host": platform.node(),
-        "python": platform.python_version(),
-        "versions": {name: version(name) for name in ("ckrr", "numpy", "scipy", "zarr", "dask")},
-        "blas": sorted({f"{one['internal_api']} {one.get('architecture')}" for one in threadpool_info()}),
     }

@@ -10,9 +10,10 @@ from zarr.abc.store import Store
 from zarr.core.buffer import Buffer, default_buffer_prototype
 from zarr.storage import FsspecStore, LocalStore
 
+from harness.backends.address import is_url
 from harness.backends.base import place
-from harness.backends.remote import is_url, options
-from harness.core.types import Mistake
+from harness.backends.remote import options
+from harness.core.errors import Mistake
 from harness.parsing.files import check_file, resolve
 from harness.parsing.json import Malformed, check_table, load_json
 from harness.store.layout_check import check_layout

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
 from time import monotonic, sleep
 
 from harness.backends.base import Place
-from harness.core.types import Mistake
+from harness.core.errors import Mistake
+from harness.core.text import timestamp
 from harness.store.heartbeat import BEAT, other
 from harness.store.manifest import CANCEL
 from harness.submit import process, slurm, submission
@@ -25,7 +25,7 @@ def cancel(there: Place, note: Callable[[str], None] = lambda text: None) -> str
     if who is None:
         raise Mistake(f"{there.url}: nobody is at work on it; `ckrr status` says how far it is")
     if one is not None and one.ended is None:
-        now = datetime.now(UTC).isoformat(timespec="seconds")
+        now = timestamp()
         one = submission.add(there, one, ended=now, outcome="cancelled: what is done is kept", code=130)
     there.put(CANCEL, b"{}")
     if other(there) is not None:

@@ -13,16 +13,15 @@ import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 from harness.backends.base import Place, place
-from harness.core._brief import brief
-from harness.core.types import Mistake, Unreachable
+from harness.core.errors import Broken, Mistake, Stopped, Unreachable
+from harness.core.processes import brief
+from harness.core.text import timestamp
 from harness.execution import clusters, driver, prepare
-from harness.execution.health import Broken, Stopped
 from harness.scenario.load import Loaded, check
 from harness.scenario.sources import portable
 from harness.store import receipts
@@ -55,14 +54,20 @@ def drive(url: str, identity: str, client: Any = None) -> int:
         if _is_ours(there, found):  # otherwise it was removed, and isn't made anew
             reserve.give(there)
             if not goes_on:
-                submission.add(there, found, ended=_now(), outcome=outcome, code=code)
+                submission.add(there, found, ended=timestamp(), outcome=outcome, code=code)
             logbook.keep()
     slurm.cancel_job(None if goes_on else follower)
     return code
 
 
 def _started(there: Place, found: Submission) -> Submission:
-    start = {"time": _now(), "host": platform.node(), "pid": os.getpid(), "job": slurm.here(), "done": _done(there)}
+    start = {
+        "time": timestamp(),
+        "host": platform.node(),
+        "pid": os.getpid(),
+        "job": slurm.here(),
+        "done": _done(there),
+    }
     return submission.add(there, found, starts=(*found.starts, start))
 
 
@@ -147,10 +152,6 @@ def _loaded(there: Place, found: Submission, folder: Path) -> Loaded:
         (folder / name).write_bytes(data)
     plain = {**found.scenario, "source": portable(found.scenario["source"])}
     return check(plain, found.where, folder)
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 if __name__ == "__main__":

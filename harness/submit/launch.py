@@ -7,18 +7,18 @@ import sys
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 
 from harness.backends.base import Place
-from harness.core.types import Mistake
+from harness.core.errors import Mistake
+from harness.core.text import one_line, timestamp
 from harness.execution import clusters, prepare
 from harness.planning.plan import check_fits
 from harness.scenario.load import Loaded
-from harness.store._settled import settled
+from harness.store.manifest import settled
 from harness.submit import process, slurm, submission
 from harness.submit.locate import at_work
 from harness.submit.submission import PROCESS, SLURM, TASK, Submission
@@ -64,7 +64,7 @@ def submit(
     try:
         one = submission.add(there, one, handle=_start(prepared, one, note))
     except BaseException as error:
-        why = " ".join(str(error).split())
+        why = one_line(error)
         submission.add(there, one, ended=one.submitted, outcome=f"could not be handed over: {why}", code=2)
         raise
     return Submitted(there.url, one, None, one.how == SLURM or _sign_of(there, one, 0.0 if one.how == TASK else _SIGN))
@@ -99,7 +99,7 @@ def _submission(loaded: Loaded, workers: int | None, prepared: prepare.Prepared)
         retry=prepared.retry,
         folder=str(Path.cwd()),
         host=platform.node(),
-        submitted=datetime.now(UTC).isoformat(timespec="seconds"),
+        submitted=timestamp(),
         command=" ".join(sys.argv),
         how=_HOW.get(prepared.cluster.kind if prepared.cluster else "local", PROCESS),
     )

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from harness.backends.base import Place
-from harness.core.types import Mistake
+from harness.core.errors import Mistake
 from harness.store.heartbeat import other
 from harness.submit import process, slurm, submission
 from harness.submit.submission import PROCESS, SLURM, Submission

@@ -11,8 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from harness.backends.address import is_url
 from harness.backends.base import Place
-from harness.backends.remote import is_url
 from harness.store.manifest import SUBMISSION
 
 

@@ -13,8 +13,8 @@ import subprocess
 from collections.abc import Callable, Sequence
 from hashlib import sha256
 
-from harness.backends.remote import is_url
-from harness.core.types import Mistake
+from harness.backends.address import is_url
+from harness.core.errors import Mistake
 from harness.submit.submission import JOB, Submission
 
 _PATIENCE = 30.0

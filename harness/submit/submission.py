@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.backends.base import Place
-from harness.core.types import Mistake
+from harness.core.errors import Mistake
 from harness.parsing.json import (
     Malformed,
     check_base_name,

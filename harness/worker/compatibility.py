@@ -11,10 +11,11 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
-from harness.compute.block import message_of
-from harness.core.types import Mistake
-from harness.scenario.sources import FAMILIES, Wrong
-from harness.store.receipts import machine
+from harness.core.environment import machine
+from harness.core.errors import Mistake, Unlike
+from harness.core.text import message_of
+from harness.scenario.errors import Wrong
+from harness.scenario.families import FAMILIES
 from harness.worker.study import study_at
 
 _PACKAGES = ("numpy", "scipy", "dask", "distributed", "zarr", "ckrr")
@@ -94,10 +95,6 @@ def different(ours: Mapping[str, str], theirs: Mapping[str, str]) -> str | None:
 
 def _consequence(name: str) -> str:
     return "work may hang" if name in _HANGS else "numbers may change"
-
-
-class Unlike(Exception):
-    """A worker that would compute otherwise than this process."""
 
 
 def check_here(ours: Mapping[str, str] | None) -> None:

@@ -15,9 +15,11 @@ from multiprocessing.connection import Connection, Pipe
 from time import monotonic
 from typing import IO, Any, Self
 
-from harness.compute.block import Desk, Study
+from harness.compute.block import Desk
+from harness.compute.study import Study
+from harness.core.errors import Unreachable
 from harness.core.processes import started
-from harness.core.types import Block, Bools, Care, Status, Unit, Unreachable
+from harness.core.types import Block, Bools, Care, Status, Unit
 from harness.worker.postmortem import fate
 
 Where = tuple[str, str, int]

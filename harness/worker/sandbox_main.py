@@ -12,12 +12,14 @@ from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from harness.compute.block import Study, kind_of, message_of
+from harness.compute.block import kind_of
+from harness.compute.study import Study
 from harness.compute.unit import compute
 from harness.compute.watchdog import watching
-from harness.core._brief import brief
-from harness.core.processes import bind
-from harness.core.types import Bools, Unit, Unreachable
+from harness.core.errors import Unreachable
+from harness.core.processes import bind, brief
+from harness.core.text import message_of
+from harness.core.types import Bools, Unit
 from harness.worker.blas import limited
 from harness.worker.sandbox import Answer
 from harness.worker.study import study_at

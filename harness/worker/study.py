@@ -5,11 +5,13 @@ from __future__ import annotations
 from functools import lru_cache
 
 from harness.backends.base import place
-from harness.compute.block import Study
+from harness.compute.study import Study
+from harness.core.errors import Mistake, Replaced
 from harness.core.hashing import content_hash
 from harness.core.seeds import Seeds
-from harness.core.types import Mistake, Replaced
-from harness.scenario.sources import Wrong, family, kernel_told, on_kernel, smoothed, unpacked
+from harness.scenario.errors import Wrong
+from harness.scenario.families import family, kernel_told, on_kernel, smoothed
+from harness.scenario.sources import unpacked
 from harness.store.artifacts import provided
 from harness.store.manifest import FILES, LARGEST_FILE, Record, load, version
 

@@ -9,14 +9,15 @@ from time import perf_counter, time
 from typing import Any
 
 from harness.backends.base import place
-from harness.backends.remote import patiently
-from harness.compute.block import Study
+from harness.backends.retry import patiently
 from harness.compute.resume import Known, merged, todo
+from harness.compute.study import Study
 from harness.compute.unit import compute
 from harness.compute.watchdog import watching
+from harness.core.errors import Unreachable
 from harness.core.protocols import Preparing
 from harness.core.schema import replication_variables
-from harness.core.types import Block, Bools, Care, Failure, Preparation, Unit, Unreachable
+from harness.core.types import Block, Bools, Care, Failure, Preparation, Unit
 from harness.store import arrays, artifacts, receipts
 from harness.store.identity import check_still
 from harness.store.manifest import Record

@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 import ckrr
 from harness.core.protocols import Factor, Family, Inputs, Scores, Target
 from harness.core.seeds import Seeds
-from harness.scenario.sources import family
+from harness.scenario.families import family
 from scenarios import SOURCES
 from tests.benchmarks.common import ratios
 

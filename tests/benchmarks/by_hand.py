@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from harness.compute.block import Study
 from harness.compute.measures import measures
+from harness.compute.study import Study
 from harness.compute.unit import compute
 from harness.core.labels import axis_values
 from harness.core.protocols import Factor, Target

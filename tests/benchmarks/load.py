@@ -19,7 +19,7 @@ from time import perf_counter
 from typing import Any
 
 from cluster import local
-from harness.cli.text import size as as_text
+from harness.core.text import size as as_text
 from harness.core.types import Unit
 from harness.execution import driver, prepare
 from harness.execution.progress import Silent, Tally

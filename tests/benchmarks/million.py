@@ -16,11 +16,11 @@ from typing import Any
 import xarray as xr
 from zarr.storage import LocalStore, WrapperStore
 
-from harness.cli.text import size as as_text
+from harness.core.text import duration, size as as_text
 from harness.core.types import Unit
 from harness.cube.refresh import refresh
 from harness.execution import driver, prepare
-from harness.execution.progress import Tally, duration
+from harness.execution.progress import Tally
 from harness.planning.plan import Plan
 from harness.store.manifest import load
 from tests.benchmarks.common import on_disk, resident, scratch, study

@@ -21,7 +21,7 @@ from time import perf_counter
 
 from threadpoolctl import threadpool_limits
 
-from harness.cli.text import size as as_text
+from harness.core.text import size as as_text
 from harness.execution import driver
 from harness.execution.progress import Silent
 from harness.planning.machine import cores

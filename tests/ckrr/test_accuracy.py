@@ -19,7 +19,7 @@ from ckrr.ridge.exact import Ridge
 from tests.oracles import Coefficients, Component, coefficients, disagreements, refitted_p_value, region
 
 EPS = Fraction(2) ** -52
-SLACK = 8  # the largest error seen is 4.4 n ε/λ, of m at λ = 1e-8, θ = 1
+SLACK = 16  # the largest error seen is 8.5 n ε/λ, of m at λ = 1e-8, θ = 1, on an EPYC with AVX-512 (4.4 elsewhere)
 LAMBDAS = [1e-8, 1e-6, 1e-3, 1e-1, 10.0]
 ALPHAS = [0.05, 0.2, 0.5]
 CONFORMAL = [(score, residual) for score in ("RRCM", "CRR") for residual in ("in-sample", "loo", "std")]

@@ -197,7 +197,8 @@ def test_blas_threads_reach_workers_plan_and_fingerprint(tmp_path: Path, monkeyp
 
 
 def test_a_plan_says_what_workers_need(tmp_path: Path) -> None:
-    from harness.cli.plan_text import plan_facts, plan_text
+    from harness.cli.plan_text import plan_text
+    from harness.execution.facts import plan_facts
     from harness.planning.plan import check_fits
 
     options = 'kind = "slurm"\njobs = 50\ncores = 2\nmemory = "2 GB"\nwalltime = "01:00:00"\ninterface = "lo"\n'

@@ -16,8 +16,8 @@ import pytest
 import cluster
 from cluster.runtime import limits
 from cluster.runtime.errors import StartError, dask_failures, explain
+from harness.core.errors import Broken
 from harness.execution import clusters
-from harness.execution.health import Broken
 from tests.cluster.commands import Desk, desk
 from tests.cluster.listening import until
 

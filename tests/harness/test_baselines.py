@@ -12,16 +12,17 @@ import pytest
 
 import ckrr
 from ckrr.baselines import cv_plus, halves, jackknife_plus, split, student
-from harness.compute.block import Study
+from harness.compute.study import Study
 from harness.compute.unit import compute
+from harness.core.errors import Mistake
 from harness.core.protocols import Family, Scores, Target
 from harness.core.seeds import Seeds
-from harness.core.types import Array, Extent, Grid, Mistake, Status, Streams
+from harness.core.types import Array, Extent, Grid, Status, Streams
 from harness.families.baselines import FAMILY, WAYS
 from harness.families.krr import FAMILY as KRR
 from harness.figures.plots import seconds
+from harness.scenario.families import family
 from harness.scenario.load import check, load
-from harness.scenario.sources import family
 from scenarios import SOURCES
 from tests.harness.studies import run_serially, toy, unit
 

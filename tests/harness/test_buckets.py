@@ -26,13 +26,15 @@ from zarr.core.sync import sync
 import harness
 from harness import Broken
 from harness.backends import remote
-from harness.backends.base import LocalPlace, Place, place
+from harness.backends.base import Place, place
+from harness.backends.local import LocalPlace
 from harness.cli import main
-from harness.compute.block import Study
+from harness.compute.study import Study
 from harness.compute.unit import compute
+from harness.core.errors import Mistake, Refused, Unreachable
 from harness.core.schema import replication_variables
 from harness.core.seeds import Seeds
-from harness.core.types import Mistake, Refused, Unit, Unreachable
+from harness.core.types import Unit
 from harness.cube.refresh import refresh
 from harness.execution import driver, prepare
 from harness.execution.progress import Silent

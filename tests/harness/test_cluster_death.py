@@ -17,11 +17,11 @@ from distributed import Client
 import cluster
 from harness import Broken
 from harness.backends.base import place
-from harness.cli.text import status_text
 from harness.core.types import Care, Unit
 from harness.execution import dask_executor, driver, health, prepare
 from harness.execution.progress import Silent
 from harness.monitor.state import status
+from harness.monitor.text import status_text
 from harness.store import receipts
 from harness.store.heartbeat import Presence
 from tests.harness.studies import ROOT, until

@@ -12,7 +12,8 @@ import pytest
 
 import ckrr
 from harness.compute import unit as module
-from harness.compute.block import Study, kind_of
+from harness.compute.block import kind_of
+from harness.compute.study import Study
 from harness.compute.unit import compute
 from harness.core.protocols import Path, Sample
 from harness.core.seeds import Seeds

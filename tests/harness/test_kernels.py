@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 import ckrr
-from harness.compute.block import Study
+from harness.compute.study import Study
 from harness.compute.unit import compute, sample_of
+from harness.core.errors import Mistake
 from harness.core.seeds import Seeds
-from harness.core.types import Extent, Grid, Mistake, Status
+from harness.core.types import Extent, Grid, Status
 from harness.execution import driver, prepare
 from harness.families.krr import FAMILY
 from harness.scenario.load import Loaded, check

@@ -15,14 +15,16 @@ import ckrr
 from ckrr.linalg.triangular import WHOLE
 from harness.cli import main
 from harness.compute import unit as module
-from harness.compute.block import Study
+from harness.compute.study import Study
 from harness.compute.unit import compute
+from harness.core.errors import Mistake
 from harness.core.protocols import Inputs
 from harness.core.seeds import Seeds
-from harness.core.types import Array, Extent, Grid, Mistake, Status
+from harness.core.types import Array, Extent, Grid, Status
 from harness.families.krr import FAMILY, KernelRidge
 from harness.planning.blocks import cut
-from harness.planning.cost import Machine, Shape, seconds_per_replication
+from harness.planning.cost import Shape, seconds_per_replication
+from harness.planning.machine import Machine
 from harness.planning.plan import check_fits, make_plan
 from harness.store.manifest import Record
 from scenarios import SOURCES

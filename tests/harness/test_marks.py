@@ -12,7 +12,9 @@ from unittest.mock import Mock
 
 import pytest
 
-from harness.scenario.sources import Wrong, build, family
+from harness.scenario.errors import Wrong
+from harness.scenario.families import family
+from harness.scenario.sources import build
 from scenarios import Synthetic, is_source, source
 from scenarios.published import sources
 

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.cli.plan_text import plan_facts, plan_text
-from harness.compute.block import Study
+from harness.cli.plan_text import plan_text
+from harness.compute.study import Study
 from harness.compute.unit import compute
 from harness.core.types import Block, Bools, Extent, Status, Unit
 from harness.execution import driver, prepare
-from harness.planning.cost import Machine
+from harness.execution.facts import plan_facts
 from harness.planning.diff import newness
+from harness.planning.machine import Machine
 from harness.planning.plan import Plan, make_plan
 from harness.scenario.load import check
 from harness.store.manifest import version

@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.backends.base import LocalPlace, place
+from harness.backends.base import place
+from harness.backends.local import LocalPlace
+from harness.core.errors import Mistake
 from harness.core.text import escape, escape_line
-from harness.core.types import Mistake
 from harness.parsing.files import UnsafePath, is_base_name, read_file, resolve
 from harness.store.arrays import restore
 from harness.store.codecs import check_frame, content_size

@@ -7,9 +7,11 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from harness.core.types import Extent, Grid, Mistake
+from harness.core.errors import Mistake
+from harness.core.types import Extent, Grid
 from harness.planning.blocks import LONGEST, _block, cut
-from harness.planning.cost import Machine, Shape, seconds_per_replication
+from harness.planning.cost import Shape, seconds_per_replication
+from harness.planning.machine import Machine
 from harness.planning.plan import Plan, check_fits, make_plan
 from harness.store.manifest import Record
 from harness.store.receipts import Receipt

@@ -14,9 +14,10 @@ from distributed import Client, LocalCluster
 
 from harness.backends.base import place
 from harness.cli import main
-from harness.cli.plan_text import plan_facts, plan_text
-from harness.core.types import Mistake
+from harness.cli.plan_text import plan_text
+from harness.core.errors import Mistake
 from harness.execution import driver
+from harness.execution.facts import plan_facts
 from harness.execution.progress import Silent
 from harness.maintenance.merge import merge
 from harness.maintenance.verify import verify

@@ -22,16 +22,17 @@ import zarr
 import harness
 from harness import Broken
 from harness.backends.base import place
-from harness.cli.text import state_line
-from harness.compute.block import Study
+from harness.compute.study import Study
 from harness.compute.unit import compute
-from harness.core.types import Block, Bools, Mistake, Status, Unit
+from harness.core.errors import Mistake
+from harness.core.types import Block, Bools, Status, Unit
 from harness.execution import driver
 from harness.execution.progress import Silent
 from harness.maintenance.merge import merge
 from harness.maintenance.replay import Asked, replay
 from harness.maintenance.verify import verify
 from harness.monitor.state import status
+from harness.monitor.text import state_line
 from harness.store import receipts
 from harness.store.heartbeat import born, me, told
 from harness.store.manifest import DRIVER, add_to_history, load, version

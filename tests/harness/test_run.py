@@ -13,9 +13,9 @@ from distributed import Client, LocalCluster
 
 from cluster import local
 from harness.backends.base import place
+from harness.core.errors import Stopped
 from harness.core.types import Status, Unit
 from harness.execution import driver, interrupts
-from harness.execution.health import Stopped
 from harness.execution.progress import Silent
 from harness.store import receipts
 from harness.store.manifest import load

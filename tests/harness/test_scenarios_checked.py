@@ -14,8 +14,8 @@ from click.testing import CliRunner, Result
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from harness.cli import main
-from harness.core.types import Mistake
-from harness.scenario.errors import shown
+from harness.core.errors import Mistake
+from harness.core.text import shown
 from harness.scenario.load import check, load
 from harness.scenario.spec import GridPart, Replications
 from harness.store import requests

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from harness.backends.base import place
-from harness.core.types import Mistake, Replaced
+from harness.core.errors import Mistake, Replaced
 from harness.execution import driver
 from harness.execution.progress import Silent
 from harness.maintenance.verify import verify

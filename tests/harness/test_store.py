@@ -16,10 +16,12 @@ import xarray as xr
 from packaging.requirements import Requirement
 
 import harness
-from harness.backends.base import LocalPlace, place
-from harness.compute.block import Study
+from harness.backends.base import place
+from harness.backends.local import LocalPlace
+from harness.compute.study import Study
 from harness.compute.unit import compute
-from harness.core.types import Mistake, Unit
+from harness.core.errors import Mistake
+from harness.core.types import Unit
 from harness.execution import driver
 from harness.monitor.state import status
 from harness.store import arrays, receipts

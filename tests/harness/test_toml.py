@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.parsing.toml import DEEPEST, LARGEST, parse_toml, read_regular_file, read_toml
+from harness.parsing.files import read_regular_file
+from harness.parsing.toml import DEEPEST, LARGEST, parse_toml, read_toml
 
 
 @pytest.mark.parametrize(

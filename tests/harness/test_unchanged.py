@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.backends.base import place
-from harness.core.types import Mistake
+from harness.core.errors import Mistake
 from harness.execution import driver, prepare
 from harness.execution.progress import Silent
 from harness.scenario.load import Loaded, check

@@ -12,8 +12,9 @@ import pytest
 
 import ckrr
 from harness.backends.base import place
+from harness.core.errors import Mistake
 from harness.core.packaged import scenario_files
-from harness.core.types import Mistake, Status
+from harness.core.types import Status
 from harness.cube.reader import open_cube
 from harness.execution import prepare
 from harness.report.sections.design import asked

@@ -9,7 +9,8 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from harness.core.types import Array, Mistake
+from harness.core.errors import Mistake
+from harness.core.types import Array
 from harness.figures.canvas import labels
 from harness.figures.canvas.panels import Sheet
 from harness.figures.canvas.style import FAINT, INK, Stroke

@@ -12,10 +12,10 @@ from math import ceil
 from typing import Any
 
 from harness.backends.base import place
-from harness.core.types import Mistake
+from harness.core.errors import Mistake
+from harness.core.schema import CUBE_DIMS
 from harness.figures.canvas import labels
 from harness.results.replications import Runs, Where, runs
-from harness.store.layout import CUBE_DIMS
 from harness.store.receipts import listed
 
 MOST_PANELS = 12

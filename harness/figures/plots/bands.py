@@ -7,7 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from harness.backends.base import place
-from harness.core.types import Mistake, Values
+from harness.core.errors import Mistake
+from harness.core.types import Values
 from harness.store.manifest import load
 
 

@@ -14,9 +14,8 @@ from matplotlib.lines import Line2D
 
 from harness.core.types import Array
 from harness.figures.canvas import marks
-from harness.figures.canvas._points import check_kept, test_points
 from harness.figures.canvas.axes import STRETCHED, coverage_on
-from harness.figures.canvas.data import cell
+from harness.figures.canvas.data import cell, check_kept, test_points
 from harness.figures.canvas.layout import Page, axis_labels, finish, page
 from harness.figures.canvas.panels import Sheet, opened, sheet
 from harness.figures.canvas.style import INK, strokes

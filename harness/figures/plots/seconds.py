@@ -10,7 +10,8 @@ from matplotlib.figure import Figure
 
 from harness.backends.base import place
 from harness.compute.block import OF_PROCEDURE
-from harness.core.types import Array, Mistake
+from harness.core.errors import Mistake
+from harness.core.types import Array
 from harness.figures.canvas.axes import N_LABEL, log_numbers, sizes_on
 from harness.figures.canvas.layout import axis_labels, finish, page
 from harness.figures.canvas.panels import Panel, opened

@@ -9,7 +9,7 @@ import numpy as np
 
 from harness.core.protocols import Sample, Target
 from harness.core.types import Array
-from harness.scenario.sources import family
+from harness.scenario.families import family
 from scenarios.published import profiles
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from harness.core.types import Mistake
+from harness.core.errors import Mistake
 from harness.paper.printed import SEARCH
 from harness.paper.studies import cut
 from harness.scenario.load import Loaded, load

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.backends.base import place
+from harness.core.schema import CUBE_DIMS
 from harness.core.types import Grid
 from harness.execution.prepare import check_fingerprint
 from harness.scenario.load import Loaded, load
-from harness.store.layout import CUBE_DIMS
 from harness.store.manifest import load as record_at
 
 GRID, IID = "grid", "iid"

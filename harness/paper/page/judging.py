@@ -20,6 +20,7 @@ import numpy as np
 import xarray as xr
 
 from harness.core.labels import is_number
+from harness.core.schema import CUBE_DIMS
 from harness.core.types import Bools
 from harness.paper.page.corrected import ALL, Corrected
 from harness.paper.printed import ALPHA
@@ -29,7 +30,6 @@ from harness.results.measures import REFERENCE
 from harness.results.replications import Where
 from harness.results.validity import EMPTY, INVALID, UNDECIDED, VERDICTS, verdicts
 from harness.statistics.intervals import LEVEL
-from harness.store.layout import CUBE_DIMS
 
 CONFORMAL = ("RRCM", "RRCM-loo", "CRR", "CRR-loo")
 TRUE_THETA = "100"

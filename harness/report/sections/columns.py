@@ -10,11 +10,11 @@ import numpy as np
 import xarray as xr
 
 from harness.core.labels import label
+from harness.core.schema import CUBE_DIMS
 from harness.core.types import Values
 from harness.report.sections.facts import Facts
 from harness.report.sections.glossary import AXES
 from harness.results.rounding import DASH, shown
-from harness.store.layout import CUBE_DIMS
 
 ROW_AXES = ("procedure", "gamma", "theta", "lam", "n")
 """What a row of a table is for, at one α."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from harness.cli.text import counted
 from harness.core.labels import axis_values, label
+from harness.core.text import counted
 from harness.report.html.markup import Markup, items, joined, pairs, tag
 from harness.report.sections.facts import MEASURES, Facts
 from harness.report.sections.glossary import AXES, LAYOUTS, NOISES, PROCEDURES, SOURCES

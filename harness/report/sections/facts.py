@@ -11,8 +11,9 @@ import xarray as xr
 
 from harness.backends.base import Place, place
 from harness.core.extent import included
+from harness.core.schema import CUBE_DIMS
 from harness.maintenance.failures import groups
-from harness.monitor.state import status, store_of
+from harness.monitor.state import status
 from harness.report.sections.glossary import OF_THE_FUNCTION
 from harness.results.estimates import estimate
 from harness.results.mad import MAD
@@ -21,7 +22,7 @@ from harness.results.replications import count_damaged, runs
 from harness.results.required_paths import Need, precision
 from harness.results.validity import verdicts
 from harness.store.heartbeat import Driver, heard
-from harness.store.layout import CUBE_DIMS
+from harness.store.locate import store_of
 from harness.store.manifest import DRIVER, Record, load
 from harness.store.receipts import listed, read_all
 

@@ -11,7 +11,7 @@ from math import prod
 
 import numpy as np
 
-from harness.core.types import Mistake
+from harness.core.errors import Mistake
 from harness.report.html.choices import Choices, together
 from harness.report.html.markup import Markup, tag
 from harness.report.sections.columns import labels, main_alpha

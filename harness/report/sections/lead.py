@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from harness.cli.text import counted
+from harness.core.text import counted
 from harness.report.html.markup import Markup, tag
 from harness.report.sections.facts import Facts
 from harness.report.sections.glossary import OF_THE_FUNCTION

@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from harness.backends.base import place
-from harness.cli.text import counted
 from harness.core.labels import label
-from harness.execution.progress import duration
+from harness.core.text import counted, duration
 from harness.report.html.markup import Markup, joined, pairs, plain_table, tag
 from harness.report.sections.facts import Facts
 from harness.scenario.dump import written

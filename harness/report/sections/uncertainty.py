@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from math import isnan
 
-from harness.cli.text import counted
 from harness.core.labels import label
+from harness.core.text import counted
 from harness.report.html.markup import Markup, items, joined, plain_table, tag
 from harness.report.sections.facts import TARGET, Facts
 from harness.report.sections.verdict_cards import CLASSES, SYMBOLS

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
-from harness.cli.text import counted
 from harness.core.labels import label
+from harness.core.schema import CUBE_DIMS
+from harness.core.text import counted
 from harness.report.html.markup import Markup, joined, tag
 from harness.report.sections.facts import Facts
 from harness.report.sections.glossary import AXES, OF_THE_FUNCTION
 from harness.results.rounding import shown
 from harness.results.validity import CONSERVATIVE, EMPTY, INVALID, UNDECIDED, VALID, VERDICTS
-from harness.store.layout import CUBE_DIMS
 
 SYMBOLS = {VALID: "✓", CONSERVATIVE: "▲", INVALID: "✗", UNDECIDED: "?", EMPTY: "·"}
 CLASSES = {VALID: "v", CONSERVATIVE: "c", INVALID: "i", UNDECIDED: "u", EMPTY: "e"}

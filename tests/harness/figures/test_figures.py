@@ -16,11 +16,11 @@ from matplotlib.figure import Figure
 from ckrr.plot import COLOURS
 from ckrr.procedures import ALL_PROCEDURES
 from harness.backends.base import place
-from harness.core.types import Mistake
+from harness.core.errors import Mistake
 from harness.families.baselines import WAYS
 from harness.figures import FIGURES, draw, save, svg_text
-from harness.figures.canvas._points import test_points as where_points_lie
 from harness.figures.canvas.axes import Edges
+from harness.figures.canvas.data import test_points as where_points_lie
 from harness.figures.canvas.panels import sheet
 from harness.figures.canvas.style import KNOWN, strokes
 from harness.figures.plots.paths import by_path

@@ -16,7 +16,8 @@ from matplotlib.figure import Figure
 import ckrr
 from harness.cli import main
 from harness.compute.unit import Desk
-from harness.core.types import Array, Mistake, Status
+from harness.core.errors import Mistake
+from harness.core.types import Array, Status
 from harness.cube.refresh import refresh
 from harness.execution import driver, prepare
 from harness.paper.figures import against_n, index, studies

@@ -17,6 +17,7 @@ from harness.backends.base import place
 from harness.cli import main
 from harness.compute.unit import Desk
 from harness.core.labels import axis_values
+from harness.core.schema import CUBE_DIMS
 from harness.core.types import Array, Status
 from harness.cube.refresh import refresh
 from harness.execution import driver, prepare
@@ -29,7 +30,6 @@ from harness.report.write import LARGEST
 from harness.results.validity import INVALID, VERDICTS, verdicts
 from harness.scenario.load import load
 from harness.store import arrays, artifacts
-from harness.store.layout import CUBE_DIMS
 from harness.worker.study import study_of
 from tests.harness.paper import test_command, test_figures
 from tests.harness.report.reading import Reader

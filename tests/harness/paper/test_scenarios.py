@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from harness.cli import main
+from harness.core.errors import Mistake
 from harness.core.packaged import scenario_files
-from harness.core.types import Mistake
 from harness.execution.prepare import smoked
 from harness.scenario.load import check, load
 from tests.harness.studies import ROOT, toy

@@ -10,7 +10,7 @@ import pytest
 import xarray as xr
 
 from harness.backends.base import place
-from harness.core.types import Mistake
+from harness.core.errors import Mistake
 from harness.report.sections.facts import gathered
 from harness.report.sections.verdict_cards import judged
 from harness.report.write import default_file, write

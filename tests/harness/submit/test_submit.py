@@ -13,12 +13,12 @@ import pytest
 from distributed import Client
 
 from harness.backends.base import place
-from harness.cli.text import state_line, status_text
-from harness.core.types import Mistake
+from harness.core.errors import Mistake
 from harness.execution import prepare
 from harness.execution.clusters import described
 from harness.monitor.follow import watch
 from harness.monitor.state import status
+from harness.monitor.text import state_line, status_text
 from harness.store import arrays, receipts
 from harness.store.heartbeat import heard
 from harness.store.manifest import CANCEL, DRIVER, load, save

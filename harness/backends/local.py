@@ -1,0 +1,172 @@
+"""Keys and bytes in a directory of this machine."""
+
+from __future__ import annotations
+
+import os
+import re
+import uuid
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path, PurePosixPath
+from time import time
+
+from harness.backends.base import PARTIAL
+from harness.backends.errors import writable
+from harness.core.errors import Mistake
+from harness.parsing.files import LARGEST, read_file, resolve
+
+_DRAFT = re.compile(rf".*\.[0-9a-f]{{32}}{re.escape(PARTIAL)}")
+"""Names of such files, ours and Zarr's."""
+
+
+_OLD = 60.0
+
+
+class LocalPlace:
+    """A directory.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> here = LocalPlace(tempfile.mkdtemp())
+    >>> here.put("receipts/a.json", b"{}")
+    >>> here.names("receipts"), here.get("receipts/a.json"), here.get("receipts/b.json")
+    (['a.json'], b'{}', None)
+    """
+
+    def __init__(self, path: str) -> None:
+        self._root = Path(path).absolute()
+        self.url = str(self._root)
+
+    def get(self, key: str, largest: int = LARGEST) -> bytes | None:
+        """The bytes at a key, or None. Symbolic links and what is no regular file are refused."""
+        try:
+            return read_file(self._path(key), largest)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+    def _path(self, key: str) -> str:
+        """Of a key, which must be inside."""
+        return resolve(self.url, key)
+
+    def gets(self, keys: Collection[str]) -> list[bytes | None]:
+        """The bytes at many keys."""
+        return [self.get(key) for key in keys]
+
+    def put(self, key: str, data: bytes, *, make: bool = True, mode: int = 0o666) -> None:
+        """Writes to a file beside it, then renames that."""
+        target = self._path(key)
+        with writable(self.url):
+            os.replace(self._draft(target, data, make, mode), target)
+
+    def puts(self, data: Mapping[str, bytes]) -> None:
+        """One after the other."""
+        for key, one in data.items():
+            self.put(key, one)
+
+    def _draft(self, target: str, data: bytes, make: bool = True, mode: int = 0o666) -> str:
+        """The data in a file beside the target."""
+        draft = f"{target}.{uuid.uuid4().hex}{PARTIAL}"
+        try:
+            try:
+                _write(draft, data, mode)
+            except FileNotFoundError:
+                if not make:
+                    raise
+                os.makedirs(os.path.dirname(target), exist_ok=True)
+                _write(draft, data, mode)
+        except BaseException:
+            with suppress(FileNotFoundError):
+                os.unlink(draft)
+            raise
+        return draft
+
+    def claim(self, key: str, data: bytes) -> bool:
+        """Writes a file that isn't there yet; False if somebody else was first."""
+        target = self._path(key)
+        with writable(self.url):
+            draft = self._draft(target, data)
+        try:
+            os.link(draft, target)  # unlike a rename it fails where something is
+        except FileExistsError:
+            return False
+        finally:
+            os.unlink(draft)
+        return True
+
+    def delete(self, key: str) -> None:
+        """Removes a file if it is there."""
+        path = self._path(key)
+        with writable(self.url), suppress(FileNotFoundError):
+            os.unlink(path)
+
+    def names(self, prefix: str, start: str = "") -> list[str]:
+        """The names directly under a prefix, without leftovers of killed writers."""
+        try:
+            found = os.listdir(self._folder(prefix))
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        return [name for name in found if name.startswith(start) and not name.endswith(PARTIAL)]
+
+    def below(self, prefix: str) -> list[str]:
+        """All files under a prefix, without leftovers of killed writers."""
+        return [name for name in self._walk(prefix) if not name.endswith(PARTIAL)]
+
+    def _folder(self, prefix: str) -> str:
+        """Of a prefix, which must be no symbolic link either."""
+        return self._path(f"{prefix}/_").removesuffix("/_") if prefix else self.url
+
+    def _walk(self, prefix: str) -> list[str]:
+        """All files under a prefix; symbolic links are names, and aren't followed."""
+        folder, found = self._folder(prefix), list[str]()
+        for here, folders, names in os.walk(folder):
+            start = f"{here}/"[len(folder) + 1 :]
+            links = [name for name in folders if os.path.islink(f"{here}/{name}")]
+            found += [f"{start}{name}" for name in (*names, *links)]
+        return found
+
+    def mark(self, key: str) -> object:
+        """Which file it is, and when that was written."""
+        try:
+            found = os.lstat(f"{self.url}/{key}")
+        except OSError:
+            return None
+        return found.st_ino, found.st_mtime_ns
+
+    def exists(self) -> bool:
+        """Whether there is anything at all."""
+        if self._root.is_file():
+            raise Mistake(f"{self.url} is a file; a store is a directory")
+        return self._root.is_dir() and any(self._root.iterdir())
+
+    def drafts(self) -> list[str]:
+        """Files with names as ours, or Zarr's, have while they are written."""
+        return [key for key in self._walk("") if _DRAFT.fullmatch(key)]
+
+    def sweep(self) -> None:
+        """Removes files that we, or Zarr, were writing a minute ago and still aren't there."""
+        for key in self.drafts():
+            with suppress(FileNotFoundError):
+                path = self._path(key)
+                if time() - os.lstat(path).st_mtime > _OLD:
+                    os.unlink(path)
+
+    def remove(self, keys: Sequence[str]) -> None:
+        """Removes these files, and the directories they were in if nothing else is there."""
+        for key in keys:
+            self.delete(key)
+        folders = {str(parent) for key in keys for parent in PurePosixPath(key).parents}
+        for folder in sorted(folders, key=len, reverse=True):  # "." is the store's own, and the last
+            with suppress(OSError):
+                os.rmdir(f"{self.url}/{folder}" if folder != "." else self.url)
+
+
+def _write(path: str, data: bytes, mode: int = 0o666) -> None:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    file = os.open(path, flags, mode)
+    try:
+        left = memoryview(data)
+        while left:
+            left = left[os.write(file, left) :]
+    finally:
+        os.close(file)

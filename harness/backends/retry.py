@@ -1,0 +1,29 @@
+"""Try again while a store does not answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import monotonic, sleep
+
+from harness.backends.remote import T
+from harness.core.errors import Refused, Unreachable
+
+PATIENCE = 60.0
+"""Seconds that a run waits for a store that doesn't answer."""
+
+
+_PAUSE = 1.0
+
+
+def patiently(what: Callable[[], T]) -> T:
+    """Does something again as long as the store doesn't answer, for a minute; what is refused is refused at once."""
+    end = monotonic() + PATIENCE
+    while True:
+        try:
+            return what()
+        except Refused:
+            raise
+        except Unreachable:
+            if monotonic() > end:
+                raise
+            sleep(_PAUSE)

@@ -1,0 +1,61 @@
+"""Find the store of a scenario."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from harness.backends.base import place
+from harness.core.errors import Mistake
+from harness.core.packaged import scenario_files
+from harness.parsing.json import check_text
+from harness.parsing.toml import read_toml
+from harness.store.manifest import SUBMISSION, load
+from harness.store.manifest_check import SCENARIO_NAME
+
+
+def default_store(name: str) -> str:
+    """Where the results of a scenario of this name go unless told otherwise."""
+    return str(Path("results") / f"{name}.zarr")
+
+
+def store_of(reference: str, begun: bool = True) -> str:
+    """A store by its own name, or by its scenario: the path of a file, or the name of a packaged one.
+
+    Unless it has to be `begun`, a study that was handed over will do, whose driver hasn't made the store yet.
+    """
+    path, file = Path(reference), scenario_file(reference)
+    if file is not None:
+        return _existing(default_store(str(read_scenario(file)["name"])), reference, begun)
+    if "://" in reference or path.is_dir():
+        return _existing(reference, f"SCENARIO --store {reference}", begun)
+    if path.suffix == ".toml":
+        raise Mistake(f"{reference}: there is no such file; `ckrr new` writes a scenario to start from")
+    raise Mistake(
+        f"{reference}: there is neither a store nor a scenario here, and no packaged scenario of that name "
+        f"(`ckrr list` has them); `ckrr run SCENARIO --store {reference}` makes a store"
+    )
+
+
+def _existing(store: str, run: str, begun: bool) -> str:
+    there = place(store)
+    if load(there) is None and (begun or not there.names(SUBMISSION)):
+        raise Mistake(f"{store}: there is no store here; `ckrr run {run}` makes one")
+    return there.url if "://" in store else store
+
+
+def scenario_file(reference: str) -> Path | None:
+    """That of a scenario; None for what is a store, or nothing."""
+    path = Path(reference)
+    if path.is_file():
+        return path
+    return None if "://" in reference or path.is_dir() else scenario_files().get(reference)
+
+
+def read_scenario(path: Path) -> dict[str, Any]:
+    """What a scenario says. Nothing that it names is run."""
+    try:
+        told = read_toml(path)
+        return {**told, "name": check_text(told["name"], "name", pattern=SCENARIO_NAME)}
+    except (OSError, ValueError, KeyError):
+        raise Mistake(f"{path} is no scenario: `ckrr plan {path}` says what is wrong with it") from None
