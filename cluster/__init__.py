@@ -2,7 +2,7 @@
 
 from cluster.config.load import Wrong, parsed, read, text_of
 from cluster.config.spec import ClusterFile, Local, Size
-from cluster.connect import check_installed, connected, expected, sized
+from cluster.connect import check_installed, connected, sized, warm_up
 from cluster.kinds.existing import offered
 from cluster.kinds.local import local
 from cluster.kinds.marking import cluster_function
@@ -18,7 +18,6 @@ __all__ = [
     "check_installed",
     "cluster_function",
     "connected",
-    "expected",
     "has_address_space",
     "local",
     "offered",
@@ -26,4 +25,5 @@ __all__ = [
     "read",
     "sized",
     "text_of",
+    "warm_up",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 
@@ -15,7 +15,7 @@ from cluster.kinds.existing import address, looked_at
 from cluster.kinds.local import local
 from cluster.kinds.slurm import NEEDS_JOBQUEUE, slurm
 from cluster.kinds.ssh import NEEDS_ASYNCSSH, ssh
-from cluster.runtime.forkserver import forked
+from cluster.runtime.forkserver import fork_settings
 from cluster.runtime.limits import has_room
 from cluster.runtime.private import scratch_directory
 from cluster.runtime.scheduler import check_dashboard
@@ -36,15 +36,27 @@ def check_installed(file: ClusterFile) -> None:
         check_dashboard(file)
 
 
-def expected(file: ClusterFile) -> None:
-    """A client will be wanted soon: what workers of this machine are forked from can start meanwhile."""
+def warm_up(file: ClusterFile, preload: Sequence[str] = ()) -> None:
+    """Start the fork server of a local cluster early, to hide how long it takes; do nothing for other kinds.
+
+    Parameters
+    ----------
+    file : ClusterFile
+        The cluster that will be connected to.
+    preload : sequence of str
+        Modules that workers will need.
+    """
     if isinstance(file, Local) and file.workers != 1 and has_room(file.workers or 1):
-        forked()
+        fork_settings(preload)
 
 
 @contextmanager
 def connected(
-    file: ClusterFile, workers: int, memory: float, note: Callable[[str], None] = lambda text: None
+    file: ClusterFile,
+    workers: int,
+    memory: float,
+    note: Callable[[str], None] = lambda text: None,
+    preload: Sequence[str] = (),
 ) -> Iterator[Client]:
     """A client of the cluster that a file describes.
 
@@ -53,6 +65,7 @@ def connected(
     file : what `read` gave
     workers, memory : how many workers, and the bytes of each, where that is for us to say (on this machine)
     note : where to say what takes long
+    preload : modules that workers on this machine will need
 
     Raises
     ------
@@ -63,7 +76,7 @@ def connected(
     """
     match file:
         case Local():
-            with local(workers, memory, file, note) as client:
+            with local(workers, memory, file, note, preload) as client:
                 yield client
         case Address():
             with address(file) as client:

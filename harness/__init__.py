@@ -35,13 +35,13 @@ _HOMES = {
     "plan": "harness.api",
     "status": "harness.monitor.state",
     "open_cube": "harness.cube.reader",
-    "Mistake": "harness.core.types",
+    "Mistake": "harness.core.errors",
     "estimate": "harness.results.estimates",
     "difference": "harness.results.estimates",
     "precision": "harness.results.required_paths",
     "table": "harness.results.tables",
     "verdicts": "harness.results.validity",
-    "Broken": "harness.execution.health",
+    "Broken": "harness.core.errors",
 }
 
 

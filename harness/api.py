@@ -40,7 +40,7 @@ def run(
 
     Raises
     ------
-    harness.core.types.Mistake
+    harness.core.errors.Mistake
         If the scenario or the store can't be right: every mistake, one a line.
     harness.Broken
         If the cluster died. What is done is kept: run again to go on.

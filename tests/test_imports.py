@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -48,40 +50,111 @@ EXCEPTIONS = {
 }
 
 
+LAYERS = (
+    # bottom first: a package imports only packages of earlier lines; those on one line don't know each other
+    ["ckrr._validation"],
+    ["ckrr.linalg"],
+    ["ckrr.kernels", "ckrr.levels"],
+    ["ckrr.ridge"],
+    ["ckrr.likelihood"],
+    ["ckrr.regions"],
+    ["ckrr.procedures", "ckrr.space"],
+    ["ckrr.evaluation"],
+    ["ckrr"],
+    ["ckrr.baselines"],
+    ["scenarios.sources"],
+    ["scenarios.published"],
+    ["scenarios"],
+    ["cluster.config"],
+    ["cluster.runtime"],
+    ["cluster.kinds"],
+    ["cluster"],
+    ["harness.core"],
+    ["harness.parsing"],
+    ["harness.statistics"],
+    ["harness.backends"],
+    ["harness.store"],
+    ["harness.families", "harness.compute"],
+    ["harness.scenario"],
+    ["harness.planning", "harness.cube", "harness.worker"],
+    ["harness.maintenance"],
+    ["harness.execution"],
+    ["harness.submit"],
+    ["harness.monitor"],
+    ["harness.results"],
+    ["harness"],
+    ["harness.figures.canvas"],
+    ["harness.figures.plots"],
+    ["harness.figures"],
+    ["harness.report.html"],
+    ["harness.report.sections"],
+    ["harness.report"],
+    ["harness.paper"],
+    ["harness.paper.figures"],
+    ["harness.paper.page"],
+    ["harness.cli"],
+)
+LEVELS = {package: level for level, packages in enumerate(LAYERS) for package in packages}
+NAMED = re.compile(r"(ckrr|cluster|harness|scenarios)(\.\w+)+(:\w+)?")
+"""A string that may name a module: it counts as an import of it."""
+
+
+def name_of(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+MODULES = {name_of(path): path for package in sorted(OURS) for path in sorted((ROOT / package).rglob("*.py"))}
+
+
+def home(module: str) -> str:
+    """The longest package in the layers that a module is in."""
+    while module not in LEVELS:
+        assert "." in module, f"{module} is in no layer"
+        module = module.rpartition(".")[0]
+    return module
+
+
 def imported(path: Path) -> set[str]:
-    """The modules that a file imports anywhere in it."""
+    """The modules that a file imports anywhere in it; a module that is named in a string counts."""
     found: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path} has a relative import"
-            found.add(node.module or "")
+            parts = {f"{node.module}.{alias.name}" for alias in node.names} & set(MODULES)
+            found |= parts or {node.module or ""}
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and NAMED.fullmatch(node.value):
+            found |= {node.value.partition(":")[0]} & set(MODULES)
     return found
-
-
-def modules(package: str) -> list[Path]:
-    return sorted((ROOT / package).rglob("*.py"))
 
 
 @pytest.mark.parametrize("package", sorted(OURS))
 def test_packages_import_what_they_may(package: str) -> None:
-    assert modules(package)
-    for path in modules(package):
+    paths = {name: path for name, path in MODULES.items() if name.split(".")[0] == package}
+    assert paths
+    for path in paths.values():
         name = path.relative_to(ROOT).as_posix()
         allowed = ALLOWED[package] | EXCEPTIONS.get(name, set()) | {package} | set(sys.stdlib_module_names)
         tops = {module.split(".")[0] for module in imported(path)}
         assert tops <= allowed, f"{name} imports {sorted(tops - allowed)}"
 
 
-@pytest.mark.parametrize("package", sorted(OURS))
-def test_there_is_no_cycle(package: str) -> None:
-    """Modules of one package can be put in an order in which each imports only earlier ones."""
-    names = {
-        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
-        for path in modules(package)
-    }
-    needs = {name: {each for each in _submodules(path, names) if each != name} for name, path in names.items()}
+def test_layers_go_one_way() -> None:
+    """A package imports only packages of lower layers; `ckrr.study` alone looks up, to the harness."""
+    wrong = []
+    for name, path in MODULES.items():
+        here = home(name)
+        for other in imported(path) & set(MODULES):
+            there = home(other)
+            if there != here and there.split(".")[0] == here.split(".")[0] and LEVELS[there] >= LEVELS[here]:
+                wrong.append(f"{name} imports {other}")
+    assert not wrong, "\n".join(sorted(wrong))
+
+
+def test_there_is_no_cycle() -> None:
+    """Modules can be put in an order in which each imports only earlier ones."""
+    needs = {name: (imported(path) & set(MODULES)) - {name} for name, path in MODULES.items()}
     placed: set[str] = set()
     while len(placed) < len(needs):
         ready = {name for name in needs if name not in placed and needs[name] <= placed}
@@ -89,16 +162,9 @@ def test_there_is_no_cycle(package: str) -> None:
         placed |= ready
 
 
-def _submodules(path: Path, names: dict[str, Path]) -> set[str]:
-    """Which of `names` a file imports; `from package import module` counts as the module."""
-    found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom) and node.module:
-            parts = {f"{node.module}.{alias.name}" for alias in node.names} & set(names)
-            found |= parts or ({node.module} & set(names))
-        elif isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names} & set(names)
-    return found
+def test_no_folder_is_crowded() -> None:
+    folders = Counter(path.parent for path in MODULES.values() if path.name != "__init__.py")
+    assert {str(folder.relative_to(ROOT)): count for folder, count in folders.items() if count > 14} == {}
 
 
 def test_the_library_starts_light() -> None:

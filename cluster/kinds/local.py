@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from distributed import Client, LocalCluster, Nanny
 
 from cluster.config.spec import LOOPBACK, Local
 from cluster.runtime.errors import client_of, dask_failures
-from cluster.runtime.forkserver import environment, forked
+from cluster.runtime.forkserver import environment, fork_settings
 from cluster.runtime.limits import check_limits
 from cluster.runtime.private import scratch_directory
 from cluster.runtime.scheduler import check_dashboard, dask_settings, tell_dashboard
@@ -29,7 +29,11 @@ _USUAL = Local()
 
 @contextmanager
 def local(
-    workers: int, memory: float, file: Local = _USUAL, note: Callable[[str], None] = lambda text: None
+    workers: int,
+    memory: float,
+    file: Local = _USUAL,
+    note: Callable[[str], None] = lambda text: None,
+    preload: Sequence[str] = (),
 ) -> Iterator[Client]:
     """Start workers on this machine, and end them all at the end.
 
@@ -43,6 +47,8 @@ def local(
         The cluster file, for all else.
     note : callable
         Where to say what the user should know.
+    preload : sequence of str
+        Modules that workers need.
 
     Yields
     ------
@@ -59,9 +65,7 @@ def local(
         main_hidden(),
         scratch_directory(file.where) as scratch,
         deaf_loop() as loop,
-        dask.config.set(
-            {**dask_settings(file, "cluster.runtime.worker_plugin"), **forked()}
-        ),  # also for workers that start later
+        dask.config.set({**dask_settings(file, "cluster.runtime.worker_plugin"), **fork_settings(preload)}),
         _started(workers, memory, file, loop, scratch.path) as cluster,
         client_of(cluster, is_default=True) as client,
     ):

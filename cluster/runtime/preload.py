@@ -1,4 +1,4 @@
-"""What workers of this machine are forked from imports: all that they need, once for all of them.
+"""Import what workers of this machine need, once for all of them: the module that the fork server loads.
 
 Python doesn't look for garbage meanwhile, nor ever after in what stays (`gc.freeze`): so the pages of memory that it is
 in stay common to all workers.
@@ -9,32 +9,24 @@ from __future__ import annotations
 import atexit
 import gc
 import os
-import shutil
+import tempfile
 from importlib import import_module
-from multiprocessing import forkserver
+from pathlib import Path
 
 from cluster.runtime.private import remove_abandoned, scratch_parent
-
-_NEEDED = ("distributed", "harness.worker.task", "harness.families.krr")
-"""What every worker imports, and the procedures that nearly all need."""
+from cluster.runtime.settings import PRELOAD
 
 
-def _tidy(ours: int) -> None:
-    """Remove the directory of our socket, and those of the driver, when all that could ask us are gone.
-
-    A driver that was killed has removed nothing.
-    """
-    address = forkserver._forkserver._forkserver_address  # type: ignore[attr-defined]
-    folder = os.path.dirname(address) if isinstance(address, str) else ""
-    if os.getpid() == ours and os.path.basename(folder).startswith("pymp-"):
-        shutil.rmtree(folder, ignore_errors=True)
-    if os.getpid() == ours:
-        remove_abandoned(scratch_parent())
+def _remove_directories(ours: int) -> None:
+    """Remove the directories of a driver that was killed, when all processes that could need them are gone."""
+    if os.getpid() == ours:  # and not in a worker that was forked
+        for parent in {scratch_parent(), Path(tempfile.gettempdir())}:
+            remove_abandoned(parent)
 
 
-atexit.register(_tidy, os.getpid())
+atexit.register(_remove_directories, os.getpid())
 gc.disable()
-for name in _NEEDED:
+for name in ("distributed", *filter(None, os.environ.pop(PRELOAD, "").split(","))):
     import_module(name)
 gc.freeze()
 gc.enable()

@@ -77,7 +77,7 @@ def private_directory(parent: Path, where: str) -> Iterator[PrivateDirectory]:
     """
     check_parent(parent, where)
     remove_abandoned(parent)
-    path = _make(parent)
+    path = make_directory(parent)
     try:
         descriptor = os.open(path, _DIRECTORY)
         try:
@@ -110,7 +110,8 @@ def scratch_parent() -> Path:
     return Path(dask.config.get("temporary-directory") or tempfile.gettempdir())
 
 
-def _make(parent: Path) -> Path:
+def make_directory(parent: Path) -> Path:
+    """Make a new directory of ours alone, by whose name `remove_abandoned` knows it after a kill."""
     try:
         return Path(tempfile.mkdtemp(prefix=f"{_prefix()}{os.getpid()}-", dir=parent))
     except OSError as error:

@@ -16,6 +16,8 @@ from typing import Any
 import dask
 from distributed.utils import LoopRunner
 
+PRELOAD = "CKRR_PRELOAD"
+"""The variable that names the modules which the fork server imports, with commas between."""
 _BLAME = {"distributed.scheduler.allowed-failures": 0, "distributed.scheduler.worker-saturation": 1.0}
 """A worker's death is blamed at once on its task, and a worker has one: no innocent waits beside it."""
 _LEAN = {

@@ -12,8 +12,6 @@ from harness.backends.local import LocalPlace
 from harness.core.errors import Mistake
 from harness.parsing.files import LARGEST
 
-PARTIAL = ".partial"
-"""The ending of files that are being written: left behind by killed writers, never read."""
 _FILE = ("file://", "local://")
 
 

@@ -10,11 +10,12 @@ from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from time import time
 
-from harness.backends.base import PARTIAL
 from harness.backends.errors import writable
 from harness.core.errors import Mistake
 from harness.parsing.files import LARGEST, read_file, resolve
 
+PARTIAL = ".partial"
+"""The ending of files that are being written: left behind by killed writers, never read."""
 _DRAFT = re.compile(rf".*\.[0-9a-f]{{32}}{re.escape(PARTIAL)}")
 """Names of such files, ours and Zarr's."""
 

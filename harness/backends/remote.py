@@ -38,7 +38,7 @@ def checked(url: str) -> str:
     's3://bucket/my.zarr'
     >>> checked("s3://key:secret@bucket/my.zarr")
     Traceback (most recent call last):
-    harness.core.types.Mistake: s3://…@bucket/my.zarr: credentials don't belong in a URL: set them in the environment
+    harness.core.errors.Mistake: s3://…@bucket/my.zarr: credentials don't belong in a URL: set them in the environment
     """
     scheme, _, rest = url.partition("://")
     where, _, _ = rest.partition("/")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from time import monotonic, sleep
+from typing import TypeVar
 
-from harness.backends.remote import T
 from harness.core.errors import Refused, Unreachable
 
+T = TypeVar("T")
 PATIENCE = 60.0
 """Seconds that a run waits for a store that doesn't answer."""
 

@@ -34,7 +34,3 @@ for command in (
     start.new,
 ):
     main.add_command(command)
-
-
-if __name__ == "__main__":
-    main()

@@ -49,13 +49,13 @@ def run(
     The same command goes on where an earlier run stopped.
     """
     from harness.core.errors import Mistake
-    from harness.execution.clusters import described, expected
+    from harness.execution.clusters import described, warm_up
 
     if store is not None and len(scenarios) > 1:
         raise Mistake("--store takes one scenario; give each its own run, or leave --store out")
     with stoppable():
         on = (workers, described(cluster, workers))
-        expected(on[1], workers)
+        warm_up(on[1], workers)
         from harness.scenario.load import load  # half a second, in which what workers are forked from starts
 
         loaded = [load(each, settings) for each in scenarios]  # all are checked before the first one starts
@@ -64,10 +64,11 @@ def run(
 
 def _run(loaded: Any, store: str | None, on: tuple[int | None, Any], smoke: bool, retry: bool, as_json: bool) -> int:
     from harness.execution import prepare
+    from harness.submit.locate import at_work
 
     if smoke:
         loaded = prepare.smoked(loaded)
-        prepare.make_room(loaded, store, on[1])
+        prepare.make_room(loaded, store, at_work, on[1])
     prepared = prepare.prepare(loaded, store, on[0], retry=retry, cluster=on[1])
     if not as_json:
         announce(prepared)

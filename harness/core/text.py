@@ -22,10 +22,9 @@ import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-from harness.scenario.errors import _shortened
-
 _CONTROL = "\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff"
 """Control characters but tab and newline, marks that change the direction of text, separators, lone surrogates."""
+_LONGEST_SHOWN = 60
 _IN_TEXT = re.compile(f"[{_CONTROL}]")
 _IN_LINE = re.compile(f"[{_CONTROL}\t\n]")
 
@@ -55,6 +54,11 @@ def escape_line(text: str, longest: int = 2000) -> str:
 
 def _escaped(match: re.Match[str]) -> str:
     return match[0].encode("unicode_escape").decode("ascii")
+
+
+def shorten(text: str, longest: int = _LONGEST_SHOWN) -> str:
+    """Return the beginning of a long text, with an ellipsis."""
+    return text if len(text) <= longest else f"{text[:longest]}…"
 
 
 def one_line(text: object) -> str:
@@ -94,7 +98,7 @@ def shown(value: object) -> str:
         text = " ".join(repr(value).split())
     except ValueError:  # Python prints no more than 4300 decimal digits
         return "a number with thousands of digits"
-    return _shortened(text)
+    return shorten(text)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

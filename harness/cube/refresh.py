@@ -17,7 +17,8 @@ from harness.core.processes import bind, brief
 from harness.core.types import Values
 from harness.cube.aggregate import cube_at
 from harness.store import arrays
-from harness.store.manifest import Record, load
+from harness.store.manifest import Record
+from harness.store.manifest_io import load
 
 _NICE = 10
 """Units go first."""

@@ -13,6 +13,8 @@ from harness.core.errors import Broken, Mistake
 from harness.planning.machine import Machine, cores, disk, flops, memory
 from harness.scenario.errors import from_pydantic, keys_of, report
 
+_PRELOAD = ("harness.worker.task", "harness.families.krr")
+"""What every worker imports, and the procedures that nearly all need."""
 _UNKNOWN_SPEED = 1e9
 """Operations a second, to plan with where it can't be measured: a run will not start there."""
 
@@ -35,9 +37,9 @@ def check_installed(file: ClusterFile | None) -> None:
             cluster.check_installed(file)
 
 
-def expected(file: ClusterFile | None, workers: int | None) -> None:
-    """A cluster will be wanted soon, if all goes well: it may start what takes long and does no harm."""
-    cluster.expected(file or cluster.Local(workers=workers))
+def warm_up(file: ClusterFile | None, workers: int | None) -> None:
+    """Start early what takes long to start and does no harm: a cluster will be wanted soon, if all goes well."""
+    cluster.warm_up(file or cluster.Local(workers=workers), _PRELOAD)
 
 
 def machine(
@@ -73,7 +75,7 @@ def again(file: Mapping[str, str]) -> ClusterFile:
 @contextmanager
 def connected(file: ClusterFile | None, counted: Machine, note: Callable[[str], None]) -> Iterator[Any]:
     """A client of the cluster, while it is needed."""
-    with _told(), cluster.connected(file or cluster.Local(), counted.workers, counted.memory, note) as client:
+    with _told(), cluster.connected(file or cluster.Local(), counted.workers, counted.memory, note, _PRELOAD) as client:
         yield client
 
 

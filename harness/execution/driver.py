@@ -32,7 +32,8 @@ from harness.store import arrays
 from harness.store.heartbeat import Presence, heard, me, other, present, told
 from harness.store.identity import check_still, is_still
 from harness.store.inventory import cube_gaps
-from harness.store.manifest import CLAIM, COPY, ROOT, Record, add_to_history, load, save, settled, torn, version
+from harness.store.manifest import CLAIM, COPY, ROOT, Record, version
+from harness.store.manifest_io import add_to_history, load, save
 from harness.worker import compatibility
 from harness.worker.task import prepare as prepare_array, work
 
@@ -242,7 +243,7 @@ def _cares(prepared: Prepared) -> list[Care]:
 
 def _stale(record: Record) -> set[int]:
     """Where the cube may be behind the replications: nowhere if the last run ended in order and nothing grew since."""
-    return set() if settled(record) else set(record.extent.grid.n)
+    return set() if record.is_settled else set(record.extent.grid.n)
 
 
 def _started(prepared: Prepared) -> Record:
@@ -266,7 +267,7 @@ def _started(prepared: Prepared) -> Record:
         arrays.forget_handles()  # another store may have been here
         arrays.publish(there, record, prepared.loaded.built.files)
         there.delete(CLAIM)
-    elif old.root_is_lost or torn(old):
+    elif old.root_is_lost or old.is_torn:
         arrays.forget_handles()  # their metadata may be damaged
         arrays.publish(there, record, prepared.loaded.built.files)
     else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
@@ -22,9 +22,10 @@ from harness.scenario.load import Loaded
 from harness.scenario.probe import check_source
 from harness.scenario.spec import Replications
 from harness.store import artifacts, locate, receipts
+from harness.store.checks.manifest import MOST_UNITS
 from harness.store.inventory import incomplete_units
-from harness.store.manifest import FILES, Levels, Record, all_joined, digest, joined, load
-from harness.store.manifest_check import MOST_UNITS
+from harness.store.manifest import FILES, Levels, Record, all_joined, digest, joined
+from harness.store.manifest_io import load
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ def smoked(loaded: Loaded) -> Loaded:
     return replace(loaded, scenario=small, is_smoke=True)
 
 
-def make_room(loaded: Loaded, url: str | None, cluster: Any = None) -> None:
+def make_room(loaded: Loaded, url: str | None, find_active: Callable[[Place], str | None], cluster: Any = None) -> None:
     """Remove the store of an earlier smoke run of the same study, so that this one begins anew.
 
     In the default store its name says whose it is, however the scenario was edited since; elsewhere the fingerprint
@@ -80,7 +81,7 @@ def make_room(loaded: Loaded, url: str | None, cluster: Any = None) -> None:
     """
     loaded = loaded if cluster is None else loaded.threaded(cluster.threads)
     there = place(default_store(loaded) if url is None else str(url))
-    remove_smoke_store(there, loaded.scenario.name, None if url is None else digest(loaded.fingerprint))
+    remove_smoke_store(there, loaded.scenario.name, None if url is None else digest(loaded.fingerprint), find_active)
 
 
 def _two(asked: Replications) -> dict[str, int]:

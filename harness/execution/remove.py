@@ -12,15 +12,17 @@ from collections.abc import Callable
 from harness.backends.base import Place
 from harness.core.errors import Mistake
 from harness.store import receipts
-from harness.store.manifest import CANCEL, CLAIM, COPY, DRIVER, FILES, ROOT, SUBMISSION, Record, digest, load
-from harness.submit.locate import at_work
+from harness.store.manifest import CANCEL, CLAIM, COPY, DRIVER, FILES, ROOT, SUBMISSION, Record, digest
+from harness.store.manifest_io import load
 
 _CHUNK = re.compile(r"c([./]\d+)+")
 _SUBMITTED = re.compile(r"(submission|handle|starts|ended|cluster)\.json|(driver|workers)\.log|room|driver-[^/]+\.out")
 """Names that a submission leaves."""
 
 
-def remove_smoke_store(there: Place, name: str, fingerprint: str | None) -> None:
+def remove_smoke_store(
+    there: Place, name: str, fingerprint: str | None, find_active: Callable[[Place], str | None]
+) -> None:
     """Remove the store of an earlier smoke run of the same study; do nothing if there is none.
 
     Parameters
@@ -32,6 +34,8 @@ def remove_smoke_store(there: Place, name: str, fingerprint: str | None) -> None
     fingerprint : str or None
         The digest that the store's fingerprint must have; None where its place belongs to the study by its name, and
         the scenario may have been edited since.
+    find_active : callable
+        Returns who is at work on a store, or is about to be; None if no run is active.
 
     Raises
     ------
@@ -47,9 +51,9 @@ def remove_smoke_store(there: Place, name: str, fingerprint: str | None) -> None
         raise Mistake(
             f"{there.url} holds another study, which --smoke never replaces: choose another place with --store"
         )
-    who = at_work(there)
-    if who is not None:
-        raise Mistake(f"{there.url} can't be replaced while {who} is at work on it: wait until that has ended")
+    active = find_active(there)
+    if active is not None:
+        raise Mistake(f"{there.url} can't be replaced while {active} is at work on it: wait until that has ended")
     keys = there.below("")
     strange = sorted(filter(_is_foreign(there, record), keys))
     if strange:

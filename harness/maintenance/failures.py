@@ -8,7 +8,7 @@ from typing import Any
 
 from harness.backends.base import place
 from harness.core.errors import Mistake
-from harness.store.manifest import load
+from harness.store.manifest_io import load
 from harness.store.receipts import listed, read_all
 
 _NUMBER = re.compile(r"\d+(\.\d+)?(e[+-]?\d+)?")

@@ -21,7 +21,8 @@ from harness.core.types import INNER, Block, Failure, Status, Unit, Values
 from harness.cube.refresh import refresh
 from harness.store import arrays, artifacts, receipts
 from harness.store.layout import shape_of
-from harness.store.manifest import FILES, LARGEST_FILE, Record, all_joined, joined, load
+from harness.store.manifest import FILES, LARGEST_FILE, Record, all_joined, joined
+from harness.store.manifest_io import load
 from harness.store.requests import everything
 from harness.store.zarr_store import checked_store
 

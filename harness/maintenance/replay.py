@@ -20,7 +20,8 @@ from harness.core.types import Bools, Care, Failure, Theta, Unit, Values
 from harness.maintenance.trust import check_trusted
 from harness.planning.machine import cores, memory
 from harness.store import arrays, receipts
-from harness.store.manifest import Record, load, version
+from harness.store.manifest import Record, version
+from harness.store.manifest_io import load
 from harness.worker.blas import limited
 from harness.worker.postmortem import was_ended
 from harness.worker.sandbox import compute_carefully

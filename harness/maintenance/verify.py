@@ -25,7 +25,8 @@ from harness.cube.aggregate import cube_at
 from harness.parsing.files import UnsafePath
 from harness.store import arrays, artifacts
 from harness.store.layout import group_name, template
-from harness.store.manifest import FILES, LARGEST_FILE, ROOT, TORN, Record, add_to_history, digest, ended, load
+from harness.store.manifest import FILES, LARGEST_FILE, ROOT, TORN, Record, digest
+from harness.store.manifest_io import add_to_history, load
 from harness.store.receipts import Content, Receipt, listed, parse_content
 
 _TOGETHER = 4
@@ -225,4 +226,4 @@ def _reads(url: str, record: Record, n: int, name: str, meant: Values) -> bool:
         found = arrays.array(url, name, record.generation)[:, :, :, :, where]
     except Exception:
         return False
-    return np.array_equal(np.asarray(found), meant, equal_nan=True) or not ended(record)
+    return np.array_equal(np.asarray(found), meant, equal_nan=True) or not record.has_ended

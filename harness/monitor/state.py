@@ -7,7 +7,8 @@ from typing import Any
 from harness.backends.base import Place, place
 from harness.store.heartbeat import heard
 from harness.store.locate import read_scenario, scenario_file, store_of
-from harness.store.manifest import DRIVER, Record, load, settled
+from harness.store.manifest import DRIVER, Record
+from harness.store.manifest_io import load
 from harness.store.receipts import counted
 from harness.store.requests import count, is_everything, is_other, latest, reach
 from harness.submit import submission
@@ -57,7 +58,7 @@ def _far(there: Place, record: Record) -> dict[str, Any]:
     return {
         "scenario": record.scenario["name"],
         "complete": finished == total,
-        "settled": settled(record),
+        "settled": record.is_settled,
         "share": share,
         "share_of_everything": share if is_everything(record, asked) else _share_of_everything(there, record),
         "sizes": sizes,

@@ -12,7 +12,8 @@ from harness.backends.base import place
 from harness.core.types import Array
 from harness.cube.reader import open_cube
 from harness.paper.printed import ALPHA, MAD, Printed
-from harness.store.manifest import Record, load
+from harness.store.manifest import Record
+from harness.store.manifest_io import load
 
 REPLICATIONS = 25
 

@@ -15,9 +15,6 @@ from threadpoolctl import threadpool_limits
 from harness.backends.address import is_url
 
 _N, _TURNS = 500, 5
-_DRAWS, _BRIEF = 8, 0.05
-"""Samples that are drawn to see how long one takes, and seconds that this may take where one is quick: a busy machine
-makes some of them slow, and units would be cut by that."""
 
 
 def flops(threads: int = 1) -> float:

@@ -21,7 +21,8 @@ from harness.cube.aggregate import slabs
 from harness.store import arrays
 from harness.store.inventory import incomplete_units, is_damaged
 from harness.store.locate import store_of
-from harness.store.manifest import Record, load, version
+from harness.store.manifest import Record, version
+from harness.store.manifest_io import load
 from harness.store.receipts import FOLDER, listed
 
 _KEPT = 8e6

@@ -14,11 +14,11 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 
 from harness.core.errors import Mistake
-from harness.core.text import escape_line, nearest, shown
+from harness.core.text import escape_line, nearest, shorten, shown
 
 MOST_SHOWN = 20
 """Mistakes that a report shows; it counts the others."""
-_LONGEST_SHOWN, _LONGEST_LINE = 60, 1000
+_LONGEST_LINE = 1000
 
 _WORDS = {
     "missing": "is missing",
@@ -68,10 +68,6 @@ class Complaint:
 
     def __str__(self) -> str:
         return f"{self.key} {self.text}" if self.key else self.text
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "…"
 
 
 def report(where: str, complaints: Iterable[Complaint], settings: Mapping[str, str] = MappingProxyType({})) -> Mistake:
@@ -159,7 +155,7 @@ def _key(where: tuple[Any, ...]) -> str:
 
 def _plain(part: object) -> str:
     """A key as it stands in the file, in quotes if it has anything strange."""
-    text = _shortened(str(part))
+    text = shorten(str(part))
     return text if text.replace("_", "").replace("-", "").isalnum() else repr(text)
 
 

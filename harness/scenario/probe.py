@@ -13,8 +13,10 @@ from harness.core.protocols import Sample, Source
 from harness.core.seeds import Seeds
 from harness.core.text import message_of
 from harness.core.types import Extent
-from harness.planning.machine import _BRIEF, _DRAWS
 
+_DRAWS, _BRIEF = 8, 0.05
+"""Samples that are drawn to see how long one takes, and seconds that this may take where one is quick: a busy machine
+makes some of them slow, and units would be cut by that."""
 _CHANCES = 5
 """Samples that must all fail before a source counts as broken."""
 

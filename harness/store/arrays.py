@@ -28,7 +28,8 @@ from harness.store import chunk_io, receipts
 from harness.store.chunk_io import Box
 from harness.store.codecs import bounded as bounded_codecs
 from harness.store.layout import group_name, template
-from harness.store.manifest import COPY, FILES, LARGEST_FILE, ROOT, Record, check_readable, copy_of, digest, load
+from harness.store.manifest import COPY, FILES, LARGEST_FILE, ROOT, Record, digest
+from harness.store.manifest_io import check_readable, copy_of, load
 from harness.store.zarr_store import checked_store
 
 zarr.config.set({"array.write_empty_chunks": True})  # otherwise a chunk equal to the fill is deleted

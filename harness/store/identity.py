@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from harness.backends.base import Place
 from harness.core.errors import Mistake, Replaced, Unreachable
-from harness.store.manifest import ROOT, Record, load
+from harness.store.manifest import ROOT, Record
+from harness.store.manifest_io import load
 
 _seen: dict[str, tuple[object, Record]] = {}
 """For each store the mark that its root had when it was looked at, and whose it was."""

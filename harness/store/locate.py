@@ -10,8 +10,9 @@ from harness.core.errors import Mistake
 from harness.core.packaged import scenario_files
 from harness.parsing.json import check_text
 from harness.parsing.toml import read_toml
-from harness.store.manifest import SUBMISSION, load
-from harness.store.manifest_check import SCENARIO_NAME
+from harness.store.checks.manifest import SCENARIO_NAME
+from harness.store.manifest import SUBMISSION
+from harness.store.manifest_io import load
 
 
 def default_store(name: str) -> str:

@@ -7,20 +7,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from math import prod
 from typing import Any
 
-from harness.backends.base import Place
-from harness.core.errors import Mistake
 from harness.core.extent import from_json, sizes, to_json, union
 from harness.core.labels import is_number
 from harness.core.schema import COORDINATES, CUBE
 from harness.core.types import INNER, Extent, Unit
-from harness.parsing.json import Malformed, check_table, check_text, load_json, require
-from harness.store.manifest_check import check_manifest
+from harness.parsing.json import check_text, load_json, require
+from harness.store.checks.manifest import check_manifest
 
 SCHEMA = 2
 ROOT = "zarr.json"
@@ -56,6 +53,8 @@ _SHARD_ABOVE = 1 << 20
 """Bytes of a variable in one unit above which it is sharded, so that a slice reads little."""
 
 
+TORN = "torn"
+"""In that entry: the frame was found damaged, and the next run writes it anew."""
 Levels = Mapping[str, Mapping[int, Mapping[float, float]]]
 
 
@@ -102,6 +101,21 @@ class Record:
     def is_free(self, theta: str) -> bool:
         """Whether a θ doesn't depend on the train points that it is used on."""
         return is_number(theta) or theta in self.spared
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the last run ended in order: the cube is as new as the replications."""
+        return bool(self.history) and "end" in self.history[-1]
+
+    @property
+    def is_torn(self) -> bool:
+        """Whether damage was found, and no run has begun since."""
+        return bool(self.history) and TORN in self.history[-1]
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether metadata, labels and cube are current: the last run ended, and no damage was found since."""
+        return self.has_ended and not self.is_torn
 
     @property
     def extent(self) -> Extent:
@@ -240,146 +254,3 @@ def _levels(plain: Mapping[str, Any]) -> Levels:
         name: {int(n): {float(alpha): level for alpha, level in row.items()} for n, row in rows.items()}
         for name, rows in plain.items()
     }
-
-
-def load(place: Place) -> Record | None:
-    """The record of a store; None where there is none yet. What is not ours is refused."""
-    found = _stored(place)
-    if found is None and _is_taken(place):
-        found = _stored(place)  # a driver may have made it just now
-        if found is None:
-            raise Mistake(f"{place.url} holds something that is no ckrr store: choose another place")
-    return found
-
-
-def _stored(place: Place) -> Record | None:
-    """As the root says, or as its copy says if the root is missing or damaged.
-
-    Without a root, a claim and no receipt mean that a driver was killed while it made the store: there is none yet.
-    """
-    return stored_as(place, place.get(ROOT, _LARGEST))
-
-
-def stored_as(place: Place, raw: bytes | None) -> Record | None:
-    """The record of a store whose root has these bytes, or none."""
-    if raw is None and _is_claim(place.get(CLAIM)) and not place.names("receipts"):
-        return None
-    try:
-        if raw is not None:
-            plain = load_json(raw, ROOT)
-            found = _checked(place.url, plain)
-            require(plain, "consolidated_metadata", "")
-            return found
-    except Malformed as malformed:
-        copy = _copy(place)
-        if copy is None:
-            why = f"{malformed}; {COPY}, to rebuild it from, is missing or damaged, too"
-            raise Mistake(f"{place.url}/{ROOT} is damaged: {why}") from None
-        return copy
-    return _copy(place)
-
-
-def _copy(place: Place) -> Record | None:
-    """As the copy says; None if there is none that can be read."""
-    raw = place.get(COPY, _LARGEST)
-    try:
-        found = None if raw is None else _checked(place.url, load_json(raw, COPY))
-    except Malformed:
-        return None
-    return None if found is None else replace(found, root_is_lost=True)
-
-
-def _is_taken(place: Place) -> bool:
-    """Whether something is there that no driver of ours is about to make a store of.
-
-    A claim alone proves nothing: everything beside it must be a part of a store, too.
-    """
-    waiting = {DRIVER, CANCEL, SUBMISSION}
-    found = set(place.names("")) if place.exists() else set()
-    if found <= waiting:
-        return False
-    return not (found <= waiting | TOP_LEVEL and _is_claim(place.get(CLAIM)))
-
-
-def _is_claim(raw: bytes | None) -> bool:
-    """Whether a driver of ours wrote this."""
-    try:
-        return raw is not None and {"name", "host", "pid", "beat"} <= set(check_table(load_json(raw, CLAIM), CLAIM))
-    except Malformed:
-        return False
-
-
-def _checked(url: str, plain: object) -> Record:
-    """The record in a root or its copy. Another program's Zarr group is no damaged one of ours."""
-    root = check_table(plain, "the root")
-    attributes = root.get("attributes")
-    if "zarr_format" in root and not (isinstance(attributes, dict) and "ckrr_schema" in attributes):
-        raise Mistake(f"{url} is no ckrr store: choose another place")
-    stored = check_table(attributes, "attributes")
-    schema = require(stored, "ckrr_schema", "attributes")
-    if isinstance(schema, int) and schema != SCHEMA:
-        raise Mistake(
-            f"{url} has the format {schema}, this version of ckrr knows {SCHEMA}: install the ckrr that made it"
-        )
-    if schema != SCHEMA:
-        raise Malformed("ckrr_schema", "a whole number")
-    return parsed(stored)
-
-
-def check_readable(url: str, record: Record) -> None:
-    """Refuse to write a manifest that couldn't be read again: a name that is too long, say."""
-    try:
-        parsed(attributes(record))
-    except Malformed as malformed:
-        raise Mistake(f"{url} can't hold this study: {malformed}") from None
-
-
-def save(place: Place, record: Record) -> None:
-    """Replaces the attributes, first in the copy; everything else at the root stays.
-
-    A root that is lost stays so: making it anew takes more than the attributes (`store.restore`).
-    """
-    check_readable(place.url, record)
-    place.put(COPY, copy_of(record))
-    if record.root_is_lost:
-        return
-    with suppress(Malformed):  # damaged since it was read
-        root = check_table(load_json(place.get(ROOT) or b"", ROOT), ROOT)
-        root["attributes"] = attributes(record)
-        place.put(ROOT, json.dumps(root).encode())
-
-
-def copy_of(record: Record) -> bytes:
-    """The second copy of a record."""
-    return json.dumps({"attributes": attributes(record)}).encode()
-
-
-def add_to_history(place: Place, more: Mapping[str, Any], entry: Mapping[str, Any] | None = None) -> None:
-    """What there is to say of the latest run, or of the one whose entry this was when it began."""
-    record = load(place)
-    if record is None or not record.history:
-        return
-    history = list(record.history)
-    begun = [i for i, one in enumerate(history) if entry is not None and {**one, **entry} == one and "end" not in one]
-    at = begun[-1] if begun else -1
-    history[at] = {**history[at], **more}
-    save(place, replace(record, history=tuple(history)))
-
-
-TORN = "torn"
-"""In that entry: the frame was found damaged, and the next run writes it anew."""
-
-
-def settled(record: Record) -> bool:
-    """Whether the frame is as it should be: the last run ended in order, and no damage was found since."""
-    return ended(record) and not torn(record)
-
-
-def ended(record: Record) -> bool:
-    """Whether the last run ended in order: the cube is as new as the replications."""
-    return bool(record.history) and "end" in record.history[-1]
-
-
-def torn(record: Record) -> bool:
-    """Whether damage was found, and no run has begun since."""
-    return bool(record.history) and TORN in record.history[-1]

@@ -16,8 +16,9 @@ from harness.backends.remote import options
 from harness.core.errors import Mistake
 from harness.parsing.files import check_file, resolve
 from harness.parsing.json import Malformed, check_table, load_json
-from harness.store.layout_check import check_layout
-from harness.store.manifest import ROOT, stored_as
+from harness.store.checks.layout import check_layout
+from harness.store.manifest import ROOT
+from harness.store.manifest_io import stored_as
 
 _LARGEST = 4 << 30
 """Bytes of a chunk's file, or of a shard."""

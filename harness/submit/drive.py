@@ -26,7 +26,7 @@ from harness.scenario.load import Loaded, check
 from harness.scenario.sources import portable
 from harness.store import receipts
 from harness.store.heartbeat import Presence
-from harness.store.manifest import load
+from harness.store.manifest_io import load
 from harness.submit import reserve, slurm, submission
 from harness.submit.logs import Logbook
 from harness.submit.submission import SLURM, Submission

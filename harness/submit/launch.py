@@ -18,7 +18,6 @@ from harness.core.text import one_line, timestamp
 from harness.execution import clusters, prepare
 from harness.planning.plan import check_fits
 from harness.scenario.load import Loaded
-from harness.store.manifest import settled
 from harness.submit import process, slurm, submission
 from harness.submit.locate import at_work
 from harness.submit.submission import PROCESS, SLURM, TASK, Submission
@@ -84,7 +83,7 @@ def _check_same(prepared: prepare.Prepared, who: str) -> None:
 def _is_left(prepared: prepare.Prepared) -> bool:
     """Whether there is anything to do, if only to bring the cube up to date."""
     plan = prepared.plan
-    return bool(plan.units or plan.preparations or prepared.grows or prepared.is_new or not settled(prepared.record))
+    return bool(plan.units or plan.preparations or prepared.grows or prepared.is_new or not prepared.record.is_settled)
 
 
 def _submission(loaded: Loaded, workers: int | None, prepared: prepare.Prepared) -> Submission:

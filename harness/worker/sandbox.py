@@ -21,11 +21,10 @@ from harness.core.errors import Unreachable
 from harness.core.processes import started
 from harness.core.types import Block, Bools, Care, Status, Unit
 from harness.worker.postmortem import fate
+from harness.worker.sandbox_main import Answer
 
 Where = tuple[str, str, int]
 """A study as a child finds it: the store's URL, the fingerprint in short, the number of the extent."""
-Answer = Block | tuple[Status, str]
-"""A replication's numbers, or why there are none."""
 _START = 300.0
 """Seconds that a child may take to load a study."""
 _LOOK, _GOODBYE = 1.0, 2.0

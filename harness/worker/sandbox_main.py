@@ -19,10 +19,12 @@ from harness.compute.watchdog import watching
 from harness.core.errors import Unreachable
 from harness.core.processes import bind, brief
 from harness.core.text import message_of
-from harness.core.types import Bools, Unit
+from harness.core.types import Block, Bools, Status, Unit
 from harness.worker.blas import limited
-from harness.worker.sandbox import Answer
 from harness.worker.study import study_at
+
+Answer = Block | tuple[Status, str]
+"""A block, or why there is none."""
 
 
 def main(pipe: int, dump: int) -> None:

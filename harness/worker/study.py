@@ -13,7 +13,8 @@ from harness.scenario.errors import Wrong
 from harness.scenario.families import family, kernel_told, on_kernel, smoothed
 from harness.scenario.sources import unpacked
 from harness.store.artifacts import provided
-from harness.store.manifest import FILES, LARGEST_FILE, Record, load, version
+from harness.store.manifest import FILES, LARGEST_FILE, Record, version
+from harness.store.manifest_io import load
 
 
 @lru_cache(maxsize=8)

@@ -22,7 +22,7 @@ from harness.execution import dask_executor, prepare
 from harness.planning.plan import by_size
 from harness.scenario.load import check
 from harness.store import receipts
-from harness.store.manifest import load
+from harness.store.manifest_io import load
 from tests.benchmarks.common import on_disk, recorded, scratch, study
 
 TOY = {

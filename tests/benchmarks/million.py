@@ -22,7 +22,7 @@ from harness.cube.refresh import refresh
 from harness.execution import driver, prepare
 from harness.execution.progress import Tally
 from harness.planning.plan import Plan
-from harness.store.manifest import load
+from harness.store.manifest_io import load
 from tests.benchmarks.common import on_disk, resident, scratch, study
 from tests.benchmarks.planning import SMALL
 

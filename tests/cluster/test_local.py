@@ -26,7 +26,7 @@ from harness import Mistake
 from harness.backends.base import place
 from harness.execution import driver, prepare
 from harness.execution.progress import Silent
-from harness.store.manifest import load
+from harness.store.manifest_io import load
 from tests.cluster.listening import listening, until, with_children
 from tests.cluster.slow import THREADS
 from tests.cluster.studies import planned, run, serial
@@ -127,7 +127,7 @@ def test_workers_do_not_import_what_lies_around(long: bool, tmp_path: Path) -> N
         done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
         assert done.stdout.split() == [str(long), numbers.__file__]
         assert done.stderr == ""
-        assert list(Path(temporary).glob("pymp-*")) == []
+        assert list(Path(temporary).rglob("pymp-*")) == []
 
 
 KILLED = """
@@ -136,7 +136,7 @@ from pathlib import Path
 from cluster import local
 
 with local(1, 1e9) as client:
-    print(len(list(Path(os.environ["TMPDIR"]).glob("pymp-*"))), flush=True)
+    print(len(list(Path(os.environ["TMPDIR"]).rglob("pymp-*"))), flush=True)
     os.kill(os.getpid(), 9)
 """
 
@@ -147,7 +147,7 @@ def test_killed_a_driver_leaves_no_socket_behind() -> None:
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": temporary}
         done = subprocess.run([sys.executable, "-c", KILLED], env=environment, stdout=subprocess.PIPE, text=True)
         assert done.stdout.split() == ["1"]
-        until(lambda: not list(Path(temporary).glob("pymp-*")))
+        until(lambda: not list(Path(temporary).rglob("pymp-*")))
 
 
 GONE = """

@@ -280,7 +280,7 @@ def test_shells_refuse_what_others_can_change(tmp_path: Path) -> None:
 def test_a_directory_that_was_replaced_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """While it was made: others can read what is there instead."""
     (tmp_path / "open").mkdir(mode=0o755)
-    monkeypatch.setattr("cluster.runtime.private._make", lambda parent: tmp_path / "open")
+    monkeypatch.setattr("cluster.runtime.private.make_directory", lambda parent: tmp_path / "open")
     with pytest.raises(cluster.Wrong, match="was replaced by another user"), private_directory(tmp_path, "my.toml"):
         pass
 

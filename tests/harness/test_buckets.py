@@ -40,7 +40,8 @@ from harness.execution import driver, prepare
 from harness.execution.progress import Silent
 from harness.maintenance.verify import verify
 from harness.store import arrays as store, receipts
-from harness.store.manifest import ROOT, load, version
+from harness.store.manifest import ROOT, version
+from harness.store.manifest_io import load
 from harness.worker.sandbox_main import _answer
 from harness.worker.task import work
 from tests.harness.buckets import KEY, SECRET, Cable, Server, environment, serving

@@ -17,7 +17,7 @@ from harness.core.types import Extent, Grid, Status
 from harness.execution import driver, prepare
 from harness.families.krr import FAMILY
 from harness.scenario.load import Loaded, check
-from harness.store.manifest import load
+from harness.store.manifest_io import load
 from harness.worker.study import study_of
 from scenarios import SOURCES
 from tests.harness.studies import toy, unit

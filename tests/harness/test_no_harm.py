@@ -22,7 +22,8 @@ from harness.store.arrays import restore
 from harness.store.codecs import check_frame, content_size
 from harness.store.heartbeat import heard
 from harness.store.inventory import cube_gaps, incomplete_units
-from harness.store.manifest import COPY, ROOT, load
+from harness.store.manifest import COPY, ROOT
+from harness.store.manifest_io import load
 from harness.store.receipts import listed
 from harness.submit import process, submission
 from harness.submit.cancel import cancel

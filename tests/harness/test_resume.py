@@ -35,7 +35,8 @@ from harness.monitor.state import status
 from harness.monitor.text import state_line
 from harness.store import receipts
 from harness.store.heartbeat import born, me, told
-from harness.store.manifest import DRIVER, add_to_history, load, version
+from harness.store.manifest import DRIVER, version
+from harness.store.manifest_io import add_to_history, load
 from harness.worker import task
 from tests.faults import disks
 from tests.faults.injector import flip, truncate

@@ -18,7 +18,7 @@ from harness.core.types import Status, Unit
 from harness.execution import driver, interrupts
 from harness.execution.progress import Silent
 from harness.store import receipts
-from harness.store.manifest import load
+from harness.store.manifest_io import load
 from tests.harness.studies import assert_identical, contents, loaded, prepared, replications, run, run_serially, until
 
 

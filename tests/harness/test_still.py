@@ -17,7 +17,8 @@ from harness.execution.progress import Silent
 from harness.maintenance.verify import verify
 from harness.scenario.load import check
 from harness.store import receipts
-from harness.store.manifest import digest, load, version
+from harness.store.manifest import digest, version
+from harness.store.manifest_io import load
 from harness.submit import process
 from harness.worker.task import work
 from tests.harness.studies import prepared, toy, until

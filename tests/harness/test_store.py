@@ -27,7 +27,8 @@ from harness.monitor.state import status
 from harness.store import arrays, receipts
 from harness.store.heartbeat import me, told
 from harness.store.layout import template
-from harness.store.manifest import CLAIM, attributes, load, parsed, version
+from harness.store.manifest import CLAIM, attributes, parsed, version
+from harness.store.manifest_io import load
 from harness.worker.task import work
 from tests.harness.studies import contents, prepared, replications, run_serially
 

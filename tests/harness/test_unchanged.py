@@ -11,7 +11,8 @@ from harness.core.errors import Mistake
 from harness.execution import driver, prepare
 from harness.execution.progress import Silent
 from harness.scenario.load import Loaded, check
-from harness.store.manifest import FILES, load
+from harness.store.manifest import FILES
+from harness.store.manifest_io import load
 from tests.harness.studies import replications, toy
 
 SOURCE = """

@@ -23,7 +23,8 @@ from harness.report.sections.uncertainty import broken
 from harness.results.estimates import estimate
 from harness.results.validity import verdicts
 from harness.scenario.load import Loaded, check, load
-from harness.store.manifest import attributes, digest, load as record_of, parsed
+from harness.store.manifest import attributes, digest, parsed
+from harness.store.manifest_io import load as record_of
 from harness.worker.study import study_of
 from scenarios import SOURCES, World
 from tests.harness.studies import replications, serially, toy

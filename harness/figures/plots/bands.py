@@ -9,7 +9,7 @@ import numpy as np
 from harness.backends.base import place
 from harness.core.errors import Mistake
 from harness.core.types import Values
-from harness.store.manifest import load
+from harness.store.manifest_io import load
 
 
 def draw_bands(store: str, arrays: Mapping[str, Values], file: str) -> None:

@@ -16,7 +16,7 @@ from harness.core.schema import CUBE_DIMS
 from harness.core.types import Grid
 from harness.execution.prepare import check_fingerprint
 from harness.scenario.load import Loaded, load
-from harness.store.manifest import load as record_at
+from harness.store.manifest_io import load as record_at
 
 GRID, IID = "grid", "iid"
 NAMES = ("gp1", "gp2", "f6", "heaviside", "pressure2", "f2", "f5")

@@ -23,7 +23,8 @@ from harness.results.required_paths import Need, precision
 from harness.results.validity import verdicts
 from harness.store.heartbeat import Driver, heard
 from harness.store.locate import store_of
-from harness.store.manifest import DRIVER, Record, load
+from harness.store.manifest import DRIVER, Record
+from harness.store.manifest_io import load
 from harness.store.receipts import listed, read_all
 
 MEASURES = (

@@ -26,7 +26,7 @@ from harness.figures.canvas.style import KNOWN, strokes
 from harness.figures.plots.paths import by_path
 from harness.figures.plots.seconds import _PARTS, exponent
 from harness.results.estimates import estimate
-from harness.store.manifest import load
+from harness.store.manifest_io import load
 from harness.store.receipts import listed, read
 from tests.harness.studies import prepared, run_serially
 

@@ -15,7 +15,8 @@ from harness.core.packaged import packaged
 from harness.scenario.dump import written
 from harness.scenario.load import load
 from harness.scenario.spec import Scenario
-from harness.store.manifest import Record, load as record_of
+from harness.store.manifest import Record
+from harness.store.manifest_io import load as record_of
 from harness.store.requests import everything
 from tests.harness.report.reading import Reader
 from tests.harness.studies import run_serially, toy

@@ -21,7 +21,8 @@ from harness.monitor.state import status
 from harness.monitor.text import state_line, status_text
 from harness.store import arrays, receipts
 from harness.store.heartbeat import heard
-from harness.store.manifest import CANCEL, DRIVER, load, save
+from harness.store.manifest import CANCEL, DRIVER
+from harness.store.manifest_io import load, save
 from harness.submit import process, submission
 from harness.submit.cancel import cancel
 from harness.submit.drive import drive
