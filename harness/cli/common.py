@@ -25,6 +25,12 @@ settings_told = click.option(
 workers_told = click.option("--workers", type=click.IntRange(min=1), help="Processes. [default: one a core]")
 cluster_told = click.option("--cluster", metavar="FILE", help="A cluster file, as local.toml or slurm.toml.")
 where_told = click.option("--where", multiple=True, metavar="AXIS=VALUES", help="Only these, as n=100,400,alpha=0.05.")
+accept_changed_option = click.option(
+    "--accept-changed-source",
+    "accept_changed",
+    is_flag=True,
+    help="Go on although a file of the source was edited: you vouch that it gives the same numbers.",
+)
 retry_told = click.option("--retry-failed", "retry", is_flag=True, help="Do again what failed in earlier runs.")
 json_told = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 

@@ -10,6 +10,7 @@ import click
 from harness.cli.common import (
     EXIT_CLUSTER,
     EXIT_FAILED,
+    accept_changed_option,
     cluster_told,
     echo,
     json_told,
@@ -101,6 +102,7 @@ def _verify(store: str) -> int:
 @workers_told
 @cluster_told
 @retry_told
+@accept_changed_option
 @json_told
 @told
 def submit(
@@ -110,6 +112,7 @@ def submit(
     workers: int | None,
     cluster: str | None,
     retry: bool,
+    accept_changed: bool,
     as_json: bool,
 ) -> int:
     """Hand SCENARIO over to a driver of its own, and leave: it goes on without you."""
@@ -120,7 +123,9 @@ def submit(
     from harness.submit.launch import submit as hand_over
 
     file = described(cluster, workers)
-    prepared = prepare.prepare(load(scenario, settings), store, workers, retry=retry, cluster=file)
+    prepared = prepare.prepare(
+        load(scenario, settings), store, workers, retry=retry, cluster=file, accept_changed=accept_changed
+    )
     done = hand_over(prepared, cluster, workers, lambda text: echo(text, err=True))
     if as_json:
         one = done.submission

@@ -10,6 +10,7 @@ import click
 from harness.cli.common import (
     EXIT_CLUSTER,
     EXIT_FAILED,
+    accept_changed_option,
     cluster_told,
     echo,
     json_told,
@@ -32,6 +33,7 @@ from harness.execution.interrupts import stoppable
 @cluster_told
 @click.option("--smoke", is_flag=True, help="Two replications of the smallest n, in a store of its own.")
 @retry_told
+@accept_changed_option
 @json_told
 @told
 def run(
@@ -42,6 +44,7 @@ def run(
     cluster: str | None,
     smoke: bool,
     retry: bool,
+    accept_changed: bool,
     as_json: bool,
 ) -> int:
     """Run SCENARIO: the path of a .toml file, or the name of a packaged one (see `ckrr list`).
@@ -59,17 +62,19 @@ def run(
         from harness.scenario.load import load  # half a second, in which what workers are forked from starts
 
         loaded = [load(each, settings) for each in scenarios]  # all are checked before the first one starts
-        return max(_run(each, store, on, smoke, retry, as_json) for each in loaded)
+        return max(_run(each, store, on, smoke, as_json, retry=retry, accept_changed=accept_changed) for each in loaded)
 
 
-def _run(loaded: Any, store: str | None, on: tuple[int | None, Any], smoke: bool, retry: bool, as_json: bool) -> int:
+def _run(
+    loaded: Any, store: str | None, on: tuple[int | None, Any], smoke: bool, as_json: bool, **options: bool
+) -> int:
     from harness.execution import prepare
     from harness.submit.locate import at_work
 
     if smoke:
         loaded = prepare.smoked(loaded)
         prepare.make_room(loaded, store, at_work, on[1])
-    prepared = prepare.prepare(loaded, store, on[0], retry=retry, cluster=on[1])
+    prepared = prepare.prepare(loaded, store, on[0], cluster=on[1], **options)
     if not as_json:
         announce(prepared)
     outcome = outcome_of(prepared)
@@ -137,6 +142,7 @@ def _report(prepared: Any, outcome: Any, as_json: bool) -> None:
 @workers_told
 @cluster_told
 @retry_told
+@accept_changed_option
 @json_told
 @told
 def plan(
@@ -146,6 +152,7 @@ def plan(
     workers: int | None,
     cluster: str | None,
     retry: bool,
+    accept_changed: bool,
     as_json: bool,
 ) -> None:
     """Say what a run of SCENARIO would do and cost, and do nothing."""
@@ -158,7 +165,7 @@ def plan(
 
     file = described(cluster, workers)
     for each in [load(one, settings) for one in scenarios]:
-        prepared = prepare.prepare(each, store, workers, retry=retry, cluster=file)
+        prepared = prepare.prepare(each, store, workers, retry=retry, cluster=file, accept_changed=accept_changed)
         facts = plan_facts(prepared)
         echo(json.dumps(facts) if as_json else plan_text(facts))
         check_fits(prepared.plan, prepared.machine, each.where)

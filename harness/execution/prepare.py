@@ -13,7 +13,6 @@ from harness.core.protocols import Family, Sparing
 from harness.core.types import Grid
 from harness.execution import clusters
 from harness.execution.remove import remove_smoke_store
-from harness.execution.source_check import check_unchanged
 from harness.planning.blocks import cut
 from harness.planning.cost import Shape
 from harness.planning.machine import Machine
@@ -24,7 +23,7 @@ from harness.scenario.spec import Replications
 from harness.store import artifacts, locate, receipts
 from harness.store.checks.manifest import MOST_UNITS
 from harness.store.inventory import incomplete_units
-from harness.store.manifest import FILES, Levels, Record, all_joined, digest, joined
+from harness.store.manifest import FILES, LARGEST_FILE, Levels, Record, all_joined, digest, joined
 from harness.store.manifest_io import load
 
 
@@ -50,6 +49,8 @@ class Prepared:
     """What somebody typed to have it done, if that isn't this process's own command."""
     damaged: tuple[receipts.Receipt, ...] = ()
     """Receipts of units that lack a chunk: they are computed again."""
+    accept_changed: bool = False
+    """Whether files of the source may have been edited since the store was made."""
 
 
 def default_store(loaded: Loaded) -> str:
@@ -97,20 +98,34 @@ def prepare(
     retry: bool = False,
     cluster: Any = None,
     client: Any = None,
+    accept_changed: bool = False,
 ) -> Prepared:
-    """Reads the store, checks that it is this study's, and plans what is left, for a client's workers if one is given.
+    """Read the store, check that it is this study's, and plan what is left. Nothing is written.
 
-    Writes nothing. With `retry` what failed in earlier runs is left, too. `cluster` is a cluster file, read
-    (`clusters.described`).
+    Parameters
+    ----------
+    loaded : Loaded
+        The scenario.
+    url : str, optional
+        The store; results/<name>.zarr by default.
+    workers, speed : optional
+        How many workers there are on this machine, and operations a second of each.
+    retry : bool
+        Whether what failed in earlier runs is left to do.
+    cluster : optional
+        A cluster file (`clusters.described`).
+    client : optional
+        A client to plan for: its workers count.
+    accept_changed : bool
+        Whether files of the source may have been edited since the store was made.
     """
     loaded = loaded if cluster is None else loaded.threaded(cluster.threads)
     there = place(default_store(loaded) if url is None else str(url))
     found = load(there)
     machine = clusters.machine(there.url, workers, speed, cluster, client)
     if found is not None:
-        check_fingerprint(there.url, found.fingerprint, loaded.fingerprint, mended=retry)
-        if found.fingerprint["files"] != loaded.fingerprint["files"]:
-            check_unchanged(there, found, loaded)
+        loaded = _with_known_files(loaded, there, found)
+        check_fingerprint(there.url, found.fingerprint, loaded.fingerprint, accept_changed)
     source = artifacts.provided(loaded.built.source, there)
     whole = loaded.extent if found is None else found.grown(loaded.extent).extent  # units have all that the store has
     lacking = artifacts.missing(there, artifacts.needed(source, whole.grid))
@@ -126,7 +141,7 @@ def prepare(
     failed = sum(receipt.failed for name, receipt in done.items() if name not in again)
     grows = found is not None and found.extents != record.extents
     shared = (loaded, there, record, found is None, plan, machine, failed, retry, grows, cluster)
-    return Prepared(*shared, damaged=tuple(damaged))
+    return Prepared(*shared, damaged=tuple(damaged), accept_changed=accept_changed)
 
 
 def _record(loaded: Loaded, found: Record | None, shape: Shape, machine: Machine) -> Record:
@@ -177,20 +192,34 @@ def promised(family: Family, grid: Grid, theta: str | None = None) -> Levels:
     return found
 
 
-def check_fingerprint(url: str, old: Mapping[str, Any], new: Mapping[str, Any], mended: bool = False) -> None:
-    """Refuses to mix two studies in one store, and says how they differ.
+def _with_known_files(loaded: Loaded, there: Place, found: Record) -> Loaded:
+    """Let files that have the bytes which the store keeps have the store's hashes: version 0.1 made others."""
+    old, new = found.fingerprint["files"], loaded.fingerprint["files"]
+    if old == new or old.keys() != new.keys():
+        return loaded
+    kept = {name: there.get(f"{FILES}/{name}", LARGEST_FILE) for name in new}
+    files = {name: old[name] if kept[name] == loaded.built.files[name] else new[name] for name in new}
+    return replace(loaded, fingerprint={**loaded.fingerprint, "files": files})
 
-    A user who retries what failed may have mended the source's file: that alone is no other study, as long as numbers
-    that are there come out again (`unchanged.py`).
+
+def check_fingerprint(url: str, old: Mapping[str, Any], new: Mapping[str, Any], accept_changed: bool = False) -> None:
+    """Refuse to mix two studies in one store, and say how they differ.
+
+    Parameters
+    ----------
+    url : str
+        The store.
+    old, new : mapping
+        Its fingerprint, and that of the scenario.
+    accept_changed : bool
+        Whether the files of the source may differ: their author says that the numbers don't.
     """
-    keys = sorted({*old, *new} - ({"files"} if mended else set()))
+    keys = sorted({*old, *new} - ({"files"} if accept_changed else set()))
     differing = [key for key in keys if old.get(key) != new.get(key)]
     if differing == ["files"] and old["files"].keys() == new["files"].keys():
         names = ", ".join(name for name, hashed in old["files"].items() if new["files"][name] != hashed)
-        where = f"the old text is in {url}/{FILES}"
-        raise Mistake(
-            f"{url}: {names} has changed since ({where}): choose another --store, or --retry-failed if mended"
-        )
+        how = "choose another --store, or add --accept-changed-source if it gives the same numbers"
+        raise Mistake(f"{url}: {names} was edited since the store was made (the old text is in {url}/{FILES}): {how}")
     if differing:
         text = "; ".join(f"{key} was {old.get(key)!r} and is {new.get(key)!r}" for key in differing)
         text += f" (threads = {old.get('blas_threads')} in a cluster file)" * (differing == ["blas_threads"])

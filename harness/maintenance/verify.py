@@ -17,7 +17,7 @@ import numpy as np
 from harness.backends.base import Place, place
 from harness.core.errors import Mistake, Unreachable
 from harness.core.extent import included
-from harness.core.hashing import content_hash
+from harness.core.hashing import is_hash_of
 from harness.core.schema import replication_variables
 from harness.core.text import one_line
 from harness.core.types import Status, Unit, Values
@@ -185,7 +185,7 @@ def _wrong(
 def damaged(there: Place, record: Record) -> list[str]:
     """The keys of metadata, labels and the source's files that aren't as the record says."""
     files = {f"{FILES}/{name}": hashed for name, hashed in record.fingerprint["files"].items()}
-    wrong = [key for key, hashed in files.items() if content_hash(key, there.get(key, LARGEST_FILE) or b"") != hashed]
+    wrong = [key for key, hashed in files.items() if not is_hash_of(hashed, key, there.get(key, LARGEST_FILE) or b"")]
     return wrong + [key for key, data in template(record).items() if not _alike(key, there.get(key), data)]
 
 

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from harness.compute import measures
 from harness.core.errors import Mistake
-from harness.core.hashing import content_hash
+from harness.core.hashing import hash_file
 from harness.core.labels import label
 from harness.core.packaged import scenario_files
 from harness.core.protocols import Family, Limited
@@ -259,7 +259,7 @@ def _fingerprint(scenario: Scenario, built: Built, known: Family) -> dict[str, A
         **({"smoothed": True} if scenario.smoothed else {}),
         "seed": scenario.seed,
         "source": dict(built.told),
-        "files": {name: content_hash(name, data) for name, data in sorted(built.files.items())},
+        "files": {name: hash_file(data) for name, data in sorted(built.files.items())},
         "family": scenario.family,
         "keep": sorted(scenario.keep),
         "numerics": {"procedures": known.version, "measures": measures.VERSION, "sources": _sources_version()},

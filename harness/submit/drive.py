@@ -129,7 +129,15 @@ def _run(there: Place, found: Submission, logbook: Logbook, client: Any) -> driv
     file = None if cluster is None else clusters.again(cluster)
     with tempfile.TemporaryDirectory(prefix="ckrr-") as folder:
         loaded = _loaded(there, found, Path(folder))
-    prepared = prepare.prepare(loaded, there.url, found.workers, retry=found.retry, cluster=file, client=client)
+    prepared = prepare.prepare(
+        loaded,
+        there.url,
+        found.workers,
+        retry=found.retry,
+        cluster=file,
+        client=client,
+        accept_changed=found.accept_changed,
+    )
     return driver.run(replace(prepared, command=found.command or None), logbook, client, presence=presence)
 
 

@@ -96,6 +96,7 @@ def _submission(loaded: Loaded, workers: int | None, prepared: prepare.Prepared)
         cluster=None,
         workers=workers,
         retry=prepared.retry,
+        accept_changed=prepared.accept_changed,
         folder=str(Path.cwd()),
         host=platform.node(),
         submitted=timestamp(),

@@ -69,6 +69,8 @@ class Submission:
     """The exit code that `ckrr run` would have had."""
     hashes: Mapping[str, str] | None = None
     """SHA-256 of the files; None of a submission by 0.1."""
+    accept_changed: bool = False
+    """Whether files of the source may have been edited since the store was made."""
 
     @property
     def name(self) -> str:
@@ -126,6 +128,7 @@ def _check(plain: Mapping[str, Any]) -> None:
         check_text(hashed, f"hashes.{name}", pattern=r"[0-9a-f]{64}")
     check_optional(plain, "workers", "it", lambda count, key: check_whole(count, key, 1, 10**6))
     check_flag(require(plain, "retry", ""), "retry")
+    check_flag(plain.get("accept_changed", False), "accept_changed")
     for name in ("command", "ended", "outcome"):
         check_optional(plain, name, "it", check_text)
     check_optional(plain, "code", "it", lambda code, key: check_whole(code, key, 0, 255))

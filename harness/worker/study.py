@@ -7,7 +7,7 @@ from functools import lru_cache
 from harness.backends.base import place
 from harness.compute.study import Study
 from harness.core.errors import Mistake, Replaced
-from harness.core.hashing import content_hash
+from harness.core.hashing import is_hash_of
 from harness.core.seeds import Seeds
 from harness.scenario.errors import Wrong
 from harness.scenario.families import family, kernel_told, on_kernel, smoothed
@@ -51,6 +51,6 @@ def study_of(url: str, record: Record) -> Study:
 
 def _file(url: str, name: str, hashed: str) -> bytes:
     data = place(url).get(f"{FILES}/{name}", LARGEST_FILE)
-    if data is None or content_hash(name, data) != hashed:
+    if data is None or not is_hash_of(hashed, name, data):
         raise Mistake(f"{url}: {FILES}/{name} isn't what the study was made with")
     return data

@@ -217,7 +217,9 @@ def test_from_the_first_command_to_the_mended_source(tmp_path: Path) -> None:
     )
     (tmp_path / "poison.py").write_text(SOURCE)
     (tmp_path / "toy.toml").write_text(TEXT.replace("seconds = 60", "seconds = 50"))
-    code, out, err = ckrr("run", "toy.toml", "--workers", "1", "--retry-failed", cwd=tmp_path)
+    code, out, err = ckrr(
+        "run", "toy.toml", "--workers", "1", "--retry-failed", "--accept-changed-source", cwd=tmp_path
+    )
     assert code == 0, err
 
 

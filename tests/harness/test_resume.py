@@ -190,8 +190,8 @@ def test_what_failed_is_done_again_when_asked(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(BROKEN.replace("BUG = True", "BUG = False"))
     code, _, err = ckrr("run", "toy.toml", *QUICK, cwd=tmp_path)
     assert code == 2
-    assert "--retry-failed if mended" in err
-    code, out, err = ckrr("run", "toy.toml", *SMALLER, "--retry-failed", cwd=tmp_path)
+    assert "--accept-changed-source" in err
+    code, out, err = ckrr("run", "toy.toml", *SMALLER, "--retry-failed", "--accept-changed-source", cwd=tmp_path)
     assert code == 0, err
     after = replications(where, 10, "coverage")
     assert not np.isnan(after).any()

@@ -270,13 +270,13 @@ def brings(text: str) -> Case:
     """A store with a source of its own: nothing of it may run."""
 
     def make(folder: Path) -> None:
-        from harness.core.hashing import content_hash
+        from harness.core.hashing import hash_file
 
         raw = text.replace("FOLDER", str(folder)).encode()
         where = folder / STORE / "files"
         where.mkdir()
         (where / "mine.py").write_bytes(raw)
-        part("fingerprint", put("files", value={"mine.py": content_hash("mine.py", raw)})).make(folder)
+        part("fingerprint", put("files", value={"mine.py": hash_file(raw)})).make(folder)
         part("scenario", put("source", "function", value="mine.py:source")).make(folder)
 
     return Case(make, refused=False)

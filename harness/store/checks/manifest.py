@@ -11,6 +11,7 @@ from itertools import pairwise
 from math import prod
 from typing import Any
 
+from harness.core import hashing
 from harness.core.types import INNER
 from harness.parsing.json import (
     Malformed,
@@ -40,7 +41,6 @@ _MOST_CHUNK = 2**36
 """Bytes of one variable in one unit, by its claim."""
 SCENARIO_NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,110}"
 """Names of studies: they become names of files and jobs."""
-_HASH = r"[0-9a-f]{64}"
 _TEXTS = ("start", "end", "host", "command", "python", "commit", "stopped", "broke")
 _NUMBERS = ("seconds", "torn")
 
@@ -206,7 +206,7 @@ def _check_fingerprint(value: object) -> None:
             check_number(version, f"{key}.numerics.{name}")
     for name, hashed in check_table(require(fingerprint, "files", key), f"{key}.files", 100).items():
         check_base_name(name, f"{key}.files")
-        check_text(hashed, f"{key}.files.{name}", pattern=_HASH)
+        check_text(hashed, f"{key}.files.{name}", pattern=hashing.PATTERN)
 
 
 def _check_levels(value: object, key: str) -> None:

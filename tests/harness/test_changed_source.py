@@ -1,7 +1,8 @@
-"""A source's file may be mended while failures are retried, as long as it gives the numbers that it gave."""
+"""A source's file that was edited is refused, unless its author vouches for it; 0.1 hashed it otherwise."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,9 +11,10 @@ from harness.backends.base import place
 from harness.core.errors import Mistake
 from harness.execution import driver, prepare
 from harness.execution.progress import Silent
+from harness.maintenance.verify import verify
 from harness.scenario.load import Loaded, check
 from harness.store.manifest import FILES
-from harness.store.manifest_io import load
+from harness.store.manifest_io import load, save
 from tests.harness.studies import replications, toy
 
 SOURCE = """
@@ -43,8 +45,8 @@ def written(folder: Path, fails: bool, spread: float) -> Loaded:
     return check(toy(source={"function": "mine.py"}, grid__n=[10]), "toy.toml", folder)
 
 
-def run(loaded: Loaded, store: Path, retry: bool = False) -> driver.Outcome:
-    return driver.run(prepare.prepare(loaded, str(store), workers=1, retry=retry), Silent())
+def run(loaded: Loaded, store: Path, **options: bool) -> driver.Outcome:
+    return driver.run(prepare.prepare(loaded, str(store), workers=1, **options), Silent())
 
 
 @pytest.fixture
@@ -56,7 +58,7 @@ def store(tmp_path: Path) -> Path:
 def test_a_mended_file_is_taken_and_the_old_text_kept(store: Path, tmp_path: Path) -> None:
     old = (tmp_path / "mine.py").read_bytes()
     before = replications(store, 10, "coverage")
-    assert run(written(tmp_path, False, 1.0), store, retry=True).failed == 0
+    assert run(written(tmp_path, False, 1.0), store, retry=True, accept_changed=True).failed == 0
     after = replications(store, 10, "coverage")
     assert ((before == after) | (before != before)).all()
     there = place(str(store))
@@ -66,8 +68,35 @@ def test_a_mended_file_is_taken_and_the_old_text_kept(store: Path, tmp_path: Pat
     assert [entry.get("mended") for entry in record.history] == [None, ["mine.py"]]
 
 
-def test_another_function_is_refused(store: Path, tmp_path: Path) -> None:
+def test_an_edited_file_is_refused(store: Path, tmp_path: Path) -> None:
     before = replications(store, 10, "coverage")
-    with pytest.raises(Mistake, match=r"mine.py gives other numbers than it gave \(n = 10, path \d, draw \d\)"):
-        run(written(tmp_path, False, 3.0), store, retry=True)
+    with pytest.raises(Mistake, match=r"mine.py was edited since the store was made .* --accept-changed-source"):
+        run(written(tmp_path, False, 1.0), store, retry=True)
     assert replications(store, 10, "coverage").tobytes() == before.tobytes()
+
+
+def as_of_0_1(store: Path) -> None:
+    """Let the store have the hash of a syntax tree, as 0.1 wrote it."""
+    there = place(str(store))
+    record = load(there)
+    assert record is not None
+    save(there, replace(record, fingerprint={**record.fingerprint, "files": {"mine.py": "0" * 64}}))
+
+
+def test_a_store_of_0_1_goes_on_with_the_same_file(store: Path, tmp_path: Path) -> None:
+    as_of_0_1(store)
+    loaded = check(toy(source={"function": "mine.py"}, grid__n=[10], replications__paths=9), "toy.toml", tmp_path)
+    assert run(loaded, store).units > 0
+    record = load(place(str(store)))
+    assert record is not None
+    assert record.fingerprint["files"] == {"mine.py": "0" * 64}, "older receipts are signed with it"
+    assert verify(str(store))[1] == []
+
+
+def test_a_store_of_0_1_and_an_edited_file(store: Path, tmp_path: Path) -> None:
+    as_of_0_1(store)
+    (tmp_path / "mine.py").write_text((tmp_path / "mine.py").read_text() + "# a comment\n")
+    loaded = check(toy(source={"function": "mine.py"}, grid__n=[10]), "toy.toml", tmp_path)
+    with pytest.raises(Mistake, match="was edited since"):
+        run(loaded, store)
+    assert run(loaded, store, accept_changed=True).units == 0
