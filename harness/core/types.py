@@ -129,6 +129,8 @@ class Care:
     """Whether this process is started again if it ends, so that it may be ended when the limit is over."""
     memory: float | None = None
     """Bytes that a child may use."""
+    planned: float = 0.0
+    """Seconds that the whole unit is planned to take."""
 
 
 @dataclass(frozen=True)

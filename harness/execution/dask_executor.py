@@ -27,7 +27,7 @@ from harness.core.errors import Broken, Mistake, Replaced, Unlike, Unreachable
 from harness.core.text import message_of
 from harness.core.types import Care, Preparation, Unit
 from harness.execution.futures import Harvest
-from harness.execution.health import Guard, named
+from harness.execution.health import GRACE, Guard, named, stall_limit
 from harness.worker.compatibility import check_here
 
 Result = dict[str, Any]
@@ -61,6 +61,8 @@ class Terms:
     """What every worker has to have, those that join late, too."""
     stop: Callable[[], bool] = _never
     """Whether somebody asked the run to end."""
+    grace: float = GRACE
+    """Seconds without a result that are allowed in any case."""
 
 
 _USUAL = Terms()
@@ -158,7 +160,13 @@ def _flow(
     running: dict[Any, _Try] = {}
     sent: dict[Any, Future[Any]] = {}
     harvest = Harvest(client.loop)
-    guard = Guard(client, terms.note, terms.patience, terms.stop, running)
+    guard = Guard(
+        client,
+        terms.note,
+        terms.patience,
+        terms.stop,
+        lambda: stall_limit(((one.unit, one.care) for one in running.values()), terms.grace),
+    )
 
     def send(one: _Try) -> None:
         key = f"ckrr-{arguments[1]}-{arguments[2]}-{one.unit.name}-{one.errors}-{one.deaths}"

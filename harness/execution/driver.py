@@ -185,7 +185,9 @@ def _results(
     machine, jobs = prepared.machine, list(zip(prepared.plan.units, _cares(prepared), strict=True))
     if shared:  # with a driver that began at the other end: they meet in the middle
         jobs.reverse()
-    first = [(one, Care(max(Care.seconds, _HANGS * seconds))) for one, seconds in prepared.plan.preparations]
+    first = [
+        (one, Care(max(Care.seconds, _HANGS * seconds), planned=seconds)) for one, seconds in prepared.plan.preparations
+    ]
     if not jobs and not first:
         return
 
@@ -236,9 +238,11 @@ def _note(
 def _cares(prepared: Prepared) -> list[Care]:
     """The limit of each unit: the scenario's, or one that only what hangs can reach."""
     told = prepared.loaded.scenario.replications.seconds
-    planned = {size.n: size.seconds / (size.block[0] * size.block[1]) for size in prepared.plan.sizes}
-    limits = {n: told or max(Care.seconds, _HANGS * seconds) for n, seconds in planned.items()}
-    return [Care(limits[unit.n], asked=told is not None) for unit in prepared.plan.units]
+    cares = {}
+    for size in prepared.plan.sizes:
+        limit = told or max(Care.seconds, _HANGS * size.seconds / (size.block[0] * size.block[1]))
+        cares[size.n] = Care(limit, asked=told is not None, planned=size.seconds)
+    return [cares[unit.n] for unit in prepared.plan.units]
 
 
 def _stale(record: Record) -> set[int]:

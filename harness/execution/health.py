@@ -1,25 +1,29 @@
-"""The guard of a run: it notices when there is nobody left to wait for. It asks a client, and knows no Dask besides."""
+"""Notice when a run waits for nothing: its scheduler is gone, its workers are gone, or no result comes.
+
+One rule covers all that makes a cluster silent without ending it (a network that drops packets, a clock that was set
+back where the scheduler runs, a worker that hangs beyond its limits): no result in a multiple of the time that was
+planned. It asks a client, and knows no Dask besides.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from contextlib import suppress
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from math import inf
-from time import monotonic, sleep, time
+from time import monotonic, sleep
 from typing import Any
 
 from harness.core.errors import Broken, Stopped
-from harness.execution._muteness import Muteness
+from harness.core.types import Care, Preparation, Unit
 
 PATIENCE = 60.0
 """Seconds that a run waits for workers to come back, or for the scheduler."""
-_BACK = 30.0
-"""Seconds by which a clock may be set back: Dask's connections are silent until it has caught up."""
 _POLL, _LOOK = 0.02, 2.0
 """Seconds between two looks for a lost scheduler, and for workers."""
-_QUIET, _LISTEN = 60.0, 15.0
-"""Seconds without a result after which a cluster may be mute, and between two looks at that."""
+_PLANNED = 10.0
+"""How many times longer than planned a unit may take."""
+GRACE = 60.0
+"""Seconds without a result that are allowed in any case: workers have to start, and to load the study."""
 
 
 def address(client: Any) -> str:
@@ -32,6 +36,26 @@ def named(client: Any) -> str:
     return f"the scheduler at {address(client)}" if client.scheduler is not None else "the scheduler"
 
 
+def stall_limit(units: Iterable[tuple[Unit | Preparation, Care]], grace: float) -> float:
+    """Return the seconds without a result after which a run has stalled.
+
+    A unit may take many times as long as planned. One step of it may take its limit before it is ended; computed in a
+    sandbox, after something went wrong, each of its replications may.
+
+    Examples
+    --------
+    >>> unit = Unit(10, 0, 0, range(5), range(2))
+    >>> stall_limit([(unit, Care(seconds=600.0, planned=3.0))], grace=60.0)
+    1290.0
+    """
+    return grace + max((_longest(unit, care) for unit, care in units), default=0.0)
+
+
+def _longest(unit: Unit | Preparation, care: Care) -> float:
+    steps = len(unit) if care.alone and isinstance(unit, Unit) else 2
+    return _PLANNED * care.planned + steps * care.seconds
+
+
 @dataclass
 class Guard:
     """Notices when there is nobody left to wait for."""
@@ -41,8 +65,8 @@ class Guard:
     patience: float | None
     """Seconds without any worker after which the cluster is dead, if that isn't as usual."""
     stop: Callable[[], bool]
-    sent: Collection[str]
-    """Names of the tasks that are on their way, as they change."""
+    limit: Callable[[], float]
+    """Seconds that may pass without a result, given the units that are on their way now."""
     next: float = 0.0
     """When to look again."""
     seen: bool = False
@@ -51,11 +75,8 @@ class Guard:
     """When there were none any more."""
     told: bool = False
     """Whether the user knows."""
-    ahead: float = field(default_factory=lambda: time() - monotonic())
-    """The most by which the time of day was ahead of the seconds that the machine counts."""
-    listen: float = field(default_factory=lambda: monotonic() + _QUIET)
-    """When to look whether the cluster is mute."""
-    muteness: Muteness = field(default_factory=Muteness)
+    last: float = field(default_factory=monotonic)
+    """When the last result came, or the run began."""
 
     def heed(self) -> None:
         """Ends the run if somebody asked for it."""
@@ -65,7 +86,7 @@ class Guard:
     def heard(self) -> None:
         """Results come, so there are workers."""
         self.seen, self.since = True, None
-        self.listen = monotonic() + _QUIET
+        self.last = monotonic()
 
     def look(self) -> None:
         """Now and then, whether scheduler and workers are there."""
@@ -73,29 +94,18 @@ class Guard:
             self.wait_for_scheduler()
         if monotonic() < self.next:
             return
-        self._check_clock()
         if self._workers():
             self.seen, self.since = True, None
-            self._check_muteness()
+            self._check_stall()
         else:
             self._miss()
         self.next = monotonic() + _LOOK
 
-    def _check_clock(self) -> None:
-        now = time() - monotonic()
-        self.ahead = max(self.ahead, now)
-        if self.ahead - now > _BACK:
-            raise Broken(f"the clock of this machine was set back by {self.ahead - now:.0f} s, which silences Dask")
-
-    def _check_muteness(self) -> None:
-        if monotonic() < self.listen:
-            return
-        self.listen = monotonic() + _LISTEN
-        with suppress(OSError):  # the connection was lost just now
-            workers = self.client.scheduler_info(n_workers=-1)["workers"]
-            if self.muteness.look(workers, self.client.processing(), self.sent):
-                why = "was a clock set back there?"
-                raise Broken(f"{named(self.client)} doesn't reach its workers ({why}): it has to be started anew")
+    def _check_stall(self) -> None:
+        silent = monotonic() - self.last
+        if silent > self.limit():
+            look = "look at the workers' logs (`ckrr logs`), their network and the clocks of all machines"
+            raise Broken(f"no result has come for {silent:.0f} s, far longer than planned: {look}")
 
     def _workers(self) -> int:
         try:
@@ -105,6 +115,7 @@ class Guard:
 
     def _miss(self) -> None:
         now, patience = monotonic(), self.patience or PATIENCE
+        self.last = now  # without workers no result can come: the rule below is for that
         if self.since is None:
             self.since, self.told = now, False
         elif not self.told:  # they are missed twice: nannies take a second or two to start others

@@ -119,7 +119,7 @@ def endured(trial: Trial, kinds: dict[str, Callable[[Trial], None]]) -> tuple[Co
         until(lambda before=before: trial.study.done() >= before + 5 or trial.run.over, 180)  # type: ignore[misc]
         if trial.run.over:
             ends[f"{trial.run.wait()}: {_last_words(trial.run.said)}"] += 1
-            if "it has to be started anew" in trial.run.said:  # a scheduler whose clock was set back, and its workers
+            if "no result has come for" in trial.run.said:  # a scheduler whose clock was set back, and its workers
                 processes.kill(processes.found(trial.study.folder, *processes.CLUSTER))
             trial.site.restore()
             trial.run = trial.run.again()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
@@ -19,11 +19,10 @@ from harness import Broken
 from harness.backends.base import place
 from harness.core.types import Care, Unit
 from harness.execution import dask_executor, driver, health, prepare
-from harness.execution.progress import Silent
+from harness.execution.health import stall_limit
 from harness.monitor.state import status
 from harness.monitor.text import status_text
 from harness.store import receipts
-from harness.store.heartbeat import Presence
 from tests.harness.studies import ROOT, until
 from tests.harness.test_poison import Study, written
 from tests.harness.test_resume import Noted
@@ -77,41 +76,44 @@ def broken(one: Study, client: Client, victim: subprocess.Popen[bytes], notes: l
     return str(caught.value)
 
 
-def test_a_scheduler_that_is_mute_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A clock that is set back where it runs leaves its streams to workers waiting for an hour; all else looks well."""
-    for name in ("_QUIET", "_LISTEN"):
-        monkeypatch.setattr(health, name, 2.0)
-    one = written(tmp_path / "one", {"all": "slow"})
+def units(count: int, **limits: float) -> list[tuple[Unit, Care]]:
+    return [(Unit(10, i, 0, range(i, i + 1), range(1)), Care(**limits)) for i in range(count)]
+
+
+def test_a_cluster_that_gives_no_result_is_told() -> None:
+    """A clock that is set back where the scheduler runs leaves its streams to workers waiting; all else looks well."""
     with cluster.local(1, 1e9) as client:
+        list(dask_executor.on_dask(client, _quick, ("", "v", 0), units(1)))
         stream = client.cluster.scheduler.stream_comms[next(iter(client.nthreads()))]
 
-        def told(facts: Mapping[str, object]) -> None:
+        def silence() -> bool:
             stream.next_deadline = time() + 3600
+            return False
 
-        prepared = prepare.prepare(one.loaded, str(one.store), 1, speed=2e7)
-        presence = Presence(prepared.there)
-        monkeypatch.setattr(presence, "tell", told)  # at the start, and with every unit
-        with pytest.raises(Broken, match=r"doesn't reach its workers \(was a clock set back there\?\): it has to be"):
-            driver.run(prepared, Silent(), client, presence=presence)
+        silence()
+        terms = dask_executor.Terms(grace=2.0, stop=silence)
+        with pytest.raises(Broken, match=r"no result has come for \d s, far longer than planned: look at .* clocks"):
+            list(dask_executor.on_dask(client, _quick, ("", "w", 0), units(20, seconds=0.1), terms))
 
 
-def test_a_long_unit_is_not_muteness(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("_QUIET", "_LISTEN"):
-        monkeypatch.setattr(health, name, 0.1)
+def test_a_long_unit_is_no_stall() -> None:
     with cluster.local(1, 1e9) as client:
-        jobs = [(Unit(10, i, 0, range(i, i + 1), range(1)), Care()) for i in range(2)]
-        results = list(dask_executor.on_dask(client, _long, ("", "v", 0), jobs))
+        terms = dask_executor.Terms(grace=0.1)
+        results = list(dask_executor.on_dask(client, _long, ("", "v", 0), units(2, seconds=60.0), terms))
     assert results == [{"name": "n=10/p0_d0"}, {"name": "n=10/p1_d0"}]
+
+
+def test_what_may_take_long() -> None:
+    """Each replication in a sandbox may take its limit; a unit that was planned to take long may take longer."""
+    unit = Unit(10, 0, 0, range(50), range(2))
+    assert stall_limit([(unit, Care(seconds=600.0, alone=True))], 60.0) == 60 + 100 * 600
+    assert stall_limit([(unit, Care(seconds=600.0, planned=1e4))], 60.0) > 1e5
+
+
+def _quick(url: str, fingerprint: str, generation: int, unit: Unit, care: Care) -> dict[str, str]:
+    return {"name": unit.name}
 
 
 def _long(url: str, fingerprint: str, generation: int, unit: Unit, care: Care) -> dict[str, str]:
     sleep(4)
     return {"name": unit.name}
-
-
-def test_a_clock_that_is_set_back_at_once_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Before the first look, too."""
-    one = health.Guard(None, print, None, lambda: False, ())
-    monkeypatch.setattr(health, "time", lambda: time() - 3600)
-    with pytest.raises(Broken, match="the clock of this machine was set back by 3600 s"):
-        one._check_clock()
