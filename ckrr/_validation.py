@@ -18,25 +18,25 @@ Array = npt.NDArray[np.float64]
 _LONGEST_SHOWN = 60
 
 
-def shown(value: object) -> str:
+def quote_value(value: object) -> str:
     """How a value is quoted in a message: its repr, on one line, shortened."""
     text = " ".join(repr(value).split())
     return text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "…"
 
 
-def points(name: str, value: npt.ArrayLike, dimension: int | None = None) -> Array:
+def check_points(name: str, value: npt.ArrayLike, dimension: int | None = None) -> Array:
     """Points as rows, shape (m, d); a 1-d array is m points on the line.
 
     Examples
     --------
-    >>> points("X", [0.0, 0.5, 1.0]).shape
+    >>> check_points("X", [0.0, 0.5, 1.0]).shape
     (3, 1)
-    >>> points("X_new", [[0.0, 1.0]], dimension=1)
+    >>> check_points("X_new", [[0.0, 1.0]], dimension=1)
     Traceback (most recent call last):
     ...
     ValueError: X_new must have 1 column as X has, got shape (1, 2)
     """
-    x = _finite(name, value)
+    x = _check_finite(name, value)
     if x.ndim == 1:
         x = x[:, None]
     if x.ndim != 2:
@@ -50,18 +50,18 @@ def points(name: str, value: npt.ArrayLike, dimension: int | None = None) -> Arr
     return np.array(x, order="C")  # a copy: what the caller does to theirs later is no concern of a fit
 
 
-def values(name: str, value: npt.ArrayLike, count: int, of: str) -> Array:
+def check_values(name: str, value: npt.ArrayLike, count: int, of: str) -> Array:
     """One number for each of `count` points, shape (count,)."""
-    y = _finite(name, value)
+    y = _check_finite(name, value)
     if y.shape != (count,):
         hint = f" (try {name}.ravel())" if y.shape == (count, 1) else ""
         raise ValueError(f"{name} must be of shape ({count},), one for each row of {of}, got shape {y.shape}{hint}")
     return np.array(y)
 
 
-def columns(name: str, value: npt.ArrayLike, count: int, of: str) -> Array:
+def check_columns(name: str, value: npt.ArrayLike, count: int, of: str) -> Array:
     """Targets as columns, shape (count, t); a 1-d array is one target."""
-    y = _finite(name, value)
+    y = _check_finite(name, value)
     if y.ndim == 1:
         y = y[:, None]
     if y.ndim != 2 or y.shape[0] != count or y.shape[1] == 0:
@@ -71,12 +71,12 @@ def columns(name: str, value: npt.ArrayLike, count: int, of: str) -> Array:
     return y
 
 
-def positive(name: str, value: object) -> float:
+def check_positive(name: str, value: object) -> float:
     """A finite number above 0.
 
     Examples
     --------
-    >>> positive("lam", 0.0)
+    >>> check_positive("lam", 0.0)
     Traceback (most recent call last):
     ...
     ValueError: lam must be a finite number > 0, got 0.0
@@ -84,10 +84,10 @@ def positive(name: str, value: object) -> float:
     number = np.asarray(value)
     if number.ndim == 0 and number.dtype.kind in "iuf" and 0 < number < np.inf:
         return float(number)
-    raise ValueError(f"{name} must be a finite number > 0, got {shown(value)}")
+    raise ValueError(f"{name} must be a finite number > 0, got {quote_value(value)}")
 
 
-def choice(name: str, value: object, allowed: Iterable[str]) -> str:
+def check_choice(name: str, value: object, allowed: Iterable[str]) -> str:
     """One of the `allowed` names; a misspelt one is told its nearest neighbour."""
     names = list(allowed)
     if isinstance(value, str):
@@ -98,34 +98,36 @@ def choice(name: str, value: object, allowed: Iterable[str]) -> str:
         hint = f" (did you mean {folded[near[0]]!r}?)" if near else ""
     else:
         hint = ""
-    raise ValueError(f"{name} must be one of {', '.join(names)}, got {shown(value)}{hint}")
+    raise ValueError(f"{name} must be one of {', '.join(names)}, got {quote_value(value)}{hint}")
 
 
-def choices(name: str, value: str | Sequence[str], allowed: Iterable[str]) -> tuple[str, ...]:
+def check_choices(name: str, value: str | Sequence[str], allowed: Iterable[str]) -> tuple[str, ...]:
     """One or several different names out of `allowed`."""
     names = list(allowed)
     given = (value,) if isinstance(value, str) else tuple(value)
-    chosen = tuple(choice(name, each, names) for each in given)
+    chosen = tuple(check_choice(name, each, names) for each in given)
     if not chosen:
         raise ValueError(f"{name} must name at least one of {', '.join(names)}, got none")
     if len(set(chosen)) < len(chosen):
-        raise ValueError(f"{name} must not repeat a name, got {shown(list(chosen))}")
+        raise ValueError(f"{name} must not repeat a name, got {quote_value(list(chosen))}")
     return chosen
 
 
-def _finite(name: str, value: npt.ArrayLike) -> Array:
+def _check_finite(name: str, value: npt.ArrayLike) -> Array:
     try:
         array = np.asarray(value)
     except ValueError:
-        raise ValueError(f"{name} must be an array of numbers, got rows of unequal length: {shown(value)}") from None
+        raise ValueError(
+            f"{name} must be an array of numbers, got rows of unequal length: {quote_value(value)}"
+        ) from None
     if isinstance(value, np.ma.MaskedArray) and value.mask.any():
         raise ValueError(f"{name} must not have masked values, got {value.mask.sum()} of them")
     if array.dtype.kind == "O":
-        array = _from_objects(name, value, array)
+        array = _convert_objects(name, value, array)
     if array.dtype.kind not in "biuf":
-        raise ValueError(f"{name} must be an array of real numbers, got {shown(value)}")
+        raise ValueError(f"{name} must be an array of real numbers, got {quote_value(value)}")
     if array.ndim == 0:
-        raise ValueError(f"{name} must be an array, got the single value {shown(value)}")
+        raise ValueError(f"{name} must be an array, got the single value {quote_value(value)}")
     array = array.astype(np.float64, copy=False)
     finite = np.isfinite(array)
     if not finite.all():
@@ -135,8 +137,8 @@ def _finite(name: str, value: npt.ArrayLike) -> Array:
     return array
 
 
-def _from_objects(name: str, value: npt.ArrayLike, array: npt.NDArray[np.object_]) -> Array:
+def _convert_objects(name: str, value: npt.ArrayLike, array: npt.NDArray[np.object_]) -> Array:
     """Decimals, fractions and other Python numbers become floats; anything else is refused."""
     if all(isinstance(each, (Real, Decimal)) for each in array.ravel()):
         return array.astype(np.float64)
-    raise ValueError(f"{name} must be an array of real numbers, got {shown(value)}")
+    raise ValueError(f"{name} must be an array of real numbers, got {quote_value(value)}")

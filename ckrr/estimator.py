@@ -12,19 +12,19 @@ import numpy as np
 import numpy.typing as npt
 
 from ckrr import model
-from ckrr._validation import Array, choice, points, shown, values
+from ckrr._validation import Array, check_choice, check_points, check_values, quote_value
 from ckrr.kernels import Kernel
-from ckrr.levels import Alpha, Level, alphas, boundary_of
+from ckrr.levels import Alpha, Level, check_boundary, parse_alphas
 from ckrr.procedures import ALL_PROCEDURES
 from ckrr.regions.intervals import Regions
 from ckrr.space import Scales, Seed
 
 
-class _NotFitted(ValueError, AttributeError):
+class _NotFittedError(ValueError, AttributeError):
     """What scikit-learn's NotFittedError is."""
 
 
-class _Plain:
+class _FallbackBase:
     """As much of scikit-learn's base classes as is needed where it isn't installed."""
 
     n_features_in_: int
@@ -39,7 +39,7 @@ class _Plain:
     def set_params(self, **params: Any) -> Self:
         """Change parameters by name."""
         for name in params:
-            choice("parameter", name, self.get_params())
+            check_choice("parameter", name, self.get_params())
         for name, value in params.items():
             setattr(self, name, value)
         return self
@@ -47,7 +47,7 @@ class _Plain:
     def score(self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> float:
         """R² of `predict`: 1 − Σ(y − ŷ)² / Σ(y − ȳ)²."""
         predicted, weights = self.predict(X), None if sample_weight is None else np.asarray(sample_weight)
-        true = values("y", y, len(predicted), of="X")
+        true = check_values("y", y, len(predicted), of="X")
         error = float(np.average((true - predicted) ** 2, weights=weights))
         spread = float(np.average((true - np.average(true, weights=weights)) ** 2, weights=weights))
         return 1 - error / spread if spread > 0 else float(error == 0)
@@ -55,37 +55,37 @@ class _Plain:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.get_params().items())})"
 
-    def _train(self, X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[Array, Array]:
+    def _check_train(self, X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[Array, Array]:
         """Arguments of `fit`, checked; what is known of the columns is kept."""
-        x = _table(X)
-        y = values("y", y, len(x), of="X")
+        x = _check_table(X)
+        y = check_values("y", y, len(x), of="X")
         self.n_features_in_ = x.shape[1]
         vars(self).pop("feature_names_in_", None)
-        if names := _names(X):
+        if names := _get_column_names(X):
             self.feature_names_in_ = np.array(names, dtype=object)
         return x, y
 
-    def _new(self, X: npt.ArrayLike) -> Array:
+    def _check_new(self, X: npt.ArrayLike) -> Array:
         """Points of the kind that was fitted, checked."""
         name = type(self).__name__
         if not hasattr(self, "fit_"):
-            raise _NotFitted(f"This {name} instance is not fitted yet: call fit first")
-        x, names, known = _table(X), _names(X), list(getattr(self, "feature_names_in_", []))
+            raise _NotFittedError(f"This {name} instance is not fitted yet: call fit first")
+        x, names, known = _check_table(X), _get_column_names(X), list(getattr(self, "feature_names_in_", []))
         if x.shape[1] != self.n_features_in_:
             raise ValueError(f"X has {x.shape[1]} features, but {name} is expecting {self.n_features_in_} features")
         if names and known and names != known:
-            raise ValueError(f"X must have the columns it had in fit, {shown(known)}, got {shown(names)}")
+            raise ValueError(f"X must have the columns it had in fit, {quote_value(known)}, got {quote_value(names)}")
         return x
 
 
 if TYPE_CHECKING:
-    _Base = _Plain
+    _Base = _FallbackBase
 else:
     try:
         from sklearn.base import BaseEstimator, RegressorMixin
         from sklearn.utils.validation import check_is_fitted, validate_data
     except ImportError:
-        _Base = _Plain
+        _Base = _FallbackBase
     else:
 
         class _Base(RegressorMixin, BaseEstimator):
@@ -139,7 +139,7 @@ class ConformalKernelRidge(_Base):
     >>> y = np.sin(5 * X[:, 0]) + 0.1 * rng.standard_normal(100)
     >>> estimator = ConformalKernelRidge(theta=10.0, lam=0.01).fit(X, y)
     >>> y_pred, intervals = estimator.predict_interval([[0.5, 0.5], [0.9, 0.1]], confidence_level=[0.8, 0.95])
-    >>> y_pred.shape, intervals.shape                        # (points,), (points, 2, levels)
+    >>> y_pred.shape, intervals.shape                        # (check_points,), (check_points, 2, levels)
     ((2,), (2, 2, 2))
     >>> intervals[0].round(2)                                # a row of lower and one of upper ends
     array([[0.24, 0.16], [0.62, 0.71]])
@@ -167,9 +167,9 @@ class ConformalKernelRidge(_Base):
 
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
         """Fit to the rows of X, shape (n, d), and their values y, shape (n,). Both are copied."""
-        choice("procedure", self.procedure, ALL_PROCEDURES)
-        boundary_of(self.boundary)
-        x, y = self._train(X, y)
+        check_choice("procedure", self.procedure, ALL_PROCEDURES)
+        check_boundary(self.boundary)
+        x, y = self._check_train(X, y)
         self.fit_ = model.fit(
             np.array(x),
             np.array(y),
@@ -185,7 +185,7 @@ class ConformalKernelRidge(_Base):
 
     def predict(self, X: npt.ArrayLike) -> Array:
         """The ridge prediction ŷ, shape (m,)."""
-        x = self._new(X)
+        x = self._check_new(X)
         return self.fit_.predict(x)
 
     def predict_interval(self, X: npt.ArrayLike, confidence_level: Alpha = 0.9) -> tuple[Array, Array]:
@@ -218,45 +218,45 @@ class ConformalKernelRidge(_Base):
         >>> estimator.predict_region([[0.5]], confidence_level=[0.8, 0.6])
         <Regions of 1 points at 2 levels: 1 intervals, 1 unbounded>
         """
-        x = self._new(X)
-        return self.fit_.regions(x, self.procedure, _alpha(confidence_level), self.boundary)
+        x = self._check_new(X)
+        return self.fit_.regions(x, self.procedure, _to_alpha(confidence_level), self.boundary)
 
     def predict_p(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Array:
         """The p-value of the value y[i] at the point X[i], shape (m,).
 
         With boundary ">=", y is in the region of a confidence level just when its p-value is ≥ 1 − that level.
         """
-        x = self._new(X)
-        return self.fit_.p_values(x, values("y", y, len(x), of="X"), self.procedure)
+        x = self._check_new(X)
+        return self.fit_.p_values(x, check_values("y", y, len(x), of="X"), self.procedure)
 
 
-def _alpha(confidence_level: Alpha) -> list[Level]:
+def _to_alpha(confidence_level: Alpha) -> list[Level]:
     """One minus each confidence level, exactly.
 
     Examples
     --------
-    >>> _alpha([0.95, 0.9])
+    >>> _to_alpha([0.95, 0.9])
     [Fraction(1, 20), Fraction(1, 10)]
-    >>> _alpha(95)
+    >>> _to_alpha(95)
     Traceback (most recent call last):
     ...
     ValueError: confidence_level must be a number strictly between 0 and 1, got 95
     """
     try:
-        return [1 - level for level in alphas(confidence_level)]
+        return [1 - level for level in parse_alphas(confidence_level)]
     except ValueError as error:
         raise ValueError(f"confidence_level{str(error).removeprefix('alpha')}") from None
 
 
-def _table(X: npt.ArrayLike) -> Array:
+def _check_table(X: npt.ArrayLike) -> Array:
     """Points as rows; here, as in scikit-learn, a 1-d array is refused."""
-    x = points("X", X)
+    x = check_points("X", X)
     if np.ndim(X) == 1:
         raise ValueError(f"X must be of shape (points, features), got shape {np.shape(X)} (try X.reshape(-1, 1))")
     return x
 
 
-def _names(X: object) -> list[str]:
+def _get_column_names(X: object) -> list[str]:
     """The names of a table's columns, where all are strings."""
     names = list(getattr(X, "columns", []))
     return names if all(isinstance(name, str) for name in names) else []

@@ -8,18 +8,18 @@ from math import inf, log, pi
 import numpy as np
 import numpy.typing as npt
 
-from ckrr._validation import Array, choice, points, values
-from ckrr.evaluation.batching import Problem, cases
-from ckrr.evaluation.case import Case
-from ckrr.evaluation.scores import Scores, at_spans, needs_weights, score_problems
-from ckrr.evaluation.stacking import Span
-from ckrr.levels import ALPHA, Alpha, alphas, boundary_of
-from ckrr.likelihood.profile import Search
+from ckrr._validation import Array, check_choice, check_points, check_values
+from ckrr.evaluation.batching import Problem, iter_evaluators
+from ckrr.evaluation.case import ProcedureEvaluator
+from ckrr.evaluation.scores import Scores, gather_spans, has_conformal, score_problems
+from ckrr.evaluation.stacking import RowSpan
+from ckrr.levels import ALPHA, Alpha, check_boundary, parse_alphas
+from ckrr.likelihood.profile import SearchResult
 from ckrr.procedures import ALL_PROCEDURES, PROCEDURES, Levels
-from ckrr.regions.intervals import Regions, stacked
-from ckrr.regions.smoothing import Smoothed, taus
+from ckrr.regions.intervals import Regions, stack_regions
+from ckrr.regions.smoothing import Smoothed, resolve_taus
 from ckrr.ridge.exact import Target
-from ckrr.space import Factorised, Space
+from ckrr.space import FactorisedRidge, Space
 
 
 class Fit:
@@ -35,10 +35,12 @@ class Fit:
         How θ was found, where it was searched for: bounds, whether it is on one, likelihood.
     """
 
-    def __init__(self, space: Space, X: Array, ridge: Factorised, y: Array, search: Search | None = None) -> None:
+    def __init__(
+        self, space: Space, X: Array, ridge: FactorisedRidge, y: Array, search: SearchResult | None = None
+    ) -> None:
         self._space, self._ridge = space, ridge
         self.X, self.y, self.search = X, y, search
-        self._target: Target = ridge.target(y)
+        self._target: Target = ridge.make_target(y)
 
     @property
     def theta(self) -> float:
@@ -71,8 +73,8 @@ class Fit:
         It costs n² a point, as the regions do, and has the bits of the ŷ that they are built around: an RRCM region
         always contains it.
         """
-        blocks = self._ridge.project(self._points(X_new), [self._target], weights=False)
-        return self._target.unscaled(np.concatenate([block.means[0] for block in blocks]))
+        blocks = self._ridge.project(self._check_points(X_new), [self._target], weights=False)
+        return self._target.unscale(np.concatenate([block.means[0] for block in blocks]))
 
     def regions(
         self,
@@ -107,14 +109,14 @@ class Fit:
         >>> f.regions([0.55], "CRR-loo", alpha=0.4).components(0)
         [(0.29617, 0.30635)]
         """
-        x, levels = self._points(X_new), Levels(alphas(alpha), boundary_of(boundary))
-        name = choice("procedure", procedure, ALL_PROCEDURES)
-        tau = taus(smoothed, len(x))
+        x, levels = self._check_points(X_new), Levels(parse_alphas(alpha), check_boundary(boundary))
+        name = check_choice("procedure", procedure, ALL_PROCEDURES)
+        tau = resolve_taus(smoothed, len(x))
         found = [
-            case.regions([name], levels, None if tau is None else at_spans(tau, spans))[name]
-            for case, spans in self._cases(x, name)
+            case.compute_regions([name], levels, None if tau is None else gather_spans(tau, spans))[name]
+            for case, spans in self._iter_evaluators(x, name)
         ]
-        return stacked(found).mapped(self._target.unscaled)
+        return stack_regions(found).rescale(self._target.unscale)
 
     def p_values(
         self,
@@ -129,13 +131,13 @@ class Fit:
         For GPR-f and GPR-p it is the two-sided normal tail. With `smoothed`, as in `regions`, that of conformal
         procedures is uniform on [0, 1] for exchangeable points.
         """
-        x = self._points(X_new)
-        y = self._target.scaled(values("y_new", y_new, len(x), of="X_new"))
-        name = choice("procedure", procedure, ALL_PROCEDURES)
-        tau = taus(smoothed, len(x))
+        x = self._check_points(X_new)
+        y = self._target.scale(check_values("y_new", y_new, len(x), of="X_new"))
+        name = check_choice("procedure", procedure, ALL_PROCEDURES)
+        tau = resolve_taus(smoothed, len(x))
         found = [
-            case.p_values(name, at_spans(y, spans), None if tau is None else at_spans(tau, spans))
-            for case, spans in self._cases(x, name)
+            case.compute_p_values(name, gather_spans(y, spans), None if tau is None else gather_spans(tau, spans))
+            for case, spans in self._iter_evaluators(x, name)
         ]
         return np.concatenate(found)
 
@@ -149,8 +151,8 @@ class Fit:
         smoothed: Smoothed | None = None,
     ) -> Scores:
         """Hits, hulls and lengths of several procedures at known test values, in one pass."""
-        x = self._points(X_new)
-        y, tau = values("y_new", y_new, len(x), of="X_new"), taus(smoothed, len(x))
+        x = self._check_points(X_new)
+        y, tau = check_values("y_new", y_new, len(x), of="X_new"), resolve_taus(smoothed, len(x))
         problem, by = Problem(self._ridge, [self._target], x), None if tau is None else [tau]
         (scores,) = score_problems([problem], [y[None]], procedures, alpha, boundary, tau=by)
         return Scores(*(each[0] for each in vars(scores).values() if each is not None))
@@ -158,8 +160,8 @@ class Fit:
     def __repr__(self) -> str:
         return f"<Fit to X of shape {self.X.shape}: theta={self.theta:g}, lam={self.lam:g}>"
 
-    def _points(self, X_new: npt.ArrayLike) -> Array:
-        return self._space.placed(points("X_new", X_new, self.X.shape[1]))
+    def _check_points(self, X_new: npt.ArrayLike) -> Array:
+        return self._space.scale_points(check_points("X_new", X_new, self.X.shape[1]))
 
-    def _cases(self, x: Array, procedure: str) -> Iterator[tuple[Case, list[Span]]]:
-        return cases([Problem(self._ridge, [self._target], x)], needs_weights([procedure]))
+    def _iter_evaluators(self, x: Array, procedure: str) -> Iterator[tuple[ProcedureEvaluator, list[RowSpan]]]:
+        return iter_evaluators([Problem(self._ridge, [self._target], x)], has_conformal([procedure]))

@@ -51,7 +51,7 @@ class Gaussian:
     def __call__(self, X: Array, Z: Array, theta: float, out: Array | None = None) -> Array:
         """The matrix K(x_i, z_j)."""
         with np.errstate(over="ignore"):  # an infinite distance is a kernel value of 0
-            K = _squared_distances(X, Z, out)
+            K = _compute_squared_distances(X, Z, out)
             far = K.size > 0 and float(K.max()) * theta > -_LOG_TINY
             K *= -theta
         if far:
@@ -76,7 +76,7 @@ class Laplacian:
 
     def __call__(self, X: Array, Z: Array, theta: float, out: Array | None = None) -> Array:
         """The matrix K(x_i, z_j)."""
-        return _times_exp((), _distances(X, Z, "cityblock", out), sqrt(2 * theta))
+        return _evaluate_polynomial_exp((), _compute_distances(X, Z, "cityblock", out), sqrt(2 * theta))
 
 
 class Matern32:
@@ -90,7 +90,7 @@ class Matern32:
 
     def __call__(self, X: Array, Z: Array, theta: float, out: Array | None = None) -> Array:
         """The matrix K(x_i, z_j)."""
-        return _times_exp((1.0,), _distances(X, Z, "euclidean", out), sqrt(6 * theta))
+        return _evaluate_polynomial_exp((1.0,), _compute_distances(X, Z, "euclidean", out), sqrt(6 * theta))
 
 
 class Matern52:
@@ -104,7 +104,7 @@ class Matern52:
 
     def __call__(self, X: Array, Z: Array, theta: float, out: Array | None = None) -> Array:
         """The matrix K(x_i, z_j)."""
-        return _times_exp((1.0, 1 / 3), _distances(X, Z, "euclidean", out), sqrt(10 * theta))
+        return _evaluate_polynomial_exp((1.0, 1 / 3), _compute_distances(X, Z, "euclidean", out), sqrt(10 * theta))
 
 
 gaussian = Gaussian()
@@ -118,7 +118,7 @@ KERNELS: dict[str, Kernel] = {
 """By name; the first is the paper's."""
 
 
-def _squared_distances(X: Array, Z: Array, out: Array | None) -> Array:
+def _compute_squared_distances(X: Array, Z: Array, out: Array | None) -> Array:
     if X.shape[1] > 1:
         found: Array = cdist(X, Z, "sqeuclidean", out=out)
         return found
@@ -126,7 +126,7 @@ def _squared_distances(X: Array, Z: Array, out: Array | None) -> Array:
     return np.multiply(distance, distance, out=distance)
 
 
-def _distances(X: Array, Z: Array, norm: Literal["cityblock", "euclidean"], out: Array | None) -> Array:
+def _compute_distances(X: Array, Z: Array, norm: Literal["cityblock", "euclidean"], out: Array | None) -> Array:
     with np.errstate(over="ignore"):  # an infinite distance is a kernel value of 0
         if X.shape[1] > 1:
             found: Array = cdist(X, Z, norm, out=out)
@@ -135,7 +135,7 @@ def _distances(X: Array, Z: Array, norm: Literal["cityblock", "euclidean"], out:
         return np.abs(distance, out=distance)
 
 
-def _times_exp(coefficients: tuple[float, ...], distance: Array, rate: float) -> Array:
+def _evaluate_polynomial_exp(coefficients: tuple[float, ...], distance: Array, rate: float) -> Array:
     """(1 + c₁s + c₂s² + …)·exp(−s) for s = rate·distance, in the place of the distance; 0 below TINY."""
     rows = max(1, _CHUNK // max(1, distance.shape[1]))
     for start in range(0, len(distance), rows):

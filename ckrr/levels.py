@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from ckrr._validation import Array, shown
+from ckrr._validation import Array, quote_value
 
 Boundary = Literal[">=", ">"]
 Level = float | Decimal | Fraction
@@ -26,14 +26,14 @@ ALPHA = (0.01, 0.05, 0.10, 0.25)
 """The levels of the paper."""
 
 
-def exact(alpha: object) -> Fraction:
+def parse_alpha(alpha: object) -> Fraction:
     """The number that was written: 0.07 is 7/100.
 
     Examples
     --------
-    >>> exact(0.07), exact(Fraction(1, 3))
+    >>> parse_alpha(0.07), parse_alpha(Fraction(1, 3))
     (Fraction(7, 100), Fraction(1, 3))
-    >>> exact(1.5)
+    >>> parse_alpha(1.5)
     Traceback (most recent call last):
     ...
     ValueError: alpha must be a number strictly between 0 and 1, got 1.5
@@ -43,41 +43,41 @@ def exact(alpha: object) -> Fraction:
     except ValueError:
         number = Fraction(0)
     if not 0 < number < 1:
-        raise ValueError(f"alpha must be a number strictly between 0 and 1, got {shown(alpha)}")
+        raise ValueError(f"alpha must be a number strictly between 0 and 1, got {quote_value(alpha)}")
     return number
 
 
-def alphas(alpha: Alpha) -> tuple[Fraction, ...]:
+def parse_alphas(alpha: Alpha) -> tuple[Fraction, ...]:
     """One α or a sequence of them, each as the number that was written."""
     if isinstance(alpha, np.ndarray) and alpha.ndim > 1:
-        raise ValueError(f"alpha must be a number or a sequence of numbers, got {shown(alpha)}")
+        raise ValueError(f"alpha must be a number or a sequence of numbers, got {quote_value(alpha)}")
     plain = np.atleast_1d(alpha) if isinstance(alpha, np.ndarray) else alpha
     given = list(plain) if isinstance(plain, Iterable) and not isinstance(plain, str) else [plain]
     if not given:
         raise ValueError("alpha must hold at least one level, got none")
-    return tuple(exact(each) for each in given)
+    return tuple(parse_alpha(each) for each in given)
 
 
-def boundary_of(boundary: str) -> Boundary:
+def check_boundary(boundary: str) -> Boundary:
     """The boundary rule, checked."""
     if boundary == ">=":
         return ">="
     if boundary == ">":
         return ">"
-    raise ValueError(f"boundary must be '>=' (p ≥ α, as in the paper) or '>' (p > α), got {shown(boundary)}")
+    raise ValueError(f"boundary must be '>=' (p ≥ α, as in the paper) or '>' (p > α), got {quote_value(boundary)}")
 
 
-def needed(N: int, alpha: Fraction, boundary: Boundary = ">=") -> int:
+def compute_required_count(N: int, alpha: Fraction, boundary: Boundary = ">=") -> int:
     """The smallest count that keeps a candidate: ⌈Nα⌉ for p ≥ α, ⌊Nα⌋ + 1 for p > α.
 
     Examples
     --------
-    >>> needed(100, exact(0.07)), needed(100, exact(0.07), ">")
+    >>> compute_required_count(100, parse_alpha(0.07)), compute_required_count(100, parse_alpha(0.07), ">")
     (7, 8)
     """
     return ceil(N * alpha) if boundary == ">=" else floor(N * alpha) + 1
 
 
-def thresholds(N: int, alpha: Sequence[Fraction], boundary: Boundary = ">=") -> npt.NDArray[np.intp]:
+def compute_thresholds(N: int, alpha: Sequence[Fraction], boundary: Boundary = ">=") -> npt.NDArray[np.intp]:
     """For each α, how many of the n = N − 1 train residuals must count besides the test point's own."""
-    return np.array([needed(N, each, boundary) - 1 for each in alpha], dtype=np.intp)
+    return np.array([compute_required_count(N, each, boundary) - 1 for each in alpha], dtype=np.intp)

@@ -7,20 +7,20 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from ckrr._validation import Array, choice, columns, points, positive, shown, values
+from ckrr._validation import Array, check_choice, check_columns, check_points, check_positive, check_values, quote_value
 from ckrr.evaluation.batching import Problem
 from ckrr.evaluation.scores import Scores, score_problems
 from ckrr.fitted import Fit
 from ckrr.kernels import Kernel
 from ckrr.levels import ALPHA, Alpha
-from ckrr.likelihood.holdout import HOLDOUT, held_out, kept
-from ckrr.likelihood.profile import Search, published_search, search
+from ckrr.likelihood.holdout import HOLDOUT, held_out_rows, kept_rows
+from ckrr.likelihood.profile import SearchResult, search, search_cobyla
 from ckrr.procedures import PROCEDURES
-from ckrr.regions.smoothing import Smoothed, taus
+from ckrr.regions.smoothing import Smoothed, resolve_taus
 from ckrr.regions.tail_sets import Indices
-from ckrr.space import Factorised, Scales, Seed, Space, space_of
+from ckrr.space import FactorisedRidge, Scales, Seed, Space, make_space
 
-SEARCHES = {"ml": search, "ml-cobyla": published_search, HOLDOUT: search}
+SEARCHES = {"ml": search, "ml-cobyla": search_cobyla, HOLDOUT: search}
 """The ways to find θ, by name."""
 
 
@@ -53,9 +53,9 @@ class Inputs:
         features: int | None = None,
         seed: Seed = 0,
     ) -> None:
-        self.X = points("X", X)
-        self.X_test = points("X_test", X_test, self.X.shape[1])
-        self._space = space_of(self.X.shape[1], kernel, scales, features, seed)
+        self.X = check_points("X", X)
+        self.X_test = check_points("X_test", X_test, self.X.shape[1])
+        self._space = make_space(self.X.shape[1], kernel, scales, features, seed)
 
     def __repr__(self) -> str:
         return f"<Inputs: X of shape {self.X.shape}, X_test of shape {self.X_test.shape}>"
@@ -63,8 +63,10 @@ class Inputs:
     def factor(self, theta: float, lam: float) -> Factor:
         """Factorise K + λI."""
         if isinstance(theta, str):
-            raise ValueError(f"theta must be a number > 0, got {shown(theta)} (for a search use factor_ml)")
-        ridge = self._space.ridge(self._space.placed(self.X), positive("theta", theta), positive("lam", lam))
+            raise ValueError(f"theta must be a number > 0, got {quote_value(theta)} (for a search use factor_ml)")
+        ridge = self._space.make_ridge(
+            self._space.scale_points(self.X), check_positive("theta", theta), check_positive("lam", lam)
+        )
         return Factor(self._space, self.X, ridge, self.X_test)
 
     def factor_ml(self, y: npt.ArrayLike, lam: float, theta: str = "ml") -> Factor:
@@ -73,12 +75,12 @@ class Inputs:
         With "holdout" it is the most likely one for a part of the rows, and the factor is of the others. Targets are
         still given for all rows.
         """
-        y = values("y", y, len(self.X), of="X")
-        found = _search(self._space, self.X, y, choice("theta", theta, SEARCHES), lam)
+        y = check_values("y", y, len(self.X), of="X")
+        found = _search(self._space, self.X, y, check_choice("theta", theta, SEARCHES), lam)
         if theta != HOLDOUT:
             return self.factor(found.theta, lam)
-        rows = kept(len(self.X))
-        ridge = self._space.ridge(self._space.placed(self.X[rows]), found.theta, positive("lam", lam))
+        rows = kept_rows(len(self.X))
+        ridge = self._space.make_ridge(self._space.scale_points(self.X[rows]), found.theta, check_positive("lam", lam))
         return Factor(self._space, self.X, ridge, self.X_test, rows)
 
 
@@ -88,9 +90,11 @@ class Factor:
     Where θ was chosen on a part of the rows of X, it is of the other `rows`.
     """
 
-    def __init__(self, space: Space, X: Array, ridge: Factorised, X_test: Array, rows: Indices | None = None) -> None:
+    def __init__(
+        self, space: Space, X: Array, ridge: FactorisedRidge, X_test: Array, rows: Indices | None = None
+    ) -> None:
         self._space, self._X, self._rows = space, X, slice(None) if rows is None else rows
-        self._ridge, self._X_test = ridge, space.placed(X_test)
+        self._ridge, self._X_test = ridge, space.scale_points(X_test)
         self.theta, self.lam = ridge.theta, ridge.lam
 
     def __repr__(self) -> str:
@@ -98,7 +102,7 @@ class Factor:
 
     def fit(self, y: npt.ArrayLike) -> Fit:
         """The fit to one target."""
-        y = values("y", y, len(self._X), of="X")
+        y = check_values("y", y, len(self._X), of="X")
         return Fit(self._space, self._X[self._rows], self._ridge, y[self._rows])
 
     def score(
@@ -119,21 +123,21 @@ class Factor:
         latent, by = None if f_test is None else [f_test], None if smoothed is None else [smoothed]
         return score_together([self], [Y], [Y_test], procedures, alpha, boundary, latent, by)[0]
 
-    def _problem(self, Y: npt.ArrayLike, Y_test: npt.ArrayLike) -> tuple[Problem, Array]:
-        train = columns("Y", Y, len(self._X), of="X")[self._rows]
-        test = columns("Y_test", Y_test, len(self._X_test), of="X_test")
+    def _make_problem(self, Y: npt.ArrayLike, Y_test: npt.ArrayLike) -> tuple[Problem, Array]:
+        train = check_columns("Y", Y, len(self._X), of="X")[self._rows]
+        test = check_columns("Y_test", Y_test, len(self._X_test), of="X_test")
         if train.shape[1] != test.shape[1]:
             raise ValueError(f"Y_test must have {train.shape[1]} columns as Y has, got shape {np.shape(Y_test)}")
-        targets = [self._ridge.target(np.ascontiguousarray(y)) for y in train.T]
+        targets = [self._ridge.make_target(np.ascontiguousarray(y)) for y in train.T]
         return Problem(self._ridge, targets, self._X_test), test.T
 
-    def _tau(self, smoothed: Smoothed) -> Array:
-        tau = taus(smoothed, len(self._X_test), of="X_test")
+    def _check_tau(self, smoothed: Smoothed) -> Array:
+        tau = resolve_taus(smoothed, len(self._X_test), of="X_test")
         assert tau is not None
         return tau
 
-    def _latent(self, f_test: npt.ArrayLike, targets: int) -> Array:
-        f = values("f_test", f_test, len(self._X_test), of="X_test")
+    def _check_latent(self, f_test: npt.ArrayLike, targets: int) -> Array:
+        f = check_values("f_test", f_test, len(self._X_test), of="X_test")
         return np.broadcast_to(f, (targets, len(f)))
 
 
@@ -189,23 +193,23 @@ def fit(
     >>> f.regions([[0.5, 0.5]], procedure="RRCM", alpha=0.1).length.round(2)
     array([[0.33]])
     """
-    x = points("X", X)
-    y_ = values("y", y, len(x), of="X")
-    space = space_of(x.shape[1], kernel, scales, features, seed)
+    x = check_points("X", X)
+    y_ = check_values("y", y, len(x), of="X")
+    space = make_space(x.shape[1], kernel, scales, features, seed)
     if isinstance(theta, str) and theta not in SEARCHES:
-        raise ValueError(f"theta must be a number > 0 or one of {', '.join(SEARCHES)}, got {shown(theta)}")
+        raise ValueError(f"theta must be a number > 0 or one of {', '.join(SEARCHES)}, got {quote_value(theta)}")
     found = _search(space, x, y_, theta, lam) if isinstance(theta, str) else None
     if theta == HOLDOUT:
-        x, y_ = x[kept(len(x))], y_[kept(len(y_))]
-    chosen = positive("theta", theta if found is None else found.theta)
-    return Fit(space, x, space.ridge(space.placed(x), chosen, positive("lam", lam)), y_, found)
+        x, y_ = x[kept_rows(len(x))], y_[kept_rows(len(y_))]
+    chosen = check_positive("theta", theta if found is None else found.theta)
+    return Fit(space, x, space.make_ridge(space.scale_points(x), chosen, check_positive("lam", lam)), y_, found)
 
 
-def _search(space: Space, X: Array, y: Array, theta: str, lam: float) -> Search:
+def _search(space: Space, X: Array, y: Array, theta: str, lam: float) -> SearchResult:
     if theta == HOLDOUT:
-        rows = held_out(len(X))
+        rows = held_out_rows(len(X))
         X, y = X[rows], y[rows]
-    return SEARCHES[theta](space.profile(space.placed(X), y, positive("lam", lam)))
+    return SEARCHES[theta](space.make_profile(space.scale_points(X), y, check_positive("lam", lam)))
 
 
 def score_together(
@@ -234,12 +238,12 @@ def score_together(
     for name, each in given.items():
         if each is not None and len(each) != len(factors):
             raise ValueError(f"{name} must have one entry for each of the {len(factors)} factors, got {len(each)}")
-    asked = [factor._problem(*targets) for factor, *targets in zip(factors, Y, Y_test, strict=True)]
+    asked = [factor._make_problem(*targets) for factor, *targets in zip(factors, Y, Y_test, strict=True)]
     problems, tests = [problem for problem, _ in asked], [test for _, test in asked]
     latent = None
     if f_test is not None:
-        latent = [one._latent(f, len(test)) for one, f, test in zip(factors, f_test, tests, strict=True)]
+        latent = [one._check_latent(f, len(test)) for one, f, test in zip(factors, f_test, tests, strict=True)]
     tau = None
     if smoothed is not None:
-        tau = [one._tau(by) for one, by in zip(factors, smoothed, strict=True)]
+        tau = [one._check_tau(by) for one, by in zip(factors, smoothed, strict=True)]
     return score_problems(problems, tests, procedures, alpha, boundary, latent, tau)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from ckrr._validation import Array, choices, points
+from ckrr._validation import Array, check_choices, check_points
 from ckrr.fitted import Fit
-from ckrr.levels import alphas
+from ckrr.levels import parse_alphas
 from ckrr.procedures import ALL_PROCEDURES, PROCEDURES
 
 if TYPE_CHECKING:
@@ -65,14 +65,14 @@ def plot_bands(
     >>> len(figure.axes)
     2
     """
-    names = choices("procedures", procedures, ALL_PROCEDURES)
-    if len(alphas(alpha)) != 1:
+    names = check_choices("procedures", procedures, ALL_PROCEDURES)
+    if len(parse_alphas(alpha)) != 1:
         raise ValueError(f"alpha must be a single number for a picture, got {alpha}")
     if fit.X.shape[1] != 1:
         raise ValueError(f"fit must be to one-dimensional inputs to be drawn, got {fit.X.shape[1]} dimensions")
-    x = _grid(fit.X[:, 0]) if X_new is None else np.unique(points("X_new", X_new, 1)[:, 0])
-    panels = dict.fromkeys(names, ax) if ax is not None else _panels(names, f"α = {float(alpha):g}")
-    limits = _limits(fit, x, names, alpha)
+    x = _make_grid(fit.X[:, 0]) if X_new is None else np.unique(check_points("X_new", X_new, 1)[:, 0])
+    panels = dict.fromkeys(names, ax) if ax is not None else _make_panels(names, f"α = {float(alpha):g}")
+    limits = _compute_limits(fit, x, names, alpha)
     for name, panel in panels.items():
         _draw_band(panel, fit, name, alpha, x, limits)
     for panel in dict.fromkeys(panels.values()):
@@ -84,12 +84,12 @@ def plot_bands(
     return figure
 
 
-def _grid(x: Array) -> Array:
+def _make_grid(x: Array) -> Array:
     margin = 0.1 * np.ptp(x) or 1.0
     return np.linspace(x.min() - margin, x.max() + margin, 1000)
 
 
-def _panels(names: Sequence[str], level: str) -> dict[str, Axes]:
+def _make_panels(names: Sequence[str], level: str) -> dict[str, Axes]:
     from matplotlib import pyplot
 
     columns = min(len(names), 2)
@@ -115,9 +115,9 @@ def _panels(names: Sequence[str], level: str) -> dict[str, Axes]:
     return dict(zip(names, axes.ravel(), strict=False))
 
 
-def _limits(fit: Fit, x: Array, names: Sequence[str], alpha: float) -> tuple[float, float]:
+def _compute_limits(fit: Fit, x: Array, names: Sequence[str], alpha: float) -> tuple[float, float]:
     """Room for the data and for nearly all of the bands: a few spikes of infinite length may run out of the picture."""
-    ends = np.concatenate([fit.predict(x), *(_bounds(fit, x, name, alpha).ravel() for name in names)])
+    ends = np.concatenate([fit.predict(x), *(_compute_bounds(fit, x, name, alpha).ravel() for name in names)])
     inside = ends[np.isfinite(ends)]
     low, high = np.quantile(inside, [0.02, 0.98])
     low, high = min(low, fit.y.min()), max(high, fit.y.max())
@@ -125,7 +125,7 @@ def _limits(fit: Fit, x: Array, names: Sequence[str], alpha: float) -> tuple[flo
     return float(low - margin), float(high + margin)
 
 
-def _bounds(fit: Fit, x: Array, name: str, alpha: float) -> Array:
+def _compute_bounds(fit: Fit, x: Array, name: str, alpha: float) -> Array:
     regions = fit.regions(x, name, alpha)
     return np.concatenate([regions.lower, regions.upper])
 

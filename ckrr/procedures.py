@@ -11,17 +11,22 @@ import numpy as np
 from scipy.special import ndtri
 
 from ckrr._validation import Array
-from ckrr.levels import Boundary, Level, exact, needed, thresholds
+from ckrr.levels import Boundary, Level, compute_required_count, compute_thresholds, parse_alpha
 from ckrr.regions import conformal
 from ckrr.regions.conformal import Side
 from ckrr.regions.crossings import Crossings
-from ckrr.regions.residuals import Scale, in_sample, leave_one_out, studentised
-from ckrr.regions.smoothing import Bools, one_more
+from ckrr.regions.residuals import (
+    Scale,
+    compute_in_sample_scale,
+    compute_leave_one_out_scale,
+    compute_studentised_scale,
+)
+from ckrr.regions.smoothing import Bools, find_raised_thresholds
 from ckrr.regions.tail_sets import Indices
 
 
 @dataclass(frozen=True)
-class Score:
+class ConformityScore:
     """A way to compare the test point's residual with the others."""
 
     votes: Callable[[Crossings, int], tuple[Side, Side]]
@@ -30,16 +35,16 @@ class Score:
     """Each side has α/sides of the error."""
 
 
-RRCM = Score(conformal.rrcm, conformal.rrcm_p_values, sides=1)
-CRR = Score(conformal.crr, conformal.crr_p_values, sides=2)
+RRCM = ConformityScore(conformal.compute_rrcm_sides, conformal.compute_rrcm_p_values, sides=1)
+CRR = ConformityScore(conformal.compute_crr_sides, conformal.compute_crr_p_values, sides=2)
 
-CONFORMAL: dict[str, tuple[Score, Scale]] = {
-    "RRCM": (RRCM, in_sample),
-    "RRCM-loo": (RRCM, leave_one_out),
-    "CRR": (CRR, in_sample),
-    "CRR-loo": (CRR, leave_one_out),
-    "RRCM-std": (RRCM, studentised),
-    "CRR-std": (CRR, studentised),
+CONFORMAL: dict[str, tuple[ConformityScore, Scale]] = {
+    "RRCM": (RRCM, compute_in_sample_scale),
+    "RRCM-loo": (RRCM, compute_leave_one_out_scale),
+    "CRR": (CRR, compute_in_sample_scale),
+    "CRR-loo": (CRR, compute_leave_one_out_scale),
+    "RRCM-std": (RRCM, compute_studentised_scale),
+    "CRR-std": (CRR, compute_studentised_scale),
 }
 BAYESIAN = ("GPR-f", "GPR-p")
 PROCEDURES = ("GPR-f", "GPR-p", "RRCM", "RRCM-loo", "CRR", "CRR-loo")
@@ -54,18 +59,18 @@ class Levels:
         self.alpha, self.boundary = alpha, boundary
         self._needed: dict[tuple[int, int], Indices] = {}
 
-    def needed(self, score: Score, n: int) -> Indices:
+    def compute_thresholds(self, score: ConformityScore, n: int) -> Indices:
         """How many of n train residuals must count, at each level."""
         key = score.sides, n
         if key not in self._needed:
-            self._needed[key] = _thresholds(n + 1, self.alpha, self.boundary, score.sides)
+            self._needed[key] = _compute_side_thresholds(n + 1, self.alpha, self.boundary, score.sides)
         return self._needed[key]
 
-    def one_more(self, score: Score, n: int, tau: Array) -> tuple[Bools, Bools]:
+    def find_raised_thresholds(self, score: ConformityScore, n: int, tau: Array) -> tuple[Bools, Bools]:
         """Where, above and below, smoothing by τ asks for one more at each level."""
         alpha = [each / score.sides for each in self.alpha]
-        above = one_more(tau, n + 1, alpha, self.boundary)
-        return above, above if score.sides == 1 else one_more(1 - tau, n + 1, alpha, self.boundary)
+        above = find_raised_thresholds(tau, n + 1, alpha, self.boundary)
+        return above, above if score.sides == 1 else find_raised_thresholds(1 - tau, n + 1, alpha, self.boundary)
 
     @cached_property
     def z(self) -> Array:
@@ -74,8 +79,8 @@ class Levels:
 
 
 @lru_cache(maxsize=64)
-def _thresholds(N: int, alpha: tuple[Fraction, ...], boundary: Boundary, sides: int) -> Indices:
-    return thresholds(N, [each / sides for each in alpha], boundary)
+def _compute_side_thresholds(N: int, alpha: tuple[Fraction, ...], boundary: Boundary, sides: int) -> Indices:
+    return compute_thresholds(N, [each / sides for each in alpha], boundary)
 
 
 def exact_level(procedure: str, n: int, alpha: Level, smoothed: bool = False) -> float | None:
@@ -93,6 +98,6 @@ def exact_level(procedure: str, n: int, alpha: Level, smoothed: bool = False) ->
     if procedure not in CONFORMAL:
         return None
     if smoothed:
-        return float(1 - exact(alpha))
+        return float(1 - parse_alpha(alpha))
     sides, N = CONFORMAL[procedure][0].sides, n + 1
-    return float(1 - Fraction(sides * (max(needed(N, exact(alpha) / sides), 1) - 1), N))
+    return float(1 - Fraction(sides * (max(compute_required_count(N, parse_alpha(alpha) / sides), 1) - 1), N))

@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from ckrr._validation import Array, choice, shown
+from ckrr._validation import Array, check_choice, quote_value
 from ckrr.kernels import KERNELS, Kernel
 from ckrr.likelihood.profile import FeatureLikelihood, Likelihood, Profile
 from ckrr.ridge.exact import Projection, Ridge, Target
@@ -34,7 +34,7 @@ Scales = Sequence[float] | Array
 Seed = int | np.random.Generator
 
 
-class Factorised(Protocol):
+class FactorisedRidge(Protocol):
     """A factorised ridge matrix, of a kernel or of features: all that regions are made from."""
 
     X: Array
@@ -45,7 +45,7 @@ class Factorised(Protocol):
 
     @property
     def diag_Q(self) -> Array: ...  # noqa: D102
-    def target(self, y: Array) -> Target: ...  # noqa: D102
+    def make_target(self, y: Array) -> Target: ...  # noqa: D102
     def project(self, X_new: Array, targets: Sequence[Target], weights: bool = True) -> Iterator[Projection]: ...  # noqa: D102
 
 
@@ -55,16 +55,16 @@ class Space(ABC):
 
     scales: Array | None
 
-    def placed(self, x: Array) -> Array:
+    def scale_points(self, x: Array) -> Array:
         """Points in units of the scales."""
         return x if self.scales is None else x / self.scales
 
     @abstractmethod
-    def ridge(self, X: Array, theta: float, lam: float) -> Factorised:
+    def make_ridge(self, X: Array, theta: float, lam: float) -> FactorisedRidge:
         """The factorised ridge matrix of placed points."""
 
     @abstractmethod
-    def profile(self, X: Array, y: Array, lam: float) -> Profile:
+    def make_profile(self, X: Array, y: Array, lam: float) -> Profile:
         """The likelihood of θ, for placed points."""
 
 
@@ -74,11 +74,11 @@ class KernelSpace(Space):
 
     kernel: Kernel
 
-    def ridge(self, X: Array, theta: float, lam: float) -> Factorised:
+    def make_ridge(self, X: Array, theta: float, lam: float) -> FactorisedRidge:
         """In one n×n matrix."""
         return Ridge(X, theta, lam, self.kernel)
 
-    def profile(self, X: Array, y: Array, lam: float) -> Profile:
+    def make_profile(self, X: Array, y: Array, lam: float) -> Profile:
         """Of the kernel."""
         return Likelihood(X, y, lam, self.kernel)
 
@@ -89,60 +89,60 @@ class FeatureSpace(Space):
 
     features: Features
 
-    def ridge(self, X: Array, theta: float, lam: float) -> Factorised:
+    def make_ridge(self, X: Array, theta: float, lam: float) -> FactorisedRidge:
         """In blocks of rows, without an n×n matrix."""
         return FeatureRidge(X, theta, lam, self.features)
 
-    def profile(self, X: Array, y: Array, lam: float) -> Profile:
+    def make_profile(self, X: Array, y: Array, lam: float) -> Profile:
         """Of these very features, stretched by θ."""
         return FeatureLikelihood(X, y, lam, self.features)
 
 
-def space_of(
+def make_space(
     dimension: int, kernel: str | Kernel, scales: Scales | None = None, features: int | None = None, seed: Seed = 0
 ) -> Space:
     """What the arguments of `ckrr.fit` ask for, checked, for points in so many dimensions.
 
     Examples
     --------
-    >>> space_of(2, "matern52").scales is None, space_of(2, "gaussian-rff", features=100).features.count
+    >>> make_space(2, "matern52").scales is None, make_space(2, "gaussian-rff", features=100).features.count
     (True, 100)
-    >>> space_of(2, "matern52", [1.0])
+    >>> make_space(2, "matern52", [1.0])
     Traceback (most recent call last):
     ...
     ValueError: scales must be 2 numbers, one for each column of X, got [1.0]
     """
-    name = None if callable(kernel) else choice("kernel", kernel, SPACES)
-    checked = None if scales is None else _scales(scales, dimension)
+    name = None if callable(kernel) else check_choice("kernel", kernel, SPACES)
+    checked = None if scales is None else _check_scales(scales, dimension)
     if name is not None and is_random(name):
-        drawn = Features.drawn(name.removesuffix(_RANDOM), _count(features), dimension, _rng(seed))
+        drawn = Features.draw(name.removesuffix(_RANDOM), _check_count(features), dimension, _make_rng(seed))
         return FeatureSpace(checked, drawn)
     if features is not None:
-        raise ValueError(f"features must be left out unless kernel ends in {_RANDOM}, got {shown(features)}")
+        raise ValueError(f"features must be left out unless kernel ends in {_RANDOM}, got {quote_value(features)}")
     return KernelSpace(checked, kernel if callable(kernel) else KERNELS[kernel])
 
 
-def _scales(scales: npt.ArrayLike, dimension: int) -> Array:
+def _check_scales(scales: npt.ArrayLike, dimension: int) -> Array:
     found = np.asarray(scales)
     if found.dtype.kind not in "iuf" or found.shape != (dimension,):
         columns = "a number" if dimension == 1 else f"{dimension} numbers"
-        raise ValueError(f"scales must be {columns}, one for each column of X, got {shown(scales)}")
+        raise ValueError(f"scales must be {columns}, one for each column of X, got {quote_value(scales)}")
     if not ((found > 0) & (found < np.inf)).all():
-        raise ValueError(f"scales must be finite numbers > 0, got {shown(scales)}")
+        raise ValueError(f"scales must be finite numbers > 0, got {quote_value(scales)}")
     return found.astype(np.float64)
 
 
-def _count(features: object) -> int:
+def _check_count(features: object) -> int:
     if features is None:
         return FEATURES
     if isinstance(features, int | np.integer) and not isinstance(features, bool) and features >= 1:
         return int(features)
-    raise ValueError(f"features must be a whole number >= 1, got {shown(features)}")
+    raise ValueError(f"features must be a whole number >= 1, got {quote_value(features)}")
 
 
-def _rng(seed: object) -> np.random.Generator:
+def _make_rng(seed: object) -> np.random.Generator:
     if isinstance(seed, np.random.Generator):
         return seed
     if isinstance(seed, int | np.integer) and not isinstance(seed, bool) and seed >= 0:
         return np.random.default_rng(int(seed))
-    raise ValueError(f"seed must be a whole number >= 0 or a numpy Generator, got {shown(seed)}")
+    raise ValueError(f"seed must be a whole number >= 0 or a numpy Generator, got {quote_value(seed)}")

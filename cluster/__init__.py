@@ -1,9 +1,9 @@
 """A cluster file → a connected Dask client, and nothing else."""
 
-from cluster.config.load import Wrong, parsed, read, text_of
+from cluster.config.load import ClusterFileError, parse, read, read_text
 from cluster.config.spec import ClusterFile, Local, Size
-from cluster.connect import check_installed, connected, sized, warm_up
-from cluster.kinds.existing import offered
+from cluster.connect import check_installed, connect, size_of, warm_up
+from cluster.kinds.existing import size_of_client
 from cluster.kinds.local import local
 from cluster.kinds.marking import cluster_function
 from cluster.runtime.errors import StartError
@@ -11,19 +11,19 @@ from cluster.runtime.limits import has_address_space
 
 __all__ = [
     "ClusterFile",
+    "ClusterFileError",
     "Local",
     "Size",
     "StartError",
-    "Wrong",
     "check_installed",
     "cluster_function",
-    "connected",
+    "connect",
     "has_address_space",
     "local",
-    "offered",
-    "parsed",
+    "parse",
     "read",
-    "sized",
-    "text_of",
+    "read_text",
+    "size_of",
+    "size_of_client",
     "warm_up",
 ]

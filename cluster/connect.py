@@ -8,31 +8,31 @@ from importlib.util import find_spec
 
 from distributed import Client
 
-from cluster.config.load import Wrong
-from cluster.config.spec import Address, ClusterFile, Local, Other, Size, Slurm, Ssh, Started
-from cluster.kinds.custom import other
-from cluster.kinds.existing import address, looked_at
+from cluster.config.load import ClusterFileError
+from cluster.config.spec import Address, ClusterFile, Custom, Local, ManagedClusterFile, Size, Slurm, Ssh
+from cluster.kinds.custom import custom
+from cluster.kinds.existing import ask_scheduler, existing
 from cluster.kinds.local import local
 from cluster.kinds.slurm import NEEDS_JOBQUEUE, slurm
 from cluster.kinds.ssh import NEEDS_ASYNCSSH, ssh
-from cluster.runtime.forkserver import fork_settings
+from cluster.runtime.forkserver import start_fork_server
 from cluster.runtime.limits import has_room
 from cluster.runtime.private import scratch_directory
 from cluster.runtime.scheduler import check_dashboard
 
 
-def sized(file: ClusterFile) -> Size:
+def size_of(file: ClusterFile) -> Size:
     """What the planner may count on. A running scheduler is asked; nothing is started."""
-    return looked_at(file) if isinstance(file, Address) else file.size()
+    return ask_scheduler(file) if isinstance(file, Address) else file.get_size()
 
 
 def check_installed(file: ClusterFile) -> None:
     """Refuses what can't start here for want of a package: a driver that is started elsewhere would find out late."""
     if isinstance(file, Slurm) and file.python is None and find_spec("dask_jobqueue") is None:
-        raise Wrong(file.where, NEEDS_JOBQUEUE)
+        raise ClusterFileError(file.where, NEEDS_JOBQUEUE)
     if isinstance(file, Ssh) and find_spec("asyncssh") is None:
-        raise Wrong(file.where, NEEDS_ASYNCSSH)
-    if isinstance(file, Started):
+        raise ClusterFileError(file.where, NEEDS_ASYNCSSH)
+    if isinstance(file, ManagedClusterFile):
         check_dashboard(file)
 
 
@@ -47,11 +47,11 @@ def warm_up(file: ClusterFile, preload: Sequence[str] = ()) -> None:
         Modules that workers will need.
     """
     if isinstance(file, Local) and file.workers != 1 and has_room(file.workers or 1):
-        fork_settings(preload)
+        start_fork_server(preload)
 
 
 @contextmanager
-def connected(
+def connect(
     file: ClusterFile,
     workers: int,
     memory: float,
@@ -69,7 +69,7 @@ def connected(
 
     Raises
     ------
-    cluster.Wrong
+    cluster.ClusterFileError
         If the cluster can't be as the file says.
     cluster.StartError
         If it can't be started now, or ends while it starts.
@@ -79,7 +79,7 @@ def connected(
             with local(workers, memory, file, note, preload) as client:
                 yield client
         case Address():
-            with address(file) as client:
+            with existing(file) as client:
                 yield client
         case Slurm():
             with slurm(file, note) as client:
@@ -87,8 +87,8 @@ def connected(
         case Ssh():
             with ssh(file, note) as client:
                 yield client
-        case Other():
-            with scratch_directory(file.where), other(file) as client:
+        case Custom():
+            with scratch_directory(file.where), custom(file) as client:
                 yield client
         case _:
             raise TypeError(f"a cluster file has one of the known kinds, got {type(file).__name__}")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from harness.api import plan, run
-    from harness.core.errors import Broken, Mistake
+    from harness.core.errors import ClusterError, UserError
     from harness.cube.reader import open_cube
     from harness.monitor.state import status
     from harness.results.estimates import difference, estimate
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from harness.results.validity import verdicts
 
 __all__ = [
-    "Broken",
-    "Mistake",
+    "ClusterError",
+    "UserError",
     "difference",
     "estimate",
     "open_cube",
@@ -35,13 +35,13 @@ _HOMES = {
     "plan": "harness.api",
     "status": "harness.monitor.state",
     "open_cube": "harness.cube.reader",
-    "Mistake": "harness.core.errors",
+    "UserError": "harness.core.errors",
     "estimate": "harness.results.estimates",
     "difference": "harness.results.estimates",
     "precision": "harness.results.required_paths",
     "table": "harness.results.tables",
     "verdicts": "harness.results.validity",
-    "Broken": "harness.core.errors",
+    "ClusterError": "harness.core.errors",
 }
 
 

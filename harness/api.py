@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from harness.cube.reader import open_cube
 from harness.execution import driver, prepare
-from harness.execution.clusters import described
-from harness.execution.facts import plan_facts
-from harness.execution.progress import Progress, suitable
+from harness.execution.clusters import read_file
+from harness.execution.facts import plan_to_dict
+from harness.execution.progress import Progress, choose_progress
 from harness.scenario.load import load
 
 if TYPE_CHECKING:
@@ -40,14 +40,14 @@ def run(
 
     Raises
     ------
-    harness.core.errors.Mistake
+    harness.core.errors.UserError
         If the scenario or the store can't be right: every mistake, one a line.
-    harness.Broken
+    harness.ClusterError
         If the cluster died. What is done is kept: run again to go on.
     """
-    file = described(cluster, workers, client)
-    prepared = prepare.prepare(load(str(scenario), settings), _url(store), workers, cluster=file, client=client)
-    return open_cube(driver.run(prepared, progress or suitable(), client).url)
+    file = read_file(cluster, workers, client)
+    prepared = prepare.prepare(load(str(scenario), settings), _to_url(store), workers, cluster=file, client=client)
+    return open_cube(driver.run_prepared(prepared, progress or choose_progress(), client).url)
 
 
 def plan(
@@ -58,9 +58,9 @@ def plan(
     cluster: str | Path | None = None,
 ) -> dict[str, Any]:
     """What a run would do and cost, as plain values; nothing is written."""
-    file = described(cluster, workers)
-    return plan_facts(prepare.prepare(load(str(scenario), settings), _url(store), workers, cluster=file))
+    file = read_file(cluster, workers)
+    return plan_to_dict(prepare.prepare(load(str(scenario), settings), _to_url(store), workers, cluster=file))
 
 
-def _url(store: str | Path | None) -> str | None:
+def _to_url(store: str | Path | None) -> str | None:
     return None if store is None else str(store)

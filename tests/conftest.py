@@ -7,12 +7,12 @@ from collections.abc import Iterator
 import pytest
 from threadpoolctl import threadpool_limits
 
-from harness.planning.machine import cores
+from harness.planning.machine import count_cores
 
 
 def pytest_xdist_auto_num_workers() -> int:
     """One more than there are cores: many tests wait for processes, jobs and servers of theirs."""
-    return cores() + 1
+    return count_cores() + 1
 
 
 @pytest.fixture(scope="session", autouse=True)

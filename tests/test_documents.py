@@ -118,9 +118,9 @@ def test_the_readme_s_scenario_is_good(tmp_path: Path) -> None:
 def test_every_variable_has_its_meaning() -> None:
     """In the same words as in the store."""
     rows = dict(re.findall(r"^\| `(\w+)` \| (.*?)(?: \(kept with .*\))? \|$", HARNESS, flags=re.MULTILINE))
-    stored = {one.name: one.what for one in (*REPLICATION, STATUS, *POINTWISE)}
+    stored = {one.name: one.description for one in (*REPLICATION, STATUS, *POINTWISE)}
     assert stored.items() <= rows.items()
-    assert rows.items() - stored.items() <= {(one.name, one.what) for one in CUBE}
+    assert rows.items() - stored.items() <= {(one.name, one.description) for one in CUBE}
     assert rows.keys() == stored.keys() | {one.name for one in CUBE}
 
 

@@ -26,8 +26,8 @@ from scipy.linalg import solve_triangular
 
 from ckrr._validation import Array
 from ckrr.fitted import Fit
-from ckrr.levels import Alpha, alphas, thresholds
-from ckrr.regions.intervals import Regions, interval, stacked
+from ckrr.levels import Alpha, compute_thresholds, parse_alphas
+from ckrr.regions.intervals import Regions, make_intervals, stack_regions
 from ckrr.ridge.exact import Ridge
 
 Indices = npt.NDArray[np.intp]
@@ -46,13 +46,13 @@ def jackknife_plus(fit: Fit, X_new: npt.ArrayLike, alpha: Alpha) -> Regions:
     [(0.34327, 0.81538)]
     """
     e = fit._target.a / fit._ridge.diag_Q
-    return _regions(fit, X_new, alpha, e, lambda W, mean: mean[:, None] - W * e)
+    return _make_regions(fit, X_new, alpha, e, lambda W, mean: mean[:, None] - W * e)
 
 
 def cv_plus(fit: Fit, X_new: npt.ArrayLike, alpha: Alpha, order: Indices) -> Regions:
     """Intervals from the fits that leave one of ten folds out: stretches of a random order of the points."""
     folds = np.array_split(order, min(FOLDS, len(order)))
-    e = _left_out(fit, folds)
+    e = _compute_left_out_errors(fit, folds)
 
     def predicted(W: Array, mean: Array) -> Array:
         found = np.empty(W.shape)
@@ -60,10 +60,10 @@ def cv_plus(fit: Fit, X_new: npt.ArrayLike, alpha: Alpha, order: Indices) -> Reg
             found[:, S] = (mean - np.vecdot(W[:, S], e[S]))[:, None]
         return found
 
-    return _regions(fit, X_new, alpha, e, predicted)
+    return _make_regions(fit, X_new, alpha, e, predicted)
 
 
-def _left_out(fit: Fit, folds: Sequence[Indices]) -> Array:
+def _compute_left_out_errors(fit: Fit, folds: Sequence[Indices]) -> Array:
     """e_S of every fold, shape (n,)."""
     if not isinstance(fit._ridge, Ridge):
         raise ValueError("kernel must not be on random features: CV+ needs the matrix of the kernel")
@@ -74,26 +74,26 @@ def _left_out(fit: Fit, folds: Sequence[Indices]) -> Array:
     return e
 
 
-def _regions(
+def _make_regions(
     fit: Fit, X_new: npt.ArrayLike, alpha: Alpha, e: Array, predicted: Callable[[Array, Array], Array]
 ) -> Regions:
     """`predicted` takes W and ŷ of a block of test points to the μ₋S(i)(x*), shape (points, n)."""
-    ranks, spread = thresholds(len(e) + 1, alphas(alpha), ">"), np.abs(e)
+    ranks, spread = compute_thresholds(len(e) + 1, parse_alphas(alpha), ">"), np.abs(e)
     found = []
-    for block in fit._ridge.project(fit._points(X_new), [fit._target]):
+    for block in fit._ridge.project(fit._check_points(X_new), [fit._target]):
         middles = predicted(block.W, block.means[0])
-        found.append(between(middles - spread, middles + spread, ranks))
-    return stacked(found).mapped(fit._target.unscaled)
+        found.append(make_regions_between(middles - spread, middles + spread, ranks))
+    return stack_regions(found).rescale(fit._target.unscale)
 
 
-def between(low: Array, high: Array, ranks: Indices) -> Regions:
+def make_regions_between(low: Array, high: Array, ranks: Indices) -> Regions:
     """From the k-th smallest of each row of `low` to the k-th largest of `high`, for each of several ranks k.
 
     Rank 0 is the whole line; empty where the ends cross, as they may for α > 1/2.
 
     Examples
     --------
-    >>> R = between(np.array([[0.0, 1.0, 2.0]]), np.array([[3.0, 5.0, 4.0]]), np.array([0, 1, 2]))
+    >>> R = make_regions_between(np.array([[0.0, 1.0, 2.0]]), np.array([[3.0, 5.0, 4.0]]), np.array([0, 1, 2]))
     >>> R.lower, R.upper
     (array([[-inf, 0., 1.]]), array([[inf, 5., 4.]]))
     """
@@ -102,4 +102,4 @@ def between(low: Array, high: Array, ranks: Indices) -> Regions:
     lower = np.where(ranks > 0, low[:, ranks - 1], -np.inf)
     upper = np.where(ranks > 0, high[:, np.minimum(n - ranks, n - 1)], np.inf)
     crossed = lower > upper
-    return interval(np.where(crossed, np.nan, lower), np.where(crossed, np.nan, upper))
+    return make_intervals(np.where(crossed, np.nan, lower), np.where(crossed, np.nan, upper))

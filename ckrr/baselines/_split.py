@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from ckrr.baselines._plus import Indices
 from ckrr.fitted import Fit
-from ckrr.levels import Alpha, Level, alphas, exact
-from ckrr.regions.intervals import Regions, interval
+from ckrr.levels import Alpha, Level, parse_alpha, parse_alphas
+from ckrr.regions.intervals import Regions, make_intervals
 
 
 def halves(order: Indices) -> tuple[Indices, Indices]:
@@ -40,7 +40,7 @@ def split_level(n: int, alpha: Level) -> float:
     (0.901960784, 1.0)
     """
     N = n // 2 + 1
-    return float(Fraction(_rank(N, exact(alpha)), N))
+    return float(Fraction(_compute_rank(N, parse_alpha(alpha)), N))
 
 
 def split(fit: Fit, X_judge: npt.ArrayLike, y_judge: npt.ArrayLike, X_new: npt.ArrayLike, alpha: Alpha) -> Regions:
@@ -57,9 +57,9 @@ def split(fit: Fit, X_judge: npt.ArrayLike, y_judge: npt.ArrayLike, X_new: npt.A
     judges = np.asarray(y_judge, dtype=np.float64)
     errors = np.sort(np.abs(judges - fit.predict(X_judge))) if judges.size else judges
     errors = np.append(errors, np.inf)
-    half = errors[[_rank(len(errors), each) - 1 for each in alphas(alpha)]]
-    return interval(predicted - half, predicted + half)
+    half = errors[[_compute_rank(len(errors), each) - 1 for each in parse_alphas(alpha)]]
+    return make_intervals(predicted - half, predicted + half)
 
 
-def _rank(N: int, alpha: Fraction) -> int:
+def _compute_rank(N: int, alpha: Fraction) -> int:
     return ceil((1 - alpha) * N)

@@ -7,9 +7,9 @@ import numpy.typing as npt
 from scipy.special import stdtrit
 
 from ckrr.fitted import Fit
-from ckrr.levels import Alpha, alphas
-from ckrr.regions.bayesian import deviation, normal_intervals
-from ckrr.regions.intervals import Regions, stacked
+from ckrr.levels import Alpha, parse_alphas
+from ckrr.regions.bayesian import compute_deviation, make_normal_intervals
+from ckrr.regions.intervals import Regions, stack_regions
 
 
 def student(fit: Fit, X_new: npt.ArrayLike, alpha: Alpha) -> Regions:
@@ -22,8 +22,8 @@ def student(fit: Fit, X_new: npt.ArrayLike, alpha: Alpha) -> Regions:
     >>> student(fit, [0.5], alpha=0.1).length / fit.regions([0.5], "GPR-f", alpha=0.1).length
     array([[1.296071]])
     """
-    t = -np.asarray(stdtrit(fit._ridge.n, [float(each) / 2 for each in alphas(alpha)]), dtype=np.float64)
+    t = -np.asarray(stdtrit(fit._ridge.n, [float(each) / 2 for each in parse_alphas(alpha)]), dtype=np.float64)
     sigma2 = np.array(fit._target.sigma2)
-    blocks = fit._ridge.project(fit._points(X_new), [fit._target], weights=False)
-    found = [normal_intervals(block.means[0], deviation(block.m, sigma2), t) for block in blocks]
-    return stacked(found).mapped(fit._target.unscaled)
+    blocks = fit._ridge.project(fit._check_points(X_new), [fit._target], weights=False)
+    found = [make_normal_intervals(block.means[0], compute_deviation(block.m, sigma2), t) for block in blocks]
+    return stack_regions(found).rescale(fit._target.unscale)

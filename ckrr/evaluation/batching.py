@@ -13,13 +13,13 @@ from functools import cached_property
 import numpy as np
 
 from ckrr._validation import Array
-from ckrr.evaluation.case import Case
-from ckrr.evaluation.stacking import Span, Stack
-from ckrr.linalg.workspace import Scratch, kept
-from ckrr.regions.blocks import Rows, within
-from ckrr.regions.orientation import Flipped
+from ckrr.evaluation.case import ProcedureEvaluator
+from ckrr.evaluation.stacking import RowSpan, Stack
+from ckrr.linalg.workspace import Workspace, shared_workspace
+from ckrr.regions.blocks import PointBlock, select_within
+from ckrr.regions.orientation import OrientedResiduals
 from ckrr.ridge.exact import Projection, Target
-from ckrr.space import Factorised
+from ckrr.space import FactorisedRidge
 
 STRIP = 1 << 20
 """Numbers in the W of a case, at most."""
@@ -32,7 +32,7 @@ STACK = 1 << 18
 class Problem:
     """One factorisation, its targets, and its test points."""
 
-    ridge: Factorised
+    ridge: FactorisedRidge
     targets: Sequence[Target]
     X_new: Array
 
@@ -42,41 +42,43 @@ class Problem:
         return len(self.targets) * len(self.X_new)
 
     @cached_property
-    def flipped(self) -> list[Flipped]:
+    def oriented(self) -> list[OrientedResiduals]:
         """The targets' residuals, turned and ordered."""
-        return [Flipped(target.a, target.y, self.ridge.diag_Q) for target in self.targets]
+        return [OrientedResiduals(target.a, target.y, self.ridge.diag_Q) for target in self.targets]
 
 
-def cases(problems: Sequence[Problem], weights: bool = True) -> Iterator[tuple[Case, list[Span]]]:
+def iter_evaluators(
+    problems: Sequence[Problem], weights: bool = True
+) -> Iterator[tuple[ProcedureEvaluator, list[RowSpan]]]:
     """All rows of all problems; W is empty where no `weights` are asked for. Ask a case before you take the next."""
-    scratch = kept()
+    scratch = shared_workspace()
     stack = Stack(STACK, scratch)
-    for place, rows in _rows(problems, weights):
+    for place, rows in _iter_blocks(problems, weights):
         n = rows.W.shape[1] if weights else 1
         if 2 * n * len(rows.m) > STACK:
-            yield from _strips(place, rows, max(1, STRIP // n), scratch)
+            yield from _iter_strips(place, rows, max(1, STRIP // n), scratch)
             continue
-        if not stack.fits(rows):
-            yield stack.case()
+        if not stack.has_room_for(rows):
+            yield stack.pop_evaluator()
         stack.add(place, rows)
     if stack.spans:
-        yield stack.case()
+        yield stack.pop_evaluator()
 
 
-def _rows(problems: Sequence[Problem], weights: bool) -> Iterator[tuple[int, Rows]]:
+def _iter_blocks(problems: Sequence[Problem], weights: bool) -> Iterator[tuple[int, PointBlock]]:
     """The rows of one block of test points and one target after the other, and where the first of them belongs."""
     start = 0
     for problem in problems:
         for block in problem.ridge.project(problem.X_new, problem.targets, weights):
             for t in range(len(problem.targets)):
-                yield start + t * len(problem.X_new) + block.points.start, _of_target(problem, block, t)
+                yield start + t * len(problem.X_new) + block.points.start, _make_block(problem, block, t)
         start += problem.size
 
 
-def _of_target(problem: Problem, block: Projection, t: int) -> Rows:
-    flip = problem.flipped[t]
+def _make_block(problem: Problem, block: Projection, t: int) -> PointBlock:
+    flip = problem.oriented[t]
     row, col = block.equal
-    return Rows(
+    return PointBlock(
         block.W,
         block.m,
         block.variance,
@@ -84,12 +86,14 @@ def _of_target(problem: Problem, block: Projection, t: int) -> Rows:
         np.array([problem.targets[t].sigma2]),
         flip.columns,
         np.zeros(len(block.m), dtype=np.intp),
-        (row, flip.places(col)),
+        (row, flip.find_places(col)),
         flip,
     )
 
 
-def _strips(place: int, rows: Rows, size: int, scratch: Scratch) -> Iterator[tuple[Case, list[Span]]]:
+def _iter_strips(
+    place: int, rows: PointBlock, size: int, scratch: Workspace
+) -> Iterator[tuple[ProcedureEvaluator, list[RowSpan]]]:
     b = len(rows.m)
     for start in range(0, b, size):
         here = slice(start, min(start + size, b))
@@ -100,7 +104,7 @@ def _strips(place: int, rows: Rows, size: int, scratch: Scratch) -> Iterator[tup
             variance=rows.variance[here],
             mean=rows.mean[here],
             owner=rows.owner[here],
-            equal=within(rows.equal, here),
+            equal=select_within(rows.equal, here),
         )
         places = slice(place + here.start, place + here.stop)
-        yield Case(part, scratch), [Span(slice(0, len(part.m)), places)]
+        yield ProcedureEvaluator(part, scratch), [RowSpan(slice(0, len(part.m)), places)]

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from ckrr._validation import Array
-from ckrr.evaluation.votes import Tally
-from ckrr.linalg.workspace import Scratch
+from ckrr.evaluation.votes import VoteCounter
+from ckrr.linalg.workspace import Workspace
 from ckrr.procedures import BAYESIAN, CONFORMAL, Levels
-from ckrr.regions.bayesian import deviation, normal_intervals, normal_p_values
-from ckrr.regions.blocks import Rows
+from ckrr.regions.bayesian import compute_deviation, compute_normal_p_values, make_normal_intervals
+from ckrr.regions.blocks import PointBlock
 from ckrr.regions.crossings import Crossings
 from ckrr.regions.intervals import Regions
 from ckrr.regions.residuals import Scale
@@ -20,60 +20,62 @@ CHUNK = 1 << 17
 """Numbers in one array of what is done while it is in the cache; no bit depends on it."""
 
 
-class Case:
+class ProcedureEvaluator:
     """Some rows, ready to be asked by several procedures: what they share is computed once.
 
     What has the size of W is made, and reduced to the few largest entries of each row, in chunks that stay in the
     cache; what comes after is done for all rows at once, so that calling NumPy costs little.
     """
 
-    def __init__(self, rows: Rows, scratch: Scratch) -> None:
+    def __init__(self, rows: PointBlock, scratch: Workspace) -> None:
         self.rows, self._scratch = rows, scratch
 
-    def regions(self, procedures: Sequence[str], levels: Levels, tau: Array | None = None) -> dict[str, Regions]:
+    def compute_regions(
+        self, procedures: Sequence[str], levels: Levels, tau: Array | None = None
+    ) -> dict[str, Regions]:
         """The procedures' regions at each level; the conformal ones smoothed by τ_i at row i, if that is given."""
-        found = {name: self._bayesian(name, levels) for name in procedures if name in BAYESIAN}
-        found |= self._conformal([name for name in procedures if name in CONFORMAL], levels, tau)
+        found = {name: self._compute_bayesian(name, levels) for name in procedures if name in BAYESIAN}
+        found |= self._compute_conformal([name for name in procedures if name in CONFORMAL], levels, tau)
         return found
 
-    def p_values(self, procedure: str, y: Array, tau: Array | None = None) -> Array:
+    def compute_p_values(self, procedure: str, y: Array, tau: Array | None = None) -> Array:
         """The procedure's p-value at y_i for row i, likewise."""
         if procedure in BAYESIAN:
-            return normal_p_values(self.rows.mean, self._deviation(procedure), y)
+            return compute_normal_p_values(self.rows.mean, self._compute_deviation(procedure), y)
         score, scale = CONFORMAL[procedure]
         found = [
             score.p_values(crossings, y[here], None if tau is None else tau[here])
-            for here, _, crossings in self._crossings([scale])
+            for here, _, crossings in self._iter_crossings([scale])
         ]
         return np.concatenate(found)
 
-    def _bayesian(self, procedure: str, levels: Levels) -> Regions:
-        return normal_intervals(self.rows.mean, self._deviation(procedure), levels.z)
+    def _compute_bayesian(self, procedure: str, levels: Levels) -> Regions:
+        return make_normal_intervals(self.rows.mean, self._compute_deviation(procedure), levels.z)
 
-    def _conformal(self, procedures: list[str], levels: Levels, tau: Array | None) -> dict[str, Regions]:
+    def _compute_conformal(self, procedures: list[str], levels: Levels, tau: Array | None) -> dict[str, Regions]:
         b, n = len(self.rows.m), self.rows.W.shape[1]
-        tallies: dict[Scale, list[Tally]] = {}
+        tallies: dict[Scale, list[VoteCounter]] = {}
         for name in sorted(procedures):  # CRR before RRCM, which uses up the crossings
             score, scale = CONFORMAL[name]
-            more = None if tau is None else levels.one_more(score, n, tau)
-            tally = Tally(name, score, levels.needed(score, n), b, self._scratch, more, n)
+            more = None if tau is None else levels.find_raised_thresholds(score, n, tau)
+            tally = VoteCounter(name, score, levels.compute_thresholds(score, n), b, self._scratch, more, n)
             tallies.setdefault(scale, []).append(tally)
-        for here, scale, crossings in self._crossings(tallies):
+        for here, scale, crossings in self._iter_crossings(tallies):
             for tally in tallies[scale]:
                 tally.add(crossings, here)
-        return {tally.name: tally.regions() for each in tallies.values() for tally in each}
+        return {tally.name: tally.compute_regions() for each in tallies.values() for tally in each}
 
-    def _crossings(self, scales: Iterable[Scale]) -> Iterator[tuple[slice, Scale, Crossings]]:
+    def _iter_crossings(self, scales: Iterable[Scale]) -> Iterator[tuple[slice, Scale, Crossings]]:
         """Chunk by chunk, for several kinds of residuals."""
         b, n = self.rows.W.shape
         size = max(1, CHUNK // n)
         for start in range(0, b, size):
             here = slice(start, min(start + size, b))
-            chunk = self.rows.chunk(here, self._scratch)
+            chunk = self.rows.make_chunk(here, self._scratch)
             for scale in scales:
                 D = scale(chunk.W, chunk.m, chunk.columns.diag_Q, self._scratch)
                 yield here, scale, Crossings(chunk, D, self._scratch)
 
-    def _deviation(self, procedure: str) -> Array:
+    def _compute_deviation(self, procedure: str) -> Array:
         sigma2 = self.rows.sigma2[self.rows.owner]
-        return deviation(self.rows.m if procedure == "GPR-f" else self.rows.variance, sigma2)
+        return compute_deviation(self.rows.m if procedure == "GPR-f" else self.rows.variance, sigma2)

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ckrr._validation import Array, choices
-from ckrr.evaluation.batching import Problem, cases
-from ckrr.evaluation.stacking import Span
-from ckrr.levels import Alpha, alphas, boundary_of
+from ckrr._validation import Array, check_choices
+from ckrr.evaluation.batching import Problem, iter_evaluators
+from ckrr.evaluation.stacking import RowSpan
+from ckrr.levels import Alpha, check_boundary, parse_alphas
 from ckrr.procedures import ALL_PROCEDURES, BAYESIAN, Levels
 from ckrr.regions.intervals import Regions
-from ckrr.ridge.exact import times_power_of_two
+from ckrr.ridge.exact import scale_by_power_of_two
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -55,33 +55,36 @@ def score_problems(
     F_new has other values at the same points, shaped alike, that are asked for beside them. `tau` has what the test
     points of each problem are smoothed by, the same for all its targets.
     """
-    names, levels = choices("procedures", procedures, ALL_PROCEDURES), Levels(alphas(alpha), boundary_of(boundary))
+    names, levels = (
+        check_choices("procedures", procedures, ALL_PROCEDURES),
+        Levels(parse_alphas(alpha), check_boundary(boundary)),
+    )
     exponents = np.concatenate(
         [np.repeat([target.exponent for target in problem.targets], len(problem.X_new)) for problem in problems]
     )
     y, f = (
-        None if values is None else times_power_of_two(np.concatenate([each.ravel() for each in values]), -exponents)
+        None if values is None else scale_by_power_of_two(np.concatenate([each.ravel() for each in values]), -exponents)
         for values in (Y_new, F_new)
     )
-    scores = _blank(len(names), len(exponents), len(levels.alpha), latent=f is not None)
+    scores = _make_empty_scores(len(names), len(exponents), len(levels.alpha), latent=f is not None)
     by = (
         None
         if tau is None
         else np.concatenate([np.tile(t, len(p.targets)) for t, p in zip(tau, problems, strict=True)])
     )
-    for case, spans in cases(problems, needs_weights(names)):
-        regions = case.regions(names, levels, None if by is None else at_spans(by, spans))
+    for case, spans in iter_evaluators(problems, has_conformal(names)):
+        regions = case.compute_regions(names, levels, None if by is None else gather_spans(by, spans))
         for p, name in enumerate(names):
             _write(scores, p, regions[name], spans)
             for hits, values in ((scores.hits, y), (scores.hits_f, f)):
                 if hits is not None and values is not None:
                     _write_hits(hits[p], regions[name], values, spans)
     for each in (scores.lower, scores.upper, scores.length):
-        times_power_of_two(each, exponents[:, None], out=each)
-    return _apart(scores, problems)
+        scale_by_power_of_two(each, exponents[:, None], out=each)
+    return _split_problems(scores, problems)
 
 
-def _blank(procedures: int, rows: int, levels: int, latent: bool) -> Scores:
+def _make_empty_scores(procedures: int, rows: int, levels: int, latent: bool) -> Scores:
     """For all rows of all problems."""
     shape = (procedures, rows, levels)
     lower, upper, length = np.empty((3, *shape))
@@ -89,19 +92,19 @@ def _blank(procedures: int, rows: int, levels: int, latent: bool) -> Scores:
     return Scores(np.empty(shape, bool), lower, upper, length, np.empty(shape, np.int64), hits_f)
 
 
-def at_spans(values: Array, spans: list[Span]) -> Array:
+def gather_spans(values: Array, spans: list[RowSpan]) -> Array:
     """The values of a case's rows, from those of all."""
     return np.concatenate([values[span.places] for span in spans])
 
 
-def _write_hits(hits: npt.NDArray[np.bool_], regions: Regions, y: Array, spans: list[Span]) -> None:
+def _write_hits(hits: npt.NDArray[np.bool_], regions: Regions, y: Array, spans: list[RowSpan]) -> None:
     """Whether the regions of one procedure in one case contain the values."""
-    found = regions.covers(at_spans(y, spans))
+    found = regions.contains_array(gather_spans(y, spans))
     for span in spans:
         hits[span.places] = found[span.rows]
 
 
-def _write(scores: Scores, p: int, regions: Regions, spans: list[Span]) -> None:
+def _write(scores: Scores, p: int, regions: Regions, spans: list[RowSpan]) -> None:
     """What the regions of one procedure in one case come to."""
     for span in spans:
         scores.count[p, span.places] = regions.count[span.rows]
@@ -109,16 +112,16 @@ def _write(scores: Scores, p: int, regions: Regions, spans: list[Span]) -> None:
         scores.length[p, span.places] = regions.length[span.rows]
 
 
-def _apart(scores: Scores, problems: Sequence[Problem]) -> list[Scores]:
+def _split_problems(scores: Scores, problems: Sequence[Problem]) -> list[Scores]:
     """Views of the scores of each problem, shape (targets, procedures, m, k)."""
     ends = np.cumsum([problem.size for problem in problems]).tolist()
     return [
-        _of_problem(scores, problem, slice(end - problem.size, end))
+        _select_problem(scores, problem, slice(end - problem.size, end))
         for problem, end in zip(problems, ends, strict=True)
     ]
 
 
-def _of_problem(scores: Scores, problem: Problem, places: slice) -> Scores:
+def _select_problem(scores: Scores, problem: Problem, places: slice) -> Scores:
     parts = [each[:, places] for each in vars(scores).values() if each is not None]
     if len(problem.targets) == 1:
         return Scores(*(each[None] for each in parts))
@@ -126,6 +129,6 @@ def _of_problem(scores: Scores, problem: Problem, places: slice) -> Scores:
     return Scores(*(each.reshape(len(each), *shape, each.shape[2]).swapaxes(0, 1) for each in parts))
 
 
-def needs_weights(procedures: Sequence[str]) -> bool:
+def has_conformal(procedures: Sequence[str]) -> bool:
     """Whether any of the procedures looks at W = Qk: the Bayesian ones do without."""
     return not set(procedures) <= set(BAYESIAN)

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ckrr.evaluation.case import Case
-from ckrr.linalg.workspace import Scratch
-from ckrr.regions.blocks import Rows
-from ckrr.regions.orientation import Columns
+from ckrr.evaluation.case import ProcedureEvaluator
+from ckrr.linalg.workspace import Workspace
+from ckrr.regions.blocks import PointBlock
+from ckrr.regions.orientation import TrainColumns
 
 
 @dataclass(frozen=True)
-class Span:
+class RowSpan:
     """Where some rows of a case belong."""
 
     rows: slice
@@ -25,26 +25,26 @@ class Span:
 class Stack:
     """Rows of several small problems with the same n, up to `size` numbers of W."""
 
-    def __init__(self, size: int, scratch: Scratch) -> None:
+    def __init__(self, size: int, scratch: Workspace) -> None:
         self._size, self._scratch = size, scratch
-        self.spans: list[Span] = []
-        self._parts: list[Rows] = []
+        self.spans: list[RowSpan] = []
+        self._parts: list[PointBlock] = []
         self._b = 0
 
-    def fits(self, rows: Rows) -> bool:
+    def has_room_for(self, rows: PointBlock) -> bool:
         """Whether the rows may go on top of what is there."""
         if not self.spans:
             return True
         n = rows.W.shape[1]
         return bool(n == self._parts[0].W.shape[1] and (self._b + len(rows.m)) * n <= self._size)
 
-    def add(self, place: int, rows: Rows) -> None:
+    def add(self, place: int, rows: PointBlock) -> None:
         """Put rows on top, which belong at `place`. W is copied: its buffer will be used again."""
         here = slice(self._b, self._b + len(rows.m))
-        if rows.W.size and rows.flip is not None:
+        if rows.W.size and rows.orientation is not None:
             n = rows.W.shape[1]
             W = self._scratch("stacked W", (self._size,))[: self._size // n * n].reshape(-1, n)
-            rows.flip.weights(rows.W, out=W[here])
+            rows.orientation.orient_weights(rows.W, out=W[here])
         self._add_span(here, place)
         self._parts.append(rows)
         self._b = here.stop
@@ -53,26 +53,26 @@ class Stack:
         if self.spans and self.spans[-1].places.stop == place:
             last = self.spans.pop()
             here, place = slice(last.rows.start, here.stop), last.places.start
-        self.spans.append(Span(here, slice(place, place + here.stop - here.start)))
+        self.spans.append(RowSpan(here, slice(place, place + here.stop - here.start)))
 
-    def case(self) -> tuple[Case, list[Span]]:
+    def pop_evaluator(self) -> tuple[ProcedureEvaluator, list[RowSpan]]:
         """All that was put on the stack, which is empty afterwards."""
         spans, parts, b = self.spans, self._parts, self._b
         self.spans, self._parts, self._b = [], [], 0
         counts = [len(each.m) for each in parts]
         starts = np.cumsum([0, *counts[:-1]])
         n = parts[0].W.shape[1]
-        joined = Rows(
+        joined = PointBlock(
             self._scratch("stacked W", (b, n)) if parts[0].W.size else parts[0].W,
             np.concatenate([each.m for each in parts]),
             np.concatenate([each.variance for each in parts]),
             np.concatenate([each.mean for each in parts]),
             np.concatenate([each.sigma2 for each in parts]),
-            Columns.joined([each.columns for each in parts]),
+            TrainColumns.join([each.columns for each in parts]),
             np.repeat(np.arange(len(parts)), counts),
             (
                 np.concatenate([each.equal[0] + start for each, start in zip(parts, starts, strict=True)]),
                 np.concatenate([each.equal[1] for each in parts]),
             ),
         )
-        return Case(joined, self._scratch), spans
+        return ProcedureEvaluator(joined, self._scratch), spans

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from ckrr.linalg.workspace import Scratch
-from ckrr.procedures import Score
-from ckrr.regions.conformal import intersected
+from ckrr.linalg.workspace import Workspace
+from ckrr.procedures import ConformityScore
+from ckrr.regions.conformal import intersect_tails
 from ckrr.regions.crossings import Crossings
-from ckrr.regions.intervals import Regions, whole_line
+from ckrr.regions.intervals import Regions, make_whole_line
 from ckrr.regions.smoothing import Bools
-from ckrr.regions.tail_sets import NO_VOTES, Frame, Indices, Tail, Votes, select, tops, upper_tail
+from ckrr.regions.tail_sets import NO_VOTES, AffineMap, Indices, Tail, Votes, allocate_tops, compute_upper_tail, select
 
 
-class Tally:
+class VoteCounter:
     """What a procedure keeps of the crossings of b test points: the few largest of each row, and the odd votes.
 
     `k` is how many of n residuals must count, at each level; `more` says where, above and below, that is one more.
@@ -22,10 +22,10 @@ class Tally:
     def __init__(
         self,
         name: str,
-        score: Score,
+        score: ConformityScore,
         k: Indices,
         b: int,
-        scratch: Scratch,
+        scratch: Workspace,
         more: tuple[Bools, Bools] | None = None,
         n: int = 0,
     ) -> None:
@@ -33,9 +33,9 @@ class Tally:
         self._levels = len(k)
         self._k = k if more is None else np.concatenate([k, k + 1])
         self._count = int(k.max() if more is None else min(k.max() + 1, n))
-        self._tops = [tops(b, self._count, scratch, f"{name} {side}") for side in ("upper", "lower")]
+        self._tops = [allocate_tops(b, self._count, scratch, f"{name} {side}") for side in ("upper", "lower")]
         self._votes: tuple[list[Votes], list[Votes]] = ([], [])
-        self._frames: list[Frame] = []
+        self._frames: list[AffineMap] = []
 
     def add(self, crossings: Crossings, here: slice) -> None:
         """Take what is needed of the test points `here`."""
@@ -48,27 +48,27 @@ class Tally:
             if side.votes.row.size:
                 votes.append(Votes(side.votes.row + here.start, side.votes.value))
 
-    def regions(self) -> Regions:
+    def compute_regions(self) -> Regions:
         """The regions at each level, once all chunks were taken."""
         if self._count < 1:
-            return whole_line(self._b, self._levels)
-        frame = _joined_frames(self._frames)
-        upper, lower = self._tail(0, frame), self._tail(1, frame.mirrored())
-        return intersected(lower.mirrored(), upper)
+            return make_whole_line(self._b, self._levels)
+        frame = _join_frames(self._frames)
+        upper, lower = self._compute_tail(0, frame), self._compute_tail(1, frame.mirror())
+        return intersect_tails(lower.mirror(), upper)
 
-    def _tail(self, side: int, frame: Frame) -> Tail:
-        top, votes = self._tops[side], _joined_votes(self._votes[side])
+    def _compute_tail(self, side: int, frame: AffineMap) -> Tail:
+        top, votes = self._tops[side], _join_votes(self._votes[side])
         if self._more is None:
-            return upper_tail(top, frame, votes, self._k)
-        found = upper_tail(top, frame, votes, np.minimum(self._k, self._count))
-        return found.without(self._k > self._count).chosen(self._more[side])
+            return compute_upper_tail(top, frame, votes, self._k)
+        found = compute_upper_tail(top, frame, votes, np.minimum(self._k, self._count))
+        return found.drop_levels(self._k > self._count).choose(self._more[side])
 
 
-def _joined_frames(frames: list[Frame]) -> Frame:
-    return Frame(np.concatenate([each.mean for each in frames]), np.concatenate([each.m for each in frames]))
+def _join_frames(frames: list[AffineMap]) -> AffineMap:
+    return AffineMap(np.concatenate([each.mean for each in frames]), np.concatenate([each.m for each in frames]))
 
 
-def _joined_votes(votes: list[Votes]) -> Votes:
+def _join_votes(votes: list[Votes]) -> Votes:
     if not votes:
         return NO_VOTES
     return Votes(np.concatenate([each.row for each in votes]), np.concatenate([each.value for each in votes]))

@@ -15,7 +15,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from scipy.linalg import lapack
 
 from ckrr._validation import Array
-from ckrr.linalg.banded_cholesky import ROOM, band_parts
+from ckrr.linalg.banded_cholesky import ROOM, compute_band_parts
 from ckrr.linalg.triangular import WHOLE
 
 _BLOCK = 16384
@@ -23,7 +23,7 @@ _BLOCK = 16384
 
 
 @dataclass(frozen=True)
-class Sorted:
+class SortedSample:
     """A sample in the order of one coordinate."""
 
     X: Array
@@ -32,31 +32,33 @@ class Sorted:
     """That coordinate, ascending."""
 
     @classmethod
-    def by_the_widest_coordinate(cls, X: Array, y: Array) -> Sorted:
+    def from_sample(cls, X: Array, y: Array) -> SortedSample:
         """The sample sorted by its coordinate of the largest range.
 
         Examples
         --------
-        >>> Sorted.by_the_widest_coordinate(np.array([[0.0, 5.0], [1.0, 3.0]]), np.array([7.0, 8.0])).y
+        >>> SortedSample.by_the_widest_coordinate(np.array([[0.0, 5.0], [1.0, 3.0]]), np.array([7.0, 8.0])).y
         array([8., 7.])
         """
         x = X[:, int(np.argmax(np.ptp(X, axis=0)))]
         order = np.argsort(x, kind="stable")
         return cls(X[order], y[order], x[order])
 
-    def half_width(self, theta: float, delta: float) -> int:
+    def compute_half_width(self, theta: float, delta: float) -> int:
         """b: how far from the diagonal, in places, an entry of K of at least δ may be."""
         last = np.searchsorted(self.x, self.x + sqrt(-log(delta) / theta), side="right")
         return int((last - np.arange(1, len(self.x) + 1)).max())
 
 
-def banded_parts(points: Sorted, theta: float, lam: float, delta: float, b: int) -> tuple[float, float] | None:
+def compute_banded_parts(
+    points: SortedSample, theta: float, lam: float, delta: float, b: int
+) -> tuple[float, float] | None:
     """y′Qy and log|K + λI|, the entries of K below δ dropped; None where what is left isn't positive definite."""
     large = len(points.X) > WHOLE
-    band = _band(points.X, theta, delta, b, room=2 * ROOM if large else 0)
+    band = _make_band(points.X, theta, delta, b, room=2 * ROOM if large else 0)
     band[:, 0] += lam
     if large:
-        return band_parts(band, points.y, b)
+        return compute_band_parts(band, points.y, b)
     L, failed = lapack.dpbtrf(band.T, lower=1, overwrite_ab=1)
     if failed:
         return None
@@ -64,7 +66,7 @@ def banded_parts(points: Sorted, theta: float, lam: float, delta: float, b: int)
     return float(np.vecdot(v[:, 0], v[:, 0])), 2.0 * float(np.log(L[0]).sum())
 
 
-def _band(X: Array, theta: float, delta: float, b: int, room: int = 0) -> Array:
+def _make_band(X: Array, theta: float, delta: float, b: int, room: int = 0) -> Array:
     """Row j holds K(x_j, x_j), K(x_{j+1}, x_j) … K(x_{j+b}, x_j), with 0 below δ and past the last point; and room."""
     n = len(X)
     # after[c, j, k] is coordinate c of x_{j+k}: a view, no copy
@@ -73,11 +75,11 @@ def _band(X: Array, theta: float, delta: float, b: int, room: int = 0) -> Array:
     rows = max(_BLOCK // (b + 1), 1)
     for start in range(0, n, rows):
         block = slice(start, start + rows)
-        _kernel_rows(after[:, block], X.T[:, block], theta, delta, band[block, : b + 1])
+        _fill_kernel_rows(after[:, block], X.T[:, block], theta, delta, band[block, : b + 1])
     return band
 
 
-def _kernel_rows(after: Array, x: Array, theta: float, delta: float, out: Array) -> None:
+def _fill_kernel_rows(after: Array, x: Array, theta: float, delta: float, out: Array) -> None:
     out.fill(0.0)
     for z, coordinate in zip(after, x, strict=True):
         gap = z - coordinate[:, None]

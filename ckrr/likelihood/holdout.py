@@ -24,12 +24,12 @@ EVERY = 4
 regions of the same width (within a tenth), but at n = 25 with little noise: 0.78, 0.63 and 0.58."""
 
 
-def kept(n: int) -> npt.NDArray[np.intp]:
+def kept_rows(n: int) -> npt.NDArray[np.intp]:
     """The rows that are left, of n.
 
     Examples
     --------
-    >>> kept(9)
+    >>> kept_rows(9)
     array([1, 2, 3, 5, 6, 7])
     """
     if n < 2:
@@ -37,12 +37,12 @@ def kept(n: int) -> npt.NDArray[np.intp]:
     return np.flatnonzero(np.arange(n) % EVERY)
 
 
-def held_out(n: int) -> npt.NDArray[np.intp]:
+def held_out_rows(n: int) -> npt.NDArray[np.intp]:
     """The rows that θ is chosen on.
 
     Examples
     --------
-    >>> held_out(9)
+    >>> held_out_rows(9)
     array([0, 4, 8])
     """
     return np.arange(0, n, EVERY)

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from scipy.linalg import blas, eigh, lapack
 
 from ckrr._validation import Array
-from ckrr.linalg.tiled import Tiled
+from ckrr.linalg.tiled import TiledAlgebra
 from ckrr.linalg.triangular import WHOLE
 
 _LACKING = 1e-3
@@ -32,14 +32,14 @@ _MANY = 1100
 
 
 @dataclass(frozen=True)
-class Axis:
+class KernelAxis:
     """One coordinate's factor of the kernel, exp(−t(u − u′)²) with u in [0, 1], discretised on Chebyshev nodes."""
 
     t: float
 
     @cached_property
     def _spectrum(self) -> tuple[Array, Array]:
-        z, w = _chebyshev(nodes(self.t))
+        z, w = _make_chebyshev_nodes(count_nodes(self.t))
         root = np.sqrt(w)
         K = np.exp(-self.t * (z[:, None] - z) ** 2) * root[:, None] * root
         mu, U = eigh(K, driver="evd", overwrite_a=True) if len(z) <= _MANY else np.linalg.eigh(K)
@@ -50,17 +50,17 @@ class Axis:
         """μ_k, descending."""
         return self._spectrum[0]
 
-    def columns(self, u: Array, p: int) -> Array:
+    def compute_columns(self, u: Array, p: int) -> Array:
         """√μ_k φ_k(u) for the first p terms, shape (len(u), p).
 
         Examples
         --------
         >>> u = np.array([0.0, 0.25, 1.0])
-        >>> F = Axis(t=2.0).columns(u, 12)
+        >>> F = KernelAxis(t=2.0).columns(u, 12)
         >>> np.allclose(F @ F.T, np.exp(-2.0 * (u[:, None] - u) ** 2), rtol=0, atol=1e-13)
         True
         """
-        z, _ = _chebyshev(nodes(self.t))
+        z, _ = _make_chebyshev_nodes(count_nodes(self.t))
         mu, U = self._spectrum
         gap = u[:, None] - z
         gap *= gap
@@ -70,24 +70,24 @@ class Axis:
         return columns
 
 
-def nodes(t: float) -> int:
+def count_nodes(t: float) -> int:
     """Chebyshev nodes for exp(−t(u − u′)²) on [0, 1], enough for every term of its expansion above rounding."""
     return 14 + int(5.5 * sqrt(t))
 
 
-def least_rank(ts: list[float], tolerance: float) -> float:
+def estimate_rank(ts: list[float], tolerance: float) -> float:
     """About how many products of terms are above the tolerance, rather too few: a volume of frequencies."""
     d = len(ts)
     reach = [max(2 / pi * sqrt(-t * log(tolerance)), 1.0) for t in ts]
     return prod(reach) * (sqrt(pi) / 2) ** d / gamma(d / 2 + 1)
 
 
-def products(axes: list[Axis], tolerance: float, most: int) -> npt.NDArray[np.intp] | None:
+def select_products(axes: list[KernelAxis], tolerance: float, most: int) -> npt.NDArray[np.intp] | None:
     """Which term of each axis, shape (p, d), in the products above the tolerance; None where they are more than `most`.
 
     Examples
     --------
-    >>> products([Axis(0.0), Axis(0.1)], 1e-3, most=10)
+    >>> select_products([KernelAxis(0.0), KernelAxis(0.1)], 1e-3, most=10)
     array([[0, 0],
            [0, 1]])
     """
@@ -101,15 +101,15 @@ def products(axes: list[Axis], tolerance: float, most: int) -> npt.NDArray[np.in
     return index
 
 
-def low_rank(axes: list[Axis], U: Array, index: npt.NDArray[np.intp]) -> Array:
+def make_low_rank_factor(axes: list[KernelAxis], U: Array, index: npt.NDArray[np.intp]) -> Array:
     """F, shape (n, p), in Fortran order: K ≈ FF′."""
     rows = np.ones((len(index), len(U)))
     for axis, u, term in zip(axes, U.T, index.T, strict=True):
-        rows *= np.ascontiguousarray(axis.columns(u, int(term.max()) + 1).T)[term]
+        rows *= np.ascontiguousarray(axis.compute_columns(u, int(term.max()) + 1).T)[term]
     return rows.T
 
 
-def low_rank_parts(F: Array, y: Array, lam: float) -> tuple[float, float] | None:
+def compute_low_rank_parts(F: Array, y: Array, lam: float) -> tuple[float, float] | None:
     """y′Qy and log|FF′ + λI|; None where that isn't K + λI to the tolerance, or can't be factorised.
 
     K has ones on its diagonal, so n − tr FF′ is the trace of what F lacks; log|K + λI| changes by that over λ at most.
@@ -121,7 +121,7 @@ def low_rank_parts(F: Array, y: Array, lam: float) -> tuple[float, float] | None
     if not abs(n - diagonal.sum()) < _LACKING * lam:
         return None
     diagonal += lam
-    beta = (_solved_in_tiles if large else _solved)(M, F.T @ y)
+    beta = (_solve_tiled if large else _solve)(M, F.T @ y)
     if beta is None:
         return None
     r = y - F @ beta
@@ -129,20 +129,20 @@ def low_rank_parts(F: Array, y: Array, lam: float) -> tuple[float, float] | None
     return quadratic, 2.0 * float(np.log(M.diagonal()).sum()) + (n - p) * log(lam)
 
 
-def _solved(M: Array, z: Array) -> Array | None:
+def _solve(M: Array, z: Array) -> Array | None:
     """M⁻¹z, with the factor in place of M; None where there is none."""
     _, failed = lapack.dpotrf(M, lower=1, clean=0, overwrite_a=1)
     beta: Array | None = None if failed else lapack.dpotrs(M, z, lower=1)[0]
     return beta
 
 
-def _solved_in_tiles(M: Array, z: Array) -> Array | None:
+def _solve_tiled(M: Array, z: Array) -> Array | None:
     """The same for large samples, without the GIL."""
-    way = Tiled()
+    way = TiledAlgebra()
     return None if way.factorise(M) else way.solve_transposed_vector(M, way.solve_vector(M, z))
 
 
-def _chebyshev(m: int) -> tuple[Array, Array]:
+def _make_chebyshev_nodes(m: int) -> tuple[Array, Array]:
     """m Chebyshev nodes on [0, 1], and about the length of the interval that each stands for."""
     angle = (np.arange(m) + 0.5) * pi / m
     return (1 - np.cos(angle)) / 2, np.sin(angle) * pi / (2 * m)

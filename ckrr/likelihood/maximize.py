@@ -42,13 +42,13 @@ _NODES = 6
 _FRACTIONS = np.arange(17) / 16
 
 
-class Seen:
+class SearchGrid:
     """Places t in ascending order, the heights there, and the doubt in each gap between neighbours (NaN: hopeless)."""
 
     def __init__(self, f: Callable[[float], float], t: Array) -> None:
         self.f, self.t = f, t
         self.h = np.array([f(float(place)) for place in t])
-        self.doubt = _first_doubt(self.h)
+        self.doubt = _estimate_doubt(self.h)
 
     @property
     def best(self) -> int:
@@ -60,7 +60,7 @@ class Seen:
 
         Between two places that are known the error of a smooth guess grows with the square of their distance at least.
         """
-        (guess,) = _curves(self.t, self.h, np.array([[place]]), np.array([gap]))[0]
+        (guess,) = _interpolate(self.t, self.h, np.array([[place]]), np.array([gap]))[0]
         height = self.f(place)
         off = abs(height - guess) if np.isfinite(height) else _FAILED * self.doubt[gap]
         doubt = max(off, _TRUST * self.doubt[gap])
@@ -71,25 +71,25 @@ class Seen:
         self.doubt[gap + 1] = doubt * min(1.0, 4 * (1 - left) ** 2)
 
 
-def highest(f: Callable[[float], float], low: float, high: float, gaps: int) -> Seen:
+def find_maximum(f: Callable[[float], float], low: float, high: float, gaps: int) -> SearchGrid:
     """All the places looked at between low and high; the highest of them is the maximum of f.
 
     Examples
     --------
-    >>> seen = highest(lambda t: np.cos(5 * t) - (t - 3) ** 2, 0.0, 10.0, gaps=25)
+    >>> seen = find_maximum(lambda t: np.cos(5 * t) - (t - 3) ** 2, 0.0, 10.0, gaps=25)
     >>> round(float(seen.t[seen.best]), 3), len(seen.t)
     (2.55, 34)
     """
-    seen = Seen(f, np.linspace(low, high, gaps + 1))
+    seen = SearchGrid(f, np.linspace(low, high, gaps + 1))
     for _ in range(_MOST):
-        gap, place, promise = _most_promising(seen)
+        gap, place, promise = _find_most_promising(seen)
         if not promise > seen.h.max() + _GAIN:
             break
         seen.cut(gap, place)
     return seen
 
 
-def _first_doubt(h: Array) -> Array:
+def _estimate_doubt(h: Array) -> Array:
     """What may hide in the gaps of the scan, from the largest of the four second differences around each.
 
     It is NaN where twice that isn't enough to get from the ends to the highest place: such a gap isn't looked at again.
@@ -101,7 +101,7 @@ def _first_doubt(h: Array) -> Array:
     return np.where(np.maximum(h[:-1], h[1:]) + 2 * doubt >= h.max(), doubt, np.nan)
 
 
-def _most_promising(seen: Seen) -> tuple[int, float, float]:
+def _find_most_promising(seen: SearchGrid) -> tuple[int, float, float]:
     """The gap that promises most, the place in it that does, and what it promises: its polynomial and the doubt.
 
     The doubt is about the middle of the gap; it falls to 0 towards the ends, whose heights are known.
@@ -111,15 +111,15 @@ def _most_promising(seen: Seen) -> tuple[int, float, float]:
     if not len(gaps):
         return 0, float(seen.t[0]), -np.inf
     start, width = seen.t[gaps, None], np.diff(seen.t)[gaps, None]
-    inside = _curves(seen.t, seen.h, start + width * _FRACTIONS[1:-1], gaps)
+    inside = _interpolate(seen.t, seen.h, start + width * _FRACTIONS[1:-1], gaps)
     curves = np.column_stack([seen.h[gaps], inside, seen.h[gaps + 1]])
     curves += 4 * _FRACTIONS * (1 - _FRACTIONS) * seen.doubt[gaps, None]
     i = int(np.argmax(curves.max(axis=1)))
-    fraction, promise = _top(curves[i])
+    fraction, promise = _find_peak(curves[i])
     return int(gaps[i]), float(start[i, 0] + fraction * width[i, 0]), promise
 
 
-def _top(curve: Array) -> tuple[float, float]:
+def _find_peak(curve: Array) -> tuple[float, float]:
     """Where in the gap the curve is highest, from its heights at the fractions, and how high."""
     i = int(np.argmax(curve))
     if not 0 < i < len(curve) - 1:
@@ -129,7 +129,7 @@ def _top(curve: Array) -> tuple[float, float]:
     return float(_FRACTIONS[i] + step * _FRACTIONS[1]), float(b - 0.25 * (a - c) * step)
 
 
-def _curves(t: Array, h: Array, places: Array, gaps: npt.NDArray[np.intp]) -> Array:
+def _interpolate(t: Array, h: Array, places: Array, gaps: npt.NDArray[np.intp]) -> Array:
     """The polynomial through the six places around each of the gaps, at the places given, shape (gaps, any)."""
     around = np.clip(gaps - _NODES // 2 + 1, 0, len(t) - _NODES)[:, None] + np.arange(_NODES)
     finite = np.isfinite(h)

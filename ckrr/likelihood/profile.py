@@ -21,10 +21,10 @@ from scipy.optimize import fmin_cobyla
 
 from ckrr._validation import Array
 from ckrr.kernels import Kernel, gaussian
-from ckrr.likelihood.maximize import highest
-from ckrr.likelihood.structured import Structured
-from ckrr.linalg.triangular import triangles
-from ckrr.ridge.exact import FactorisationError, ridge_matrix
+from ckrr.likelihood.maximize import find_maximum
+from ckrr.likelihood.structured import StructuredLikelihood
+from ckrr.linalg.triangular import select_algebra
+from ckrr.ridge.exact import FactorisationError, make_ridge_matrix
 from ckrr.ridge.feature_ridge import FeatureRidge
 from ckrr.ridge.random_features import Features
 
@@ -48,18 +48,18 @@ class Profile(ABC):
     lam: float
 
     @abstractmethod
-    def parts(self, theta: float) -> Parts:
+    def compute_parts(self, theta: float) -> Parts:
         """log σ̂² and log|K + λI|; inf where K + λI can't be factorised."""
 
     @abstractmethod
-    def cheaper(self) -> Callable[[float], Parts | None]:
+    def make_approximation(self) -> Callable[[float], Parts | None]:
         """`parts` by a cheaper way, good to about 1e-4; None where there is none."""
 
     def log_likelihood(self, theta: float) -> float:
         """ℓ(θ); −inf where K + λI can't be factorised."""
-        return self.value(*self.parts(theta))
+        return self.combine_parts(*self.compute_parts(theta))
 
-    def value(self, log_sigma2: float, log_det: float) -> float:
+    def combine_parts(self, log_sigma2: float, log_det: float) -> float:
         """ℓ from its parts."""
         return -0.5 * (len(self.y) * (log(2 * pi) + log_sigma2 + 1) + log_det)
 
@@ -70,10 +70,10 @@ class Likelihood(Profile):
 
     kernel: Kernel = gaussian
 
-    def parts(self, theta: float) -> tuple[float, float]:
+    def compute_parts(self, theta: float) -> tuple[float, float]:
         """log σ̂² and log|K + λI|; inf where K + λI can't be factorised."""
         n = len(self.y)
-        L, way = ridge_matrix(self.X, theta, self.lam, self.kernel), triangles(n)
+        L, way = make_ridge_matrix(self.X, theta, self.lam, self.kernel), select_algebra(n)
         if way.factorise(L):
             return inf, inf
         unit = np.abs(self.y).max() or 1.0
@@ -81,9 +81,13 @@ class Likelihood(Profile):
         sigma2 = float(np.vecdot(v, v)) / n
         return (log(sigma2) + 2 * log(unit) if sigma2 else -inf), 2.0 * float(np.log(L.diagonal()).sum())
 
-    def cheaper(self) -> Callable[[float], Parts | None]:
+    def make_approximation(self) -> Callable[[float], Parts | None]:
         """By the structure of K."""
-        return Structured(self.X, self.y, self.lam).parts if self.kernel is gaussian else lambda theta: None
+        return (
+            StructuredLikelihood(self.X, self.y, self.lam).compute_parts
+            if self.kernel is gaussian
+            else lambda theta: None
+        )
 
 
 @dataclass(frozen=True)
@@ -96,22 +100,22 @@ class FeatureLikelihood(Profile):
 
     features: Features
 
-    def parts(self, theta: float) -> Parts:
+    def compute_parts(self, theta: float) -> Parts:
         """log σ̂² and log|ΦΦ′ + λI|."""
         try:
             ridge = FeatureRidge(self.X, theta, self.lam, self.features)
-            target = ridge.target(self.y)
+            target = ridge.make_target(self.y)
         except FactorisationError:
             return inf, inf
         return (log(target.sigma2) + 2 * target.exponent * log(2) if target.sigma2 else -inf), ridge.log_det
 
-    def cheaper(self) -> Callable[[float], Parts | None]:
+    def make_approximation(self) -> Callable[[float], Parts | None]:
         """There is none."""
         return lambda theta: None
 
 
 @dataclass(frozen=True)
-class Search:
+class SearchResult:
     """What a search for θ found."""
 
     theta: float
@@ -122,7 +126,7 @@ class Search:
     evaluations: int
 
 
-def search(likelihood: Profile) -> Search:
+def search(likelihood: Profile) -> SearchResult:
     """The global maximum: a scan of log θ with a step of 0.4, closer where a peak as high as the highest may hide.
 
     It is the same every time, and needs about 60 evaluations of the likelihood, up to twice that where it is wiggly.
@@ -138,19 +142,19 @@ def search(likelihood: Profile) -> Search:
     """
     reach = float(np.ptp(likelihood.X, axis=0).max()) or 1.0
     low, high = log(LOWEST / reach**2), log(HIGHEST / reach**2)
-    cheaper = likelihood.cheaper()
+    cheaper = likelihood.make_approximation()
 
     def height(t: float) -> float:
-        return likelihood.value(*(cheaper(exp(t)) or likelihood.parts(exp(t))))
+        return likelihood.combine_parts(*(cheaper(exp(t)) or likelihood.compute_parts(exp(t))))
 
-    seen = highest(height, low, high, _GAPS)
+    seen = find_maximum(height, low, high, _GAPS)
     best = float(seen.t[seen.best])
     on_bound = best - low < 1e-3 or high - best < 1e-3
     top = likelihood.log_likelihood(exp(best))
-    return Search(exp(best), top, (exp(low), exp(high)), on_bound, len(seen.t) + 1)
+    return SearchResult(exp(best), top, (exp(low), exp(high)), on_bound, len(seen.t) + 1)
 
 
-def published_search(likelihood: Profile) -> Search:
+def search_cobyla(likelihood: Profile) -> SearchResult:
     """The search that the published numbers were made with: σ̂²·|K + λI|^(1/n) over log₁₀θ by COBYLA.
 
     One start at θ = n, bounds 1 ≤ θ ≤ 1e4 whatever the scale of X. It is a local search: it may stop in a local optimum
@@ -162,12 +166,12 @@ def published_search(likelihood: Profile) -> Search:
     def objective(t: Array) -> float:
         nonlocal evaluations
         evaluations += 1
-        log_sigma2, log_det = likelihood.parts(float(10.0 ** t[0]))
+        log_sigma2, log_det = likelihood.compute_parts(float(10.0 ** t[0]))
         return exp(log_sigma2 + log_det / n)
 
     bounds = [lambda t: t[0], lambda t: 4.0 - t[0]]
     (found,) = fmin_cobyla(objective, [log10(n)], bounds, rhobeg=1.0, rhoend=1e-4)
     theta = float(10.0**found)
-    return Search(
+    return SearchResult(
         theta, likelihood.log_likelihood(theta), (1.0, 1e4), bool(found < 1e-3 or found > 4 - 1e-3), evaluations
     )

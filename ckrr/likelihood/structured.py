@@ -13,8 +13,15 @@ from math import log
 import numpy as np
 
 from ckrr._validation import Array
-from ckrr.likelihood.banded import Sorted, banded_parts
-from ckrr.likelihood.low_rank import Axis, least_rank, low_rank, low_rank_parts, nodes, products
+from ckrr.likelihood.banded import SortedSample, compute_banded_parts
+from ckrr.likelihood.low_rank import (
+    KernelAxis,
+    compute_low_rank_parts,
+    count_nodes,
+    estimate_rank,
+    make_low_rank_factor,
+    select_products,
+)
 from ckrr.linalg.triangular import WHOLE
 
 _ERROR = 5e-7
@@ -36,7 +43,7 @@ _RANKS = 5
 _ENTRY, _BAND_ENTRY, _COLUMN_ENTRY, _NODE, _BAND_CALL, _LOW_RANK_CALL = 350, 600, 60, 20, 3e6, 1e7
 
 
-class Structured:
+class StructuredLikelihood:
     """A sample, and the likelihood of its K + λI where a structure makes that cheaper than the dense factorisation."""
 
     def __init__(self, X: Array, y: Array, lam: float) -> None:
@@ -49,58 +56,58 @@ class Structured:
         self.tolerance = max(_ERROR * lam / self.n, _ROUNDING)
 
     @cached_property
-    def _sorted(self) -> Sorted:
-        return Sorted.by_the_widest_coordinate(self.X, self.y)
+    def _sorted(self) -> SortedSample:
+        return SortedSample.from_sample(self.X, self.y)
 
     @cached_property
     def _unit_cube(self) -> Array:
         cube: Array = (self.X - self.X.min(axis=0)) / np.where(self.range > 0, self.range, 1.0)
         return cube
 
-    def parts(self, theta: float) -> tuple[float, float] | None:
+    def compute_parts(self, theta: float) -> tuple[float, float] | None:
         """log σ̂² and log|K + λI|; None where the dense factorisation is the one to take.
 
         Examples
         --------
         >>> X = np.linspace(0, 1, 1000)[:, None]
-        >>> sample = Structured(X, np.sin(9 * X[:, 0]), lam=0.1)
+        >>> sample = StructuredLikelihood(X, np.sin(9 * X[:, 0]), lam=0.1)
         >>> [round(part, 3) for part in sample.parts(theta=10.0)]  # of low rank
         [-4.572, -2260.682]
         >>> [round(part, 3) for part in sample.parts(theta=1e5)]  # banded
         [-2.393, -1128.414]
-        >>> Structured(X[:50], np.ones(50), lam=0.1).parts(theta=10.0)  # dense is as fast
+        >>> StructuredLikelihood(X[:50], np.ones(50), lam=0.1).parts(theta=10.0)  # dense is as fast
         """
         dense = self.n**3 / 3 + _ENTRY * self.n**2 / 2
         if self.lam < _LEAST_LAM or dense < _BAND_CALL:
             return None
-        b = self._sorted.half_width(theta, self.delta)
-        banded = self._cost_of_band(b)
-        found = self._low_rank(theta, min(dense, banded))
+        b = self._sorted.compute_half_width(theta, self.delta)
+        banded = self._estimate_band_cost(b)
+        found = self._compute_low_rank(theta, min(dense, banded))
         if found is None and banded < dense:
-            found = banded_parts(self._sorted, theta, self.lam, self.delta, b)
-        return self._profile(*found) if found else None
+            found = compute_banded_parts(self._sorted, theta, self.lam, self.delta, b)
+        return self._compute_profile(*found) if found else None
 
-    def _low_rank(self, theta: float, limit: float) -> tuple[float, float] | None:
+    def _compute_low_rank(self, theta: float, limit: float) -> tuple[float, float] | None:
         """y′Qy and log|K + λI| by the low rank form, where that costs less than the limit."""
         ts = [float(theta * r * r) for r in self.range]
         if self.tolerance > 10 * _ERROR * self.lam / self.n:
             return None
-        most, least = self.n if self.n <= WHOLE else self.n // _RANKS, least_rank(ts, self.tolerance)
-        if least > most or self._cost_of_rank(least, ts) > limit:
+        most, least = self.n if self.n <= WHOLE else self.n // _RANKS, estimate_rank(ts, self.tolerance)
+        if least > most or self._estimate_rank_cost(least, ts) > limit:
             return None
-        axes = [Axis(t) for t in ts]
-        index = products(axes, self.tolerance, most)
-        if index is None or self._cost_of_rank(len(index), ts) > limit:
+        axes = [KernelAxis(t) for t in ts]
+        index = select_products(axes, self.tolerance, most)
+        if index is None or self._estimate_rank_cost(len(index), ts) > limit:
             return None
-        return low_rank_parts(low_rank(axes, self._unit_cube, index), self.y, self.lam)
+        return compute_low_rank_parts(make_low_rank_factor(axes, self._unit_cube, index), self.y, self.lam)
 
-    def _cost_of_band(self, b: int) -> float:
+    def _estimate_band_cost(self, b: int) -> float:
         return self.n * b**2 * (1 - 2 * b / (3 * self.n)) + _BAND_ENTRY * self.n * b + _BAND_CALL
 
-    def _cost_of_rank(self, p: float, ts: list[float]) -> float:
-        axes = sum(_NODE * nodes(t) ** 3 + _ENTRY * self.n * nodes(t) for t in ts)
+    def _estimate_rank_cost(self, p: float, ts: list[float]) -> float:
+        axes = sum(_NODE * count_nodes(t) ** 3 + _ENTRY * self.n * count_nodes(t) for t in ts)
         return axes + self.n * p**2 + p**3 / 3 + _COLUMN_ENTRY * self.n * p + _LOW_RANK_CALL
 
-    def _profile(self, quadratic: float, log_det: float) -> tuple[float, float]:
+    def _compute_profile(self, quadratic: float, log_det: float) -> tuple[float, float]:
         sigma2 = quadratic / self.n
         return (log(sigma2) + 2 * log(self.unit) if sigma2 else -np.inf), log_det

@@ -11,13 +11,13 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from ckrr._validation import Array
-from ckrr.linalg.tiled import Tiled, divide_transposed, tiles
+from ckrr.linalg.tiled import TiledAlgebra, cut_tiles, divide_transposed
 
 ROOM = 256
 """The tile: rows of the band have room for two of them, which a last tile with the rest may take."""
 
 
-def band_parts(band: Array, y: Array, b: int, tile: int = ROOM) -> tuple[float, float] | None:
+def compute_band_parts(band: Array, y: Array, b: int, tile: int = ROOM) -> tuple[float, float] | None:
     """y′A⁻¹y and log|A|, A factorised in place; None where it isn't positive definite.
 
     Each tile on the diagonal is factorised, what is below it divided by it, and its products are taken from what is
@@ -27,43 +27,43 @@ def band_parts(band: Array, y: Array, b: int, tile: int = ROOM) -> tuple[float, 
     --------
     >>> band = np.zeros((2, 1 + 1 + 2))
     >>> band[:, 0], band[0, 1] = [4.0, 5.0], 2.0
-    >>> [round(part, 12) for part in band_parts(band, np.array([2.0, 5.0]), b=1, tile=1)]  # of [[4, 2], [2, 5]]
+    >>> [round(part, 12) for part in compute_band_parts(band, np.array([2.0, 5.0]), b=1, tile=1)]  # of [[4, 2], [2, 5]]
     [5.0, 2.772588722240]
     """
     n, log_det = len(band), 0.0
     v = np.array(y[None], order="F")
-    for here in tiles(n, tile):
-        L = _factor(_part(band, here, here))
+    for here in cut_tiles(n, tile):
+        L = _factorise_tile(_view_rectangle(band, here, here))
         if L is None:
             return None
         log_det += 2.0 * float(np.log(L.diagonal()).sum())
         divide_transposed(v[:, here], L)
         below = slice(here.stop, min(here.stop + b, n))
-        panel = _part(band, below, here)
+        panel = _view_rectangle(band, below, here)
         divide_transposed(panel, L)
         v[:, below] -= v[:, here] @ panel.T
-        _take_products(band, panel, here.stop, tile)
+        _subtract_products(band, panel, here.stop, tile)
     return float(np.vecdot(v[0], v[0])), log_det
 
 
-def _factor(A: Array) -> Array | None:
+def _factorise_tile(A: Array) -> Array | None:
     """The factor of a tile, of which the lower triangle is there."""
     L = np.array(A)
-    return None if Tiled(len(L)).factorise(L) else L
+    return None if TiledAlgebra(len(L)).factorise(L) else L
 
 
-def _take_products(band: Array, panel: Array, start: int, tile: int) -> None:
+def _subtract_products(band: Array, panel: Array, start: int, tile: int) -> None:
     """A − PP′ in place of what is right of a column of tiles.
 
     Above the diagonal that is written to the room at the end of other rows, where nothing is read.
     """
-    for part in tiles(len(panel), tile):
+    for part in cut_tiles(len(panel), tile):
         rows, columns = slice(start + part.start, start + len(panel)), slice(start + part.start, start + part.stop)
-        there = _part(band, rows, columns)
+        there = _view_rectangle(band, rows, columns)
         there -= (panel[part] @ panel[part.start :].T).T
 
 
-def _part(band: Array, rows: slice, columns: slice) -> Array:
+def _view_rectangle(band: Array, rows: slice, columns: slice) -> Array:
     """A rectangle of the matrix, as a view."""
     w = band.shape[1]
     shape = rows.stop - rows.start, columns.stop - columns.start

@@ -32,7 +32,7 @@ _NARROW = 32
 
 
 @dataclass(frozen=True)
-class Tiled:
+class TiledAlgebra:
     """Lower triangular matrices in Fortran order, with zeros above the diagonal. The bits depend on the tile."""
 
     tile: int = 512
@@ -46,11 +46,11 @@ class Tiled:
         Examples
         --------
         >>> A = np.array([[4.0, 0.0], [2.0, 5.0]], order="F")
-        >>> Tiled(tile=1).factorise(A), A
+        >>> TiledAlgebra(tile=1).factorise(A), A
         (0, array([[2., 0.],
                    [1., 2.]]))
         """
-        for here in tiles(len(A), self.tile):
+        for here in cut_tiles(len(A), self.tile):
             start, stop = here.start, here.stop
             if start:
                 A.T[here, start:] -= A.T[:start, here].T @ A.T[:start, start:]
@@ -67,37 +67,37 @@ class Tiled:
         Examples
         --------
         >>> L = np.array([[2.0, 0.0], [1.0, 2.0]], order="F")
-        >>> Tiled(tile=1).invert(L)
+        >>> TiledAlgebra(tile=1).invert(L)
         >>> L
         array([[ 0.5 ,  0.  ],
                [-0.25,  0.5 ]])
         """
-        for here in reversed(tiles(len(L), self.tile)):
+        for here in reversed(cut_tiles(len(L), self.tile)):
             stop = here.stop
             triangle = np.array(L[here, here], order="F")
             below = L[stop:, here]
-            self.times(L[stop:, stop:], below)
+            self.multiply(L[stop:, stop:], below)
             np.negative(below, out=below)
             L[here, here] = np.eye(stop - here.start)
             divide(L[here.start :, here], triangle)
 
-    def times(self, G: Array, B: Array) -> None:
+    def multiply(self, G: Array, B: Array) -> None:
         """G B in place of B, which is in Fortran order, too."""
-        for here in reversed(self._rows(G)):
+        for here in reversed(self._cut_rows(G)):
             B.T[:, here] = B.T[:, : here.stop] @ G.T[: here.stop, here]
 
-    def transposed_times(self, G: Array, B: Array) -> None:
+    def multiply_transposed(self, G: Array, B: Array) -> None:
         """G′B in place of B."""
-        for here in self._rows(G):
+        for here in self._cut_rows(G):
             B.T[:, here] = B.T[:, here.start :] @ G[here.start :, here]
 
-    def times_vector(self, G: Array, y: Array) -> Array:
+    def multiply_vector(self, G: Array, y: Array) -> Array:
         """G y."""
-        return np.concatenate([G[here, : here.stop] @ y[: here.stop] for here in self._rows(G)])
+        return np.concatenate([G[here, : here.stop] @ y[: here.stop] for here in self._cut_rows(G)])
 
-    def transposed_times_vector(self, G: Array, v: Array) -> Array:
+    def multiply_transposed_vector(self, G: Array, v: Array) -> Array:
         """G′v."""
-        return np.concatenate([G.T[here, here.start :] @ v[here.start :] for here in self._rows(G)])
+        return np.concatenate([G.T[here, here.start :] @ v[here.start :] for here in self._cut_rows(G)])
 
     def solve_vector(self, L: Array, y: Array) -> Array:
         """L⁻¹y."""
@@ -111,24 +111,24 @@ class Tiled:
         divide(a, L)
         return a.reshape(-1)
 
-    def column_squares(self, G: Array) -> Array:
+    def sum_column_squares(self, G: Array) -> Array:
         """The sums of squares of G's columns."""
-        columns = (G.T[here, here.start :] for here in self._rows(G))
+        columns = (G.T[here, here.start :] for here in self._cut_rows(G))
         return np.concatenate([np.vecdot(some, some) for some in columns])
 
-    def _rows(self, G: Array) -> tuple[slice, ...]:
+    def _cut_rows(self, G: Array) -> tuple[slice, ...]:
         """In halves of tiles: half as much is multiplied with the zeros above the diagonal."""
-        return tiles(len(G), max(1, self.tile // 2))
+        return cut_tiles(len(G), max(1, self.tile // 2))
 
 
-def tiles(n: int, tile: int) -> tuple[slice, ...]:
+def cut_tiles(n: int, tile: int) -> tuple[slice, ...]:
     """Where the tiles are; the last one takes the rest, so that none is small.
 
     Small ones would take other ways through BLAS, which may depend on how many columns it is asked for.
 
     Examples
     --------
-    >>> tiles(10, 4), tiles(3, 4)
+    >>> cut_tiles(10, 4), cut_tiles(3, 4)
     ((slice(0, 4, None), slice(4, 10, None)), (slice(0, 3, None),))
     """
     starts = range(0, tile * max(1, n // tile), tile)
@@ -137,7 +137,7 @@ def tiles(n: int, tile: int) -> tuple[slice, ...]:
 
 def divide_transposed(B: Array, L: Array) -> None:
     """B L′⁻¹ in place of B, by substitution from the first column to the last."""
-    for columns in _narrow(len(L)):
+    for columns in _cut_columns(len(L)):
         start = columns.start
         B[:, columns] -= B[:, :start] @ L[columns, :start].T
         for i in range(start, columns.stop):
@@ -147,7 +147,7 @@ def divide_transposed(B: Array, L: Array) -> None:
 
 def divide(B: Array, L: Array) -> None:
     """B L⁻¹ in place of B, by substitution from the last column to the first."""
-    for columns in reversed(list(_narrow(len(L)))):
+    for columns in reversed(list(_cut_columns(len(L)))):
         stop = columns.stop
         B[:, columns] -= B[:, stop:] @ L[stop:, columns]
         for i in reversed(range(columns.start, stop)):
@@ -155,5 +155,5 @@ def divide(B: Array, L: Array) -> None:
             B[:, i] /= L[i, i]
 
 
-def _narrow(n: int) -> Iterator[slice]:
+def _cut_columns(n: int) -> Iterator[slice]:
     return (slice(start, min(start + _NARROW, n)) for start in range(0, n, _NARROW))

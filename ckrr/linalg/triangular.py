@@ -1,6 +1,6 @@
 """Triangular algebra on one n×n buffer: a factor, its inverse, and their products.
 
-Two ways to the same numbers, up to rounding. `Whole` calls LAPACK and BLAS on the whole matrix, `Tiled` (in `tiles.py`)
+Two ways to the same numbers, up to rounding. `WholeAlgebra` calls LAPACK and BLAS on the whole matrix, `TiledAlgebra` (in `tiles.py`)
 works through it tile by tile: for large matrices, where LAPACK would hold the GIL for minutes and OpenBLAS would crash.
 Which way it is depends on n alone, and is part of the definition of the numbers.
 """
@@ -14,13 +14,13 @@ import numpy as np
 from scipy.linalg import blas, lapack
 
 from ckrr._validation import Array
-from ckrr.linalg.tiled import Tiled
+from ckrr.linalg.tiled import TiledAlgebra
 
 WHOLE = 4000
 """Up to so many rows a matrix is treated as a whole."""
 
 
-class Triangles(Protocol):
+class TriangularAlgebra(Protocol):
     """What is done with lower triangular matrices, which are in Fortran order with zeros above the diagonal."""
 
     @property
@@ -36,19 +36,19 @@ class Triangles(Protocol):
         """G = L⁻¹ in place of L."""
         ...
 
-    def times(self, G: Array, B: Array) -> None:
+    def multiply(self, G: Array, B: Array) -> None:
         """G B in place of B, which is in Fortran order, too."""
         ...
 
-    def transposed_times(self, G: Array, B: Array) -> None:
+    def multiply_transposed(self, G: Array, B: Array) -> None:
         """G′B in place of B."""
         ...
 
-    def times_vector(self, G: Array, y: Array) -> Array:
+    def multiply_vector(self, G: Array, y: Array) -> Array:
         """G y."""
         ...
 
-    def transposed_times_vector(self, G: Array, v: Array) -> Array:
+    def multiply_transposed_vector(self, G: Array, v: Array) -> Array:
         """G′v."""
         ...
 
@@ -56,24 +56,24 @@ class Triangles(Protocol):
         """L⁻¹y."""
         ...
 
-    def column_squares(self, G: Array) -> Array:
+    def sum_column_squares(self, G: Array) -> Array:
         """The sums of squares of G's columns."""
         ...
 
 
-def triangles(n: int) -> Triangles:
+def select_algebra(n: int) -> TriangularAlgebra:
     """The way for n×n matrices.
 
     Examples
     --------
-    >>> triangles(4000), triangles(4001)
+    >>> select_algebra(4000), select_algebra(4001)
     (Whole(padding=24), Tiled(tile=512, padding=504))
     """
-    return Whole() if n <= WHOLE else Tiled()
+    return WholeAlgebra() if n <= WHOLE else TiledAlgebra()
 
 
 @dataclass(frozen=True)
-class Whole:
+class WholeAlgebra:
     """All at once, by LAPACK and BLAS. They work in place where the array is whole, and in Fortran order."""
 
     padding: int = 24
@@ -87,20 +87,20 @@ class Whole:
         """By `trtri`."""
         lapack.dtrtri(L, lower=1, overwrite_c=1)
 
-    def times(self, G: Array, B: Array) -> None:
+    def multiply(self, G: Array, B: Array) -> None:
         """By `trmm`."""
         blas.dtrmm(1.0, G, B, lower=1, overwrite_b=1)
 
-    def transposed_times(self, G: Array, B: Array) -> None:
+    def multiply_transposed(self, G: Array, B: Array) -> None:
         """By `trmm`."""
         blas.dtrmm(1.0, G, B, lower=1, trans_a=1, overwrite_b=1)
 
-    def times_vector(self, G: Array, y: Array) -> Array:
+    def multiply_vector(self, G: Array, y: Array) -> Array:
         """By `trmv`."""
         v: Array = blas.dtrmv(G, y, lower=1)
         return v
 
-    def transposed_times_vector(self, G: Array, v: Array) -> Array:
+    def multiply_transposed_vector(self, G: Array, v: Array) -> Array:
         """By `trmv`."""
         a: Array = blas.dtrmv(G, v, lower=1, trans=1)
         return a
@@ -110,7 +110,7 @@ class Whole:
         v: Array = lapack.dtrtrs(L, y, lower=1)[0]
         return v
 
-    def column_squares(self, G: Array) -> Array:
+    def sum_column_squares(self, G: Array) -> Array:
         """By `dot`."""
         squares: Array = np.vecdot(G.T, G.T)
         return squares

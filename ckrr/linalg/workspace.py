@@ -13,14 +13,14 @@ _KEPT = 1 << 22
 """Numbers in buffers that are kept from one call to the next."""
 
 
-class Scratch:
+class Workspace:
     """Named buffers. What was written under a name lasts until the name is asked for again.
 
     By convention "first" and "second" are for what the asking function needs no longer than it runs.
 
     Examples
     --------
-    >>> scratch = Scratch()
+    >>> scratch = Workspace()
     >>> first = scratch("square", (2, 3))
     >>> np.shares_memory(first, scratch("square", (1, 3))), np.shares_memory(first, scratch("other", (2, 3)))
     (True, False)
@@ -45,12 +45,12 @@ class Scratch:
 _threads = local()
 
 
-def kept() -> Scratch:
+def shared_workspace() -> Workspace:
     """The thread's own buffers, as its last call left them: a small problem spends much of its time on fresh memory.
 
     Large buffers are let go at the next call.
     """
-    scratch: Scratch | None = getattr(_threads, "scratch", None)
+    scratch: Workspace | None = getattr(_threads, "scratch", None)
     if scratch is None or scratch.size > _KEPT:
-        scratch = _threads.scratch = Scratch()
+        scratch = _threads.scratch = Workspace()
     return scratch

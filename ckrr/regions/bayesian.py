@@ -12,21 +12,21 @@ import numpy as np
 from scipy.special import ndtr
 
 from ckrr._validation import Array
-from ckrr.regions.intervals import Regions, interval
+from ckrr.regions.intervals import Regions, make_intervals
 
 
-def deviation(variance: Array, sigma2: Array) -> Array:
+def compute_deviation(variance: Array, sigma2: Array) -> Array:
     """The posterior standard deviation; rounding may have left the variance just below 0."""
     return np.sqrt(sigma2 * np.maximum(variance, 0.0))
 
 
-def normal_intervals(mean: Array, deviation: Array, z: Array) -> Regions:
+def make_normal_intervals(mean: Array, deviation: Array, z: Array) -> Regions:
     """mean ± z deviation, for each of several z."""
     half = np.multiply.outer(deviation, z)
-    return interval(mean[:, None] - half, mean[:, None] + half)
+    return make_intervals(mean[:, None] - half, mean[:, None] + half)
 
 
-def normal_p_values(mean: Array, deviation: Array, y: Array) -> Array:
+def compute_normal_p_values(mean: Array, deviation: Array, y: Array) -> Array:
     """2 Φ(−|y − mean|/deviation); 1 at the mean itself, also where the deviation is 0."""
     distance = np.abs(y - mean)
     with np.errstate(divide="ignore", invalid="ignore"):

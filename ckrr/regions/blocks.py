@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ckrr._validation import Array
-from ckrr.linalg.workspace import Scratch
-from ckrr.regions.orientation import Columns, Flipped
+from ckrr.linalg.workspace import Workspace
+from ckrr.regions.orientation import OrientedResiduals, TrainColumns
 from ckrr.regions.tail_sets import Indices
 
 Places = tuple[Indices, Indices]
@@ -16,7 +16,7 @@ Places = tuple[Indices, Indices]
 
 
 @dataclass(frozen=True)
-class Chunk:
+class PointChunk:
     """A few rows, their residuals turned and ordered."""
 
     W: Array
@@ -25,14 +25,14 @@ class Chunk:
     """λ + 1 − k′Qk, shape (b,)."""
     mean: Array
     """ŷ, shape (b,)."""
-    columns: Columns
+    columns: TrainColumns
     """A row for each, or one for all."""
     equal: Places
     """Where the test point is a train point."""
 
 
 @dataclass(frozen=True)
-class Rows:
+class PointBlock:
     """Test points, each with one target, in the units of the target: all that a procedure is given of them.
 
     They may be of one problem or of several with the same n, one after the other.
@@ -48,25 +48,25 @@ class Rows:
     """ŷ, shape (b,)."""
     sigma2: Array
     """σ̂² of each target, shape (p,)."""
-    columns: Columns
+    columns: TrainColumns
     """The p targets."""
     owner: Indices
     """Which target is the row's, shape (b,); ascending."""
     equal: Places
     """Where the test point is a train point, in the order of the columns."""
-    flip: Flipped | None = None
+    orientation: OrientedResiduals | None = None
     """What W is still to be turned and ordered by."""
 
-    def chunk(self, here: slice, scratch: Scratch) -> Chunk:
+    def make_chunk(self, here: slice, scratch: Workspace) -> PointChunk:
         """Some of the rows, in scratch buffers."""
         W = self.W[here]
-        if self.flip is not None:
-            W = self.flip.weights(W, scratch("flipped W", W.shape))
-        columns = self.columns.of_rows(self.owner[here], scratch)
-        return Chunk(W, self.m[here], self.mean[here], columns, within(self.equal, here))
+        if self.orientation is not None:
+            W = self.orientation.orient_weights(W, scratch("flipped W", W.shape))
+        columns = self.columns.take_rows(self.owner[here], scratch)
+        return PointChunk(W, self.m[here], self.mean[here], columns, select_within(self.equal, here))
 
 
-def within(places: Places, here: slice) -> Places:
+def select_within(places: Places, here: slice) -> Places:
     """The places in some of the rows, counted from the first of them."""
     row, col = places
     if not row.size:

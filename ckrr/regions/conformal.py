@@ -46,9 +46,9 @@ class Side:
     votes: Votes
 
 
-def rrcm(crossings: Crossings, count: int) -> tuple[Side, Side]:
+def compute_rrcm_sides(crossings: Crossings, count: int) -> tuple[Side, Side]:
     """The upper and, in −y, the lower side of {y : #{i ≤ n : |r_i| ≥ |r_N|} ≥ k}, k ≤ count. Uses up the crossings."""
-    right, left, odd = crossings.right, crossings.left, crossings.odd
+    right, left, odd = crossings.right, crossings.left, crossings.exceptional
     if not odd.row.size:
         return Side(right, NO_VOTES), Side(left, NO_VOTES)
     gap = odd.start < odd.end  # false for a_i = 0, and for a gap below the resolution of y: then it is the line
@@ -60,15 +60,15 @@ def rrcm(crossings: Crossings, count: int) -> tuple[Side, Side]:
     return Side(right, above_votes), Side(left, Votes(odd.row.compress(below), -odd.start.compress(below)))
 
 
-def crr(crossings: Crossings, count: int) -> tuple[Side, Side]:
+def compute_crr_sides(crossings: Crossings, count: int) -> tuple[Side, Side]:
     """The sides of {y : #{i ≤ n : r_i ≥ r_N} ≥ k and #{i ≤ n : r_i ≤ r_N} ≥ k}, k ≤ count, likewise.
 
     As a rule the upper end is among the residuals with a_i ≥ 0 and the lower one among the others. So, where these
     are enough for k, the sides are made of the first and of the last columns only.
     """
-    row, col, v, turned = _turned_or_free(crossings)
-    first, last = _parted(crossings, row, turned, count)
-    upper, lower = crossings.same(first, last)
+    row, col, v, turned = _find_turned_or_free(crossings)
+    first, last = _find_column_range(crossings, row, turned, count)
+    upper, lower = crossings.get_same_sign(first, last)
     if not row.size:
         return Side(upper, NO_VOTES), Side(lower, NO_VOTES)
     value = np.where(turned, -np.inf, np.inf)
@@ -79,44 +79,44 @@ def crr(crossings: Crossings, count: int) -> tuple[Side, Side]:
     return Side(upper, Votes(row, v)), Side(lower, Votes(row, -v))
 
 
-def intersected(lower: Tail, upper: Tail) -> Regions:
+def intersect_tails(lower: Tail, upper: Tail) -> Regions:
     """The intersection of the lower sets [end, ∞) ∪ … and the upper sets (−∞, end] ∪ ….
 
     Where the main parts overlap, what either has beyond its main part lies in the main part of the other. The few
     others are intersected piece by piece.
     """
     apart = (lower.end > upper.end) | (upper.end == -np.inf) | (lower.end == np.inf)
-    beyond = lower.beyond.joined(upper.beyond)
+    beyond = lower.beyond.join(upper.beyond)
     if not apart.any():
         return Regions(lower.end, upper.end, beyond)
     common = [
         (i, j, *piece)
         for i, j in np.argwhere(apart)
-        for piece in _common(_pieces_of(lower.mirrored(), i, j, -1.0), _pieces_of(upper, i, j, 1.0))
+        for piece in _intersect_intervals(_list_pieces(lower.mirror(), i, j, -1.0), _list_pieces(upper, i, j, 1.0))
     ]
     row, level, lo, hi = np.array(common, dtype=float).reshape(-1, 4).T
     found = Pieces(row.astype(np.intp), level.astype(np.intp), lo, hi)
     kept = beyond.where(~apart[beyond.row, beyond.level])
-    return Regions(np.where(apart, np.nan, lower.end), np.where(apart, np.nan, upper.end), kept.joined(found))
+    return Regions(np.where(apart, np.nan, lower.end), np.where(apart, np.nan, upper.end), kept.join(found))
 
 
-def rrcm_p_values(crossings: Crossings, y: Array, tau: Array | None = None) -> Array:
+def compute_rrcm_p_values(crossings: Crossings, y: Array, tau: Array | None = None) -> Array:
     """p = #{i ≤ N : |r_i| ≥ |r_N|} / N for the candidate y of each test point, shape (b,); it counts τ, or 1."""
-    hi = crossings.frame.placed(crossings.right)
-    lo = -crossings.frame.mirrored().placed(crossings.left)
+    hi = crossings.frame.apply(crossings.right)
+    lo = -crossings.frame.mirror().apply(crossings.left)
     counted = (lo <= y[:, None]) & (y[:, None] <= hi)
-    odd = crossings.odd
+    odd = crossings.exceptional
     at = y[odd.row]
     counted[odd.row, odd.col] = ~((odd.start < at) & (at < odd.end))  # true for 0/0 too
     p: Array = ((1 if tau is None else tau) + np.count_nonzero(counted, axis=1)) / (1 + crossings.n)
     return p
 
 
-def crr_p_values(crossings: Crossings, y: Array, tau: Array | None = None) -> Array:
+def compute_crr_p_values(crossings: Crossings, y: Array, tau: Array | None = None) -> Array:
     """p = min(1, 2 min(#{i ≤ N : r_i ≥ r_N}, #{i ≤ N : r_i ≤ r_N}) / N), shape (b,); it counts τ and 1 − τ, or 1."""
-    ends = crossings.frame.placed(crossings.same(0, crossings.n)[0])
+    ends = crossings.frame.apply(crossings.get_same_sign(0, crossings.n)[0])
     upper, lower = ends >= y[:, None], ends <= y[:, None]
-    row, col, _, turned = _turned_or_free(crossings)
+    row, col, _, turned = _find_turned_or_free(crossings)
     upper[row, col], lower[row, col] = lower[row, col] | ~turned, upper[row, col] | ~turned
     above, below = (1, 1) if tau is None else (tau, 1 - tau)
     fewer = np.minimum(above + np.count_nonzero(upper, axis=1), below + np.count_nonzero(lower, axis=1))
@@ -124,19 +124,21 @@ def crr_p_values(crossings: Crossings, y: Array, tau: Array | None = None) -> Ar
     return p
 
 
-def _turned_or_free(crossings: Crossings) -> tuple[Indices, Indices, Array, npt.NDArray[np.bool_]]:
+def _find_turned_or_free(crossings: Crossings) -> tuple[Indices, Indices, Array, npt.NDArray[np.bool_]]:
     """The residuals whose half-line points the other way (marked), or is the line for both sides (slope 0 = a_i).
 
     Row, column, end as a candidate, mark.
     """
-    odd = crossings.odd
-    positive = crossings.positive(odd.row, odd.col)
+    odd = crossings.exceptional
+    positive = crossings.is_positive(odd.row, odd.col)
     slope, v = np.where(positive, odd.plus, odd.minus), np.where(positive, odd.start, odd.end)
     here = np.flatnonzero(slope <= 0)
     return odd.row.take(here), odd.col.take(here), v.take(here), slope.take(here) < 0
 
 
-def _parted(crossings: Crossings, row: Indices, turned: npt.NDArray[np.bool_], count: int) -> tuple[int, int]:
+def _find_column_range(
+    crossings: Crossings, row: Indices, turned: npt.NDArray[np.bool_], count: int
+) -> tuple[int, int]:
     """Where the columns begin that a lower side needs, and where those end that an upper one needs.
 
     Ordinary residuals with a_i ≥ 0 end at or above ŷ, the others at or below it: the `count` highest ends are among
@@ -149,7 +151,7 @@ def _parted(crossings: Crossings, row: Indices, turned: npt.NDArray[np.bool_], c
     return (first, last) if enough and turned.all() and not crossings.equal[0].size else (0, n)
 
 
-def _pieces_of(side: Tail, i: int, j: int, sign: float) -> list[tuple[float, float]]:
+def _list_pieces(side: Tail, i: int, j: int, sign: float) -> list[tuple[float, float]]:
     """One set of a tail as intervals, mirrored back where sign is −1."""
     here = side.beyond.where((side.beyond.row == i) & (side.beyond.level == j))
     pieces = [(-np.inf, float(side.end[i, j])), *zip(here.lo.tolist(), here.hi.tolist(), strict=True)]
@@ -157,7 +159,9 @@ def _pieces_of(side: Tail, i: int, j: int, sign: float) -> list[tuple[float, flo
     return real if sign > 0 else [(-hi, -lo) for lo, hi in real]
 
 
-def _common(some: list[tuple[float, float]], others: list[tuple[float, float]]) -> list[tuple[float, float]]:
+def _intersect_intervals(
+    some: list[tuple[float, float]], others: list[tuple[float, float]]
+) -> list[tuple[float, float]]:
     """The intersection of two unions of disjoint closed intervals."""
     met = [(max(a, c), min(b, d)) for a, b in some for c, d in others]
     return [(lo, hi) for lo, hi in met if lo <= hi]

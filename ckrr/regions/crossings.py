@@ -17,13 +17,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ckrr._validation import Array
-from ckrr.linalg.workspace import Scratch
-from ckrr.regions.blocks import Chunk, Places
-from ckrr.regions.tail_sets import Frame, Indices
+from ckrr.linalg.workspace import Workspace
+from ckrr.regions.blocks import Places, PointChunk
+from ckrr.regions.tail_sets import AffineMap, Indices
 
 
 @dataclass(frozen=True)
-class Odd:
+class ExceptionalCrossings:
     """The odd residuals of a block: entry e is residual `col[e]` of test point `row[e]`; rows ascend."""
 
     row: Indices
@@ -39,7 +39,7 @@ class Odd:
 
 
 _NOWHERE = np.empty(0, dtype=np.intp)
-_NONE = Odd(_NOWHERE, _NOWHERE, np.empty(0), np.empty(0), np.empty(0), np.empty(0))
+_NONE = ExceptionalCrossings(_NOWHERE, _NOWHERE, np.empty(0), np.empty(0), np.empty(0), np.empty(0))
 
 
 class Crossings:
@@ -50,7 +50,7 @@ class Crossings:
     value that occurs again. So that crossing is put at y_i, and the row is kept as values of y: its frame says so.
     """
 
-    def __init__(self, chunk: Chunk, D: Array, scratch: Scratch) -> None:
+    def __init__(self, chunk: PointChunk, D: Array, scratch: Workspace) -> None:
         self.chunk, self.scratch = chunk, scratch
         self.n = chunk.W.shape[1]
         self.right: Array = np.add(D, chunk.W, out=scratch("right", chunk.W.shape))
@@ -60,29 +60,29 @@ class Crossings:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # 0/0 is odd, and a/0 = ∞ is meant
             np.divide(chunk.columns.a, self.right, out=self.right)
             np.divide(chunk.columns.a, self.left, out=self.left)
-        self.frame = Frame(chunk.mean, chunk.m)
+        self.frame = AffineMap(chunk.mean, chunk.m)
         usual = chunk.columns.a.min() > 0 and self.right.min() > 0 and self.left.min() > 0  # −0 of a tiny a isn't
-        self.odd = _NONE if usual else self._odd(D)
-        self.equal = self._ordinary(D) if chunk.equal[0].size else chunk.equal
+        self.exceptional = _NONE if usual else self._find_exceptional(D)
+        self.equal = self._find_ordinary(D) if chunk.equal[0].size else chunk.equal
         if self.equal[0].size:
             self._put_equal()
 
-    def right_at(self, row: Indices, col: Indices) -> Array:
+    def get_right(self, row: Indices, col: Indices) -> Array:
         """u in some places, as candidates."""
-        return self.frame.placed_at(row, self.right[row, col])
+        return self.frame.apply_at(row, self.right[row, col])
 
-    def left_at(self, row: Indices, col: Indices) -> Array:
+    def get_left(self, row: Indices, col: Indices) -> Array:
         """−l in some places, as candidates."""
-        return -self.frame.mirrored().placed_at(row, self.left[row, col])
+        return -self.frame.mirror().apply_at(row, self.left[row, col])
 
-    def positive(self, row: Indices, col: Indices) -> npt.NDArray[np.bool_]:
+    def is_positive(self, row: Indices, col: Indices) -> npt.NDArray[np.bool_]:
         """Whether the residuals in some places have not been turned: a_i ≥ 0 from the start."""
         positive: npt.NDArray[np.bool_] = col < (
             self.chunk.columns.split[row] if len(self.chunk.columns.split) > 1 else self.chunk.columns.split
         )
         return positive
 
-    def same(self, first: int, last: int) -> tuple[Array, Array]:
+    def get_same_sign(self, first: int, last: int) -> tuple[Array, Array]:
         """The crossings of residuals as they were with the test point's own: u where a_i was ≥ 0, −l elsewhere.
 
         Returns those before column `last`, in the frame, and those from column `first` on, in the mirrored frame, both
@@ -96,41 +96,48 @@ class Crossings:
             positive = np.arange(first, last) < self.chunk.columns.split[:, None]
             same = np.where(positive, upper[:, both], -self.left[:, both])
             row, col = self.equal
-            same[row, col - first] = shared(self.chunk.columns.y, row, col)
+            same[row, col - first] = take_broadcast(self.chunk.columns.y, row, col)
             upper[:, both], lower[:, : last - first] = same, -same
         return upper, lower
 
-    def _odd(self, D: Array) -> Odd:
+    def _find_exceptional(self, D: Array) -> ExceptionalCrossings:
         W, (mean, m) = self.chunk.W, (self.frame.mean, self.frame.m)
         size = np.abs(W, out=self.scratch("second", W.shape))
         place = np.flatnonzero(size >= D)
         row, col = np.divmod(place, self.n)
         W, right, left = (each.reshape(-1).take(place) for each in (W, self.right, self.left))  # faster than [row, col]
-        D, a, mean, m = shared(D, row, col), shared(self.chunk.columns.a, row, col), mean.take(row), m.take(row)
-        odd = Odd(row, col, D + W, D - W, mean + m * right, mean - m * left)
+        D, a, mean, m = (
+            take_broadcast(D, row, col),
+            take_broadcast(self.chunk.columns.a, row, col),
+            mean.take(row),
+            m.take(row),
+        )
+        odd = ExceptionalCrossings(row, col, D + W, D - W, mean + m * right, mean - m * left)
         half_lines = (np.abs(W) == D) & (a > 0)
-        return odd if not half_lines.any() else Odd(*(each[~half_lines] for each in vars(odd).values()))
+        return (
+            odd if not half_lines.any() else ExceptionalCrossings(*(each[~half_lines] for each in vars(odd).values()))
+        )
 
-    def _ordinary(self, D: Array) -> Places:
+    def _find_ordinary(self, D: Array) -> Places:
         """The places where test points are train points and both slopes are above 0."""
         row, col = self.chunk.equal
-        good = np.abs(self.chunk.W[row, col]) < shared(D, row, col)
+        good = np.abs(self.chunk.W[row, col]) < take_broadcast(D, row, col)
         return row[good], col[good]
 
     def _put_equal(self) -> None:
         """Put crossings at y_i; the prediction stays between the two crossings of such a residual."""
         row, col = self.equal
-        y, mean = shared(self.chunk.columns.y, row, col), self.chunk.mean[row]
-        opposite = np.where(self.positive(row, col), self.left_at(row, col), self.right_at(row, col))
+        y, mean = take_broadcast(self.chunk.columns.y, row, col), self.chunk.mean[row]
+        opposite = np.where(self.is_positive(row, col), self.get_left(row, col), self.get_right(row, col))
         kept = np.unique(row)
-        own = self.frame.at(kept)
-        self.right[kept], self.left[kept] = own.placed(self.right[kept]), own.mirrored().placed(self.left[kept])
+        own = self.frame.take_rows(kept)
+        self.right[kept], self.left[kept] = own.apply(self.right[kept]), own.mirror().apply(self.left[kept])
         self.right[row, col] = np.maximum(np.maximum(y, opposite), mean)
         self.left[row, col] = -np.minimum(np.minimum(y, opposite), mean)
-        self.frame = self.frame.neutral(kept)
+        self.frame = self.frame.make_identity_at(kept)
 
 
-def shared(values: Array, row: Indices, col: Indices) -> Array:
+def take_broadcast(values: Array, row: Indices, col: Indices) -> Array:
     """Entries of an array whose one row, or all of whose one row's one column, may stand for all."""
     b, n = values.shape
     if b > 1:

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from ckrr._validation import Array, shown, values
+from ckrr._validation import Array, check_values, quote_value
 from ckrr.regions.tail_sets import Pieces
 
 
@@ -43,12 +43,12 @@ class Regions:
     @cached_property
     def lower(self) -> Array:
         """Lower end of the hull, shape (m, k): −inf where unbounded, NaN where the region is empty."""
-        return self._extreme(np.fmin, self.middle_lower, self.beyond.lo)
+        return self._find_extreme(np.fmin, self.middle_lower, self.beyond.lo)
 
     @cached_property
     def upper(self) -> Array:
         """Upper end of the hull, shape (m, k): inf where unbounded, NaN where the region is empty."""
-        return self._extreme(np.fmax, self.middle_upper, self.beyond.hi)
+        return self._find_extreme(np.fmax, self.middle_upper, self.beyond.hi)
 
     @cached_property
     def length(self) -> Array:
@@ -69,9 +69,9 @@ class Regions:
 
     def contains(self, y: npt.ArrayLike) -> npt.NDArray[np.bool_]:
         """Whether y_i is in the region of test point i (not merely in its hull), shape (m, k)."""
-        return self.covers(values("y", y, len(self.middle_lower), of="X_new"))
+        return self.contains_array(check_values("y", y, len(self.middle_lower), of="X_new"))
 
-    def covers(self, y: Array) -> npt.NDArray[np.bool_]:
+    def contains_array(self, y: Array) -> npt.NDArray[np.bool_]:
         """`contains` for an array that was checked before."""
         inside = (self.middle_lower <= y[:, None]) & (y[:, None] <= self.middle_upper)
         if self.beyond.row.size:
@@ -86,7 +86,7 @@ class Regions:
         """
         m, k = self.middle_lower.shape
         if not (-m <= i < m and -k <= j < k):
-            raise IndexError(f"i, j must be a point of {m} and a level of {k}, got {shown(i)}, {shown(j)}")
+            raise IndexError(f"i, j must be a point of {m} and a level of {k}, got {quote_value(i)}, {quote_value(j)}")
         i, j = i % m, j % k
         here = self.beyond.where((self.beyond.row == i) & (self.beyond.level == j))
         found = list(zip(here.lo.tolist(), here.hi.tolist(), strict=True))
@@ -94,7 +94,7 @@ class Regions:
             found.append((float(self.middle_lower[i, j]), float(self.middle_upper[i, j])))
         return sorted(found)
 
-    def mapped(self, change: Callable[[Array], Array]) -> Regions:
+    def rescale(self, change: Callable[[Array], Array]) -> Regions:
         """The regions after an increasing change of scale."""
         pieces = Pieces(*self._where, change(self.beyond.lo), change(self.beyond.hi))
         return Regions(change(self.middle_lower), change(self.middle_upper), pieces)
@@ -114,7 +114,7 @@ class Regions:
     def _where(self) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
         return self.beyond.row, self.beyond.level
 
-    def _extreme(self, better: np.ufunc, middle: Array, ends: Array) -> Array:
+    def _find_extreme(self, better: np.ufunc, middle: Array, ends: Array) -> Array:
         if not ends.size:
             return middle
         extreme = middle.copy()
@@ -122,17 +122,17 @@ class Regions:
         return extreme
 
 
-def interval(lower: Array, upper: Array) -> Regions:
+def make_intervals(lower: Array, upper: Array) -> Regions:
     """Regions that are one interval each."""
-    return Regions(lower, upper, Pieces.none())
+    return Regions(lower, upper, Pieces.empty())
 
 
-def whole_line(m: int, k: int) -> Regions:
+def make_whole_line(m: int, k: int) -> Regions:
     """Regions that exclude nothing."""
-    return interval(np.full((m, k), -np.inf), np.full((m, k), np.inf))
+    return make_intervals(np.full((m, k), -np.inf), np.full((m, k), np.inf))
 
 
-def stacked(blocks: Sequence[Regions]) -> Regions:
+def stack_regions(blocks: Sequence[Regions]) -> Regions:
     """The regions of several blocks of test points, one below the other."""
     if len(blocks) == 1:
         return blocks[0]
@@ -144,5 +144,5 @@ def stacked(blocks: Sequence[Regions]) -> Regions:
     return Regions(
         np.concatenate([block.middle_lower for block in blocks]),
         np.concatenate([block.middle_upper for block in blocks]),
-        beyond[0].joined(*beyond[1:]),
+        beyond[0].join(*beyond[1:]),
     )

@@ -24,25 +24,25 @@ from collections.abc import Callable
 import numpy as np
 
 from ckrr._validation import Array
-from ckrr.linalg.workspace import Scratch
+from ckrr.linalg.workspace import Workspace
 
-Scale = Callable[[Array, Array, Array, Scratch], Array]
+Scale = Callable[[Array, Array, Array, Workspace], Array]
 """(W, m, diag Q) → D, of a shape that broadcasts to W's, perhaps in the scratch buffer "first"."""
 
 
-def in_sample(W: Array, m: Array, diag_Q: Array, scratch: Scratch) -> Array:
+def compute_in_sample_scale(W: Array, m: Array, diag_Q: Array, scratch: Workspace) -> Array:
     """D = 1."""
     return np.ones((1, 1))
 
 
-def leave_one_out(W: Array, m: Array, diag_Q: Array, scratch: Scratch) -> Array:
+def compute_leave_one_out_scale(W: Array, m: Array, diag_Q: Array, scratch: Workspace) -> Array:
     """D = m Q_ii + W_i²."""
     D = np.multiply(W, W, out=scratch("first", W.shape))
     D += np.multiply(m[:, None], diag_Q, out=scratch("second", W.shape))
     return D
 
 
-def studentised(W: Array, m: Array, diag_Q: Array, scratch: Scratch) -> Array:
+def compute_studentised_scale(W: Array, m: Array, diag_Q: Array, scratch: Workspace) -> Array:
     """D = sqrt(m Q_ii + W_i²)."""
-    D = leave_one_out(W, m, diag_Q, scratch)
+    D = compute_leave_one_out_scale(W, m, diag_Q, scratch)
     return np.sqrt(D, out=D)

@@ -25,20 +25,20 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from ckrr._validation import Array, values
-from ckrr.levels import Boundary, needed
+from ckrr._validation import Array, check_values
+from ckrr.levels import Boundary, compute_required_count
 
 Smoothed = np.random.Generator | npt.ArrayLike
 """Where τ comes from: a generator, or one number for each test point."""
 Bools = npt.NDArray[np.bool_]
 
 
-def taus(smoothed: Smoothed | None, count: int, of: str = "X_new") -> Array | None:
+def resolve_taus(smoothed: Smoothed | None, count: int, of: str = "X_new") -> Array | None:
     """τ for each test point, checked; None for none.
 
     Examples
     --------
-    >>> taus([0.5, 1.5], 2)
+    >>> resolve_taus([0.5, 1.5], 2)
     Traceback (most recent call last):
     ...
     ValueError: smoothed must be numbers from 0 to 1, got 1.5
@@ -49,22 +49,22 @@ def taus(smoothed: Smoothed | None, count: int, of: str = "X_new") -> Array | No
         return smoothed.random(count)
     if isinstance(smoothed, bool):
         raise ValueError(f"smoothed must be a numpy Generator, or numbers from 0 to 1, got {smoothed}")
-    tau = values("smoothed", smoothed, count, of=of)
+    tau = check_values("smoothed", smoothed, count, of=of)
     strange = tau[(tau < 0) | (tau > 1)]
     if len(strange):
         raise ValueError(f"smoothed must be numbers from 0 to 1, got {strange[0]:g}")
     return tau
 
 
-def one_more(tau: Array, N: int, alpha: Sequence[Fraction], boundary: Boundary) -> Bools:
+def find_raised_thresholds(tau: Array, N: int, alpha: Sequence[Fraction], boundary: Boundary) -> Bools:
     """Where τ asks for one more than the unsmoothed threshold, shape (test points, levels).
 
     Examples
     --------
     With N = 26 and α = 0.1, Nα = 2.6 and K = 2: three times out of five three residuals are needed.
 
-    >>> one_more(np.array([0.0, 0.59, 0.61]), 26, [Fraction(1, 10)], ">=").ravel()
+    >>> find_raised_thresholds(np.array([0.0, 0.59, 0.61]), 26, [Fraction(1, 10)], ">=").ravel()
     array([ True,  True, False])
     """
-    share = np.array([float(N * each - (needed(N, each, boundary) - 1)) for each in alpha])
+    share = np.array([float(N * each - (compute_required_count(N, each, boundary) - 1)) for each in alpha])
     return tau[:, None] < share if boundary == ">=" else tau[:, None] <= share

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ckrr._validation import Array
-from ckrr.linalg.workspace import Scratch
+from ckrr.linalg.workspace import Workspace
 
 Indices = npt.NDArray[np.intp]
 
@@ -40,16 +40,16 @@ class Pieces:
     hi: Array
 
     @staticmethod
-    def none() -> Pieces:
+    def empty() -> Pieces:
         """No pieces at all."""
         empty = np.empty(0, dtype=np.intp)
         return Pieces(empty, empty, np.empty(0), np.empty(0))
 
-    def mirrored(self) -> Pieces:
+    def mirror(self) -> Pieces:
         """The pieces in −y."""
         return Pieces(self.row, self.level, -self.hi, -self.lo)
 
-    def joined(self, *others: Pieces) -> Pieces:
+    def join(self, *others: Pieces) -> Pieces:
         """These pieces and those of others."""
         some = [each for each in (self, *others) if each.row.size]
         if len(some) < 2:
@@ -85,7 +85,7 @@ class Tail:
     """Shape (b, levels)."""
     beyond: Pieces
 
-    def chosen(self, second: npt.NDArray[np.bool_]) -> Tail:
+    def choose(self, second: npt.NDArray[np.bool_]) -> Tail:
         """Of twice as many levels half: at each test point the one of the first half, or of the second where marked."""
         levels = second.shape[1]
         half, level = np.divmod(self.beyond.level, levels)
@@ -93,17 +93,17 @@ class Tail:
         keep = second[beyond.row, level] == half.astype(bool)
         return Tail(np.where(second, self.end[:, levels:], self.end[:, :levels]), beyond.where(keep))
 
-    def without(self, level: npt.NDArray[np.bool_]) -> Tail:
+    def drop_levels(self, level: npt.NDArray[np.bool_]) -> Tail:
         """With nothing at some of the levels."""
         return Tail(np.where(level, -np.inf, self.end), self.beyond.where(~level[self.beyond.level]))
 
-    def mirrored(self) -> Tail:
+    def mirror(self) -> Tail:
         """The sets in −y: [end, ∞) and the pieces before it."""
-        return Tail(-self.end, self.beyond.mirrored())
+        return Tail(-self.end, self.beyond.mirror())
 
 
 @dataclass(frozen=True)
-class Frame:
+class AffineMap:
     """Where a block of test points has its candidates: t stands for the candidate mean + m t."""
 
     mean: Array
@@ -111,30 +111,30 @@ class Frame:
     m: Array
     """Shape (b,), above 0."""
 
-    def placed(self, t: Array) -> Array:
+    def apply(self, t: Array) -> Array:
         """Values of t, a row for each test point, as candidates. Monotone, so it may follow a selection."""
         return self.mean[:, None] + self.m[:, None] * t
 
-    def placed_at(self, row: Indices, t: Array) -> Array:
+    def apply_at(self, row: Indices, t: Array) -> Array:
         """Single values of t, each of the test point `row`, as candidates."""
         return self.mean[row] + self.m[row] * t
 
-    def at(self, row: Indices) -> Frame:
+    def take_rows(self, row: Indices) -> AffineMap:
         """The frame of some of the test points."""
-        return Frame(self.mean[row], self.m[row])
+        return AffineMap(self.mean[row], self.m[row])
 
-    def neutral(self, row: Indices) -> Frame:
+    def make_identity_at(self, row: Indices) -> AffineMap:
         """A frame that differs for some test points, in that t is their candidate itself."""
         mean, m = self.mean.copy(), self.m.copy()
         mean[row], m[row] = 0.0, 1.0
-        return Frame(mean, m)
+        return AffineMap(mean, m)
 
-    def mirrored(self) -> Frame:
+    def mirror(self) -> AffineMap:
         """The frame of −y, in which −t stands for the same candidate, in every bit."""
-        return Frame(-self.mean, self.m)
+        return AffineMap(-self.mean, self.m)
 
 
-def tops(b: int, count: int, scratch: Scratch, name: str) -> Array:
+def allocate_tops(b: int, count: int, scratch: Workspace, name: str) -> Array:
     """Room for the `count` largest u of b test points. After T_count, …, T_2, T_1 come T_0 = ∞ and a NaN."""
     top = scratch(name, (b, count + 2))
     top[:, count], top[:, count + 1] = np.inf, np.nan
@@ -153,12 +153,12 @@ def select(t: Array, top: Array) -> None:
         top[:, :count].sort(axis=1)
 
 
-def upper_tail(top: Array, frame: Frame, votes: Votes, k: Indices) -> Tail:
+def compute_upper_tail(top: Array, frame: AffineMap, votes: Votes, k: Indices) -> Tail:
     """The sets S_k of a block of test points, for several k at once.
 
     Parameters
     ----------
-    top : (b, count + 2) array, made by `tops`
+    top : (b, count + 2) array, made by `allocate_tops`
         The largest u of each test point in the frame, as many as the largest k needs, by `select`.
     frame : Frame
         Where the test points have their candidates.
@@ -171,25 +171,25 @@ def upper_tail(top: Array, frame: Frame, votes: Votes, k: Indices) -> Tail:
     --------
     Three u and one v, two votes needed: nobody but the v and one u votes for [5, 7].
 
-    >>> frame = Frame(mean=np.zeros(1), m=np.ones(1))
-    >>> top = tops(1, 2, Scratch(), "top")
+    >>> frame = AffineMap(mean=np.zeros(1), m=np.ones(1))
+    >>> top = allocate_tops(1, 2, Workspace(), "top")
     >>> select(np.array([[2.0, 7.0, 3.0]]), top)
-    >>> S = upper_tail(top, frame, Votes(np.array([0]), np.array([5.0])), np.array([2]))
+    >>> S = compute_upper_tail(top, frame, Votes(np.array([0]), np.array([5.0])), np.array([2]))
     >>> S.end, S.beyond.lo, S.beyond.hi
     (array([[3.]]), array([5.]), array([7.]))
     """
     count = top.shape[1] - 2
-    ends = frame.placed(top[:, count - k])
+    ends = frame.apply(top[:, count - k])
     if not votes.row.size:
-        return Tail(ends, Pieces.none())
-    ranked = _Ranked(votes)
+        return Tail(ends, Pieces.empty())
+    ranked = _RankedVotes(votes)
     T_k = ends.take(ranked.rows, axis=0)
-    first_ends, beyond = _pieces(T_k.T, _order_statistics(top, frame, ranked, k), ranked)
+    first_ends, beyond = _find_pieces(T_k.T, _compute_order_statistics(top, frame, ranked, k), ranked)
     ends[ranked.rows] = first_ends.T
     return Tail(ends, beyond)
 
 
-class _Ranked:
+class _RankedVotes:
     """Votes in ascending order at each test point: the e-th one is v_d of its test point, with d = `rank[e]`."""
 
     def __init__(self, votes: Votes) -> None:
@@ -211,7 +211,7 @@ class _Ranked:
         self.v: Array = padded.reshape(-1).take(places)
 
 
-def _order_statistics(top: Array, frame: Frame, ranked: _Ranked, k: Indices) -> Array:
+def _compute_order_statistics(top: Array, frame: AffineMap, ranked: _RankedVotes, k: Indices) -> Array:
     """T_{k−d} for v_d, as candidates, shape (levels, votes): T_0 = ∞, and NaN for d > k."""
     count = top.shape[1] - 2
     place = np.minimum(ranked.rank + (count - k)[:, None], count + 1)
@@ -222,7 +222,7 @@ def _order_statistics(top: Array, frame: Frame, ranked: _Ranked, k: Indices) -> 
     return T
 
 
-def _pieces(T_k: Array, T: Array, ranked: _Ranked) -> tuple[Array, Pieces]:
+def _find_pieces(T_k: Array, T: Array, ranked: _RankedVotes) -> tuple[Array, Pieces]:
     """The formula above for the test points that have some v: T_k at [level, test point], T_{k−d} at [level, vote].
 
     Returns the ends of the first pieces, shape (levels, test points), and every later piece.
@@ -238,7 +238,7 @@ def _pieces(T_k: Array, T: Array, ranked: _Ranked) -> tuple[Array, Pieces]:
     first_ends = np.where(first > 0, T.reshape(-1).take(last), T_k)
     starts = there & ~continues
     if not starts.any():
-        return first_ends, Pieces.none()
+        return first_ends, Pieces.empty()
     goes_on = np.zeros_like(continues)  # piece d + 1 continues piece d
     goes_on[:, :-1] = continues[:, 1:]
     goes_on[:, ranked.starts[1:] - 1] = False

@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from ckrr._validation import Array
 from ckrr.kernels import Kernel, gaussian
-from ckrr.linalg.triangular import Triangles, triangles
+from ckrr.linalg.triangular import TriangularAlgebra, select_algebra
 
 TEST_BLOCK = 504
 """Test points in one matrix product: part of the definition of the numbers, never tuned to a machine.
@@ -66,13 +66,13 @@ class Target:
     sigma2: float
     exponent: int
 
-    def scaled(self, y: Array) -> Array:
+    def scale(self, y: Array) -> Array:
         """A value of y in the target's own units."""
-        return times_power_of_two(y, -self.exponent)
+        return scale_by_power_of_two(y, -self.exponent)
 
-    def unscaled(self, y: Array) -> Array:
+    def unscale(self, y: Array) -> Array:
         """A value in the target's own units as a value of y."""
-        return times_power_of_two(y, self.exponent)
+        return scale_by_power_of_two(y, self.exponent)
 
 
 @dataclass(frozen=True)
@@ -97,19 +97,19 @@ class Ridge:
     """The factorised ridge matrix of a train sample: R = K + λI = LL′, kept as G = L⁻¹ in the buffer K was made in."""
 
     def __init__(
-        self, X: Array, theta: float, lam: float, kernel: Kernel = gaussian, *, way: Triangles | None = None
+        self, X: Array, theta: float, lam: float, kernel: Kernel = gaussian, *, way: TriangularAlgebra | None = None
     ) -> None:
         self.X, self.theta, self.lam, self.kernel = X, theta, lam, kernel
         self.n = len(X)
         self._doubt = _LOST * self.n * ulp(1.0)
-        self._triangles = way or triangles(self.n)
-        L = ridge_matrix(X, theta, lam, kernel)
+        self._triangles = way or select_algebra(self.n)
+        L = make_ridge_matrix(X, theta, lam, kernel)
         failed = self._triangles.factorise(L)
         if failed:
-            raise FactorisationError(f"factorisation failed at row {failed - 1} of X", *self._named())
+            raise FactorisationError(f"factorisation failed at row {failed - 1} of X", *self._get_parameters())
         pivot = int(np.argmin(L.diagonal()))
         if not L[pivot, pivot] ** 2 > self._doubt:
-            raise FactorisationError(f"factorisation lost its digits at row {pivot} of X", *self._named())
+            raise FactorisationError(f"factorisation lost its digits at row {pivot} of X", *self._get_parameters())
         self.log_det = 2.0 * float(np.log(L.diagonal()).sum())
         self._triangles.invert(L)
         self.G: Array = L
@@ -117,71 +117,73 @@ class Ridge:
     @cached_property
     def diag_Q(self) -> Array:
         """diag(R⁻¹), shape (n,): the column sums of G²."""
-        return self._triangles.column_squares(self.G)
+        return self._triangles.sum_column_squares(self.G)
 
-    def target(self, y: Array) -> Target:
+    def make_target(self, y: Array) -> Target:
         """The products of the factor with one vector y."""
         exponent = frexp(float(np.abs(y).max()))[1]
-        scaled = times_power_of_two(y, -exponent)
-        v = self._triangles.times_vector(self.G, scaled)
-        a = self._triangles.transposed_times_vector(self.G, v)
+        scaled = scale_by_power_of_two(y, -exponent)
+        v = self._triangles.multiply_vector(self.G, scaled)
+        a = self._triangles.multiply_transposed_vector(self.G, v)
         return Target(scaled, v, a, float(np.vecdot(v, v)) / self.n, exponent)
 
     def project(self, X_new: Array, targets: Sequence[Target], weights: bool = True) -> Iterator[Projection]:
         """The test points block by block; W is left empty where no `weights` are asked for."""
         padding = self._triangles.padding
-        buffer = np.zeros((_padded(min(TEST_BLOCK, len(X_new)), padding), self.n))
+        buffer = np.zeros((_round_up(min(TEST_BLOCK, len(X_new)), padding), self.n))
         for start in range(0, len(X_new), TEST_BLOCK):
             block = X_new[start : start + TEST_BLOCK]
             b = len(block)
-            k = buffer[: _padded(b, padding)]
+            k = buffer[: _round_up(b, padding)]
             self.kernel(block, self.X, self.theta, out=k[:b])
-            equal = _ones(k[:b]) if weights else _ones(k[:0])
-            self._triangles.times(self.G, k.T)
+            equal = _find_ones(k[:b]) if weights else _find_ones(k[:0])
+            self._triangles.multiply(self.G, k.T)
             V = k[:b]
             variance = 1.0 - np.vecdot(V, V)
             m = self.lam + variance
             if not m.min() > self._doubt:
                 i = start + int(np.argmin(m))
-                raise FactorisationError(f"the variance at test point {i} came out as {m.min():g}", *self._named())
+                raise FactorisationError(
+                    f"the variance at test point {i} came out as {m.min():g}", *self._get_parameters()
+                )
             means = [np.vecdot(V, target.v) for target in targets]
             if weights:
-                self._triangles.transposed_times(self.G, k.T)
+                self._triangles.multiply_transposed(self.G, k.T)
             W = k[:b] if weights else k[:0]
             yield Projection(slice(start, start + b), means, variance, m, W, equal)
 
-    def _named(self) -> tuple[float, float, int]:
+    def _get_parameters(self) -> tuple[float, float, int]:
         return self.theta, self.lam, self.n
 
 
-def _ones(k: Array) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+def _find_ones(k: Array) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
     row, col = np.nonzero(k == 1.0) if k.size and k.max() == 1.0 else np.empty((2, 0), dtype=np.intp)
     return row, col
 
 
-def _padded(b: int, padding: int) -> int:
+def _round_up(b: int, padding: int) -> int:
     return -(-b // padding) * padding
 
 
-def ridge_matrix(X: Array, theta: float, lam: float, kernel: Kernel = gaussian) -> Array:
+def make_ridge_matrix(X: Array, theta: float, lam: float, kernel: Kernel = gaussian) -> Array:
     """The lower triangle of K + λI in a Fortran-ordered n×n buffer, zeros above it."""
     n = len(X)
     R = np.zeros((n, n), order="F")
     for start in range(0, n, _PANEL):
         end = min(start + _PANEL, n)
         block = kernel(X[start:end], X[start:], theta)
-        block[:, : end - start] *= _upper(end - start)
+        block[:, : end - start] *= _make_upper_mask(end - start)
         R.T[start:end, start:] = block
     R.reshape(-1, order="F")[:: n + 1] += lam  # the diagonal
     return R
 
 
 @lru_cache(maxsize=_PANEL)
-def _upper(size: int) -> npt.NDArray[np.bool_]:
+def _make_upper_mask(size: int) -> npt.NDArray[np.bool_]:
     return np.tri(size, dtype=bool).T
 
 
-def times_power_of_two(y: Array, exponent: int | npt.NDArray[np.int64], out: Array | None = None) -> Array:
+def scale_by_power_of_two(y: Array, exponent: int | npt.NDArray[np.int64], out: Array | None = None) -> Array:
     """y·2^exponent; a product where that is as good, which is several times faster."""
     largest = abs(exponent) if isinstance(exponent, int) else np.abs(exponent).max()
     with np.errstate(over="ignore", under="ignore"):

@@ -31,7 +31,7 @@ import numpy.typing as npt
 from scipy.linalg import blas, lapack
 
 from ckrr._validation import Array
-from ckrr.ridge.exact import FactorisationError, Projection, Target, times_power_of_two
+from ckrr.ridge.exact import FactorisationError, Projection, Target, scale_by_power_of_two
 from ckrr.ridge.primal import KEPT, ROWS, Primal
 from ckrr.ridge.random_features import Features
 
@@ -59,68 +59,68 @@ class FeatureRidge:
     def __init__(self, X: Array, theta: float, lam: float, features: Features) -> None:
         self.X, self.theta, self.lam, self.features = X, theta, lam, features
         self.n = len(X)
-        if not features.reach(X, theta) < np.inf:
-            raise FactorisationError("the features overflow", *self._named())
+        if not features.compute_reach(X, theta) < np.inf:
+            raise FactorisationError("the features overflow", *self._get_parameters())
         self._primal = Primal(X, features, theta, lam)
         diagonal = np.abs(self._primal.R.diagonal())
         if not diagonal.min() ** 2 > _LOST * ulp(1.0) * diagonal.max() ** 2:
-            raise FactorisationError("factorisation lost its digits", *self._named())
+            raise FactorisationError("factorisation lost its digits", *self._get_parameters())
         self.log_det = 2.0 * float(np.log(diagonal).sum()) + (self.n - features.count) * log(lam)
 
     @cached_property
     def diag_Q(self) -> Array:
         """diag(Q), shape (n,)."""
         diagonal: Array = (1.0 - self._leverages) / self.lam
-        if self._apart is not None:
-            diagonal[self._apart.points] = self._apart.diag_Q
+        if self._high_leverage is not None:
+            diagonal[self._high_leverage.points] = self._high_leverage.diag_Q
         return diagonal
 
     @cached_property
     def _leverages(self) -> Array:
-        return self._primal.leverages()
+        return self._primal.compute_leverages()
 
     @cached_property
-    def _apart(self) -> _Apart | None:
+    def _high_leverage(self) -> _HighLeverage | None:
         """The points of high leverage, if there are any."""
         high = self._leverages > _HIGH
         if not high.any():
             return None
         try:
-            return _Apart(self._primal, high)
+            return _HighLeverage(self._primal, high)
         except np.linalg.LinAlgError as error:
-            raise FactorisationError(str(error), *self._named()) from None
+            raise FactorisationError(str(error), *self._get_parameters()) from None
 
-    def target(self, y: Array) -> Target:
+    def make_target(self, y: Array) -> Target:
         """What the factor makes of one vector y; its v is β."""
         exponent = frexp(float(np.abs(y).max()))[1]
-        scaled = times_power_of_two(y, -exponent)
-        beta = self._primal.coefficients(scaled)
-        a = self._primal.residuals(scaled, beta) / self.lam
-        if self._apart is not None:
-            a[self._apart.points] = self._apart.dual(scaled)
+        scaled = scale_by_power_of_two(y, -exponent)
+        beta = self._primal.compute_coefficients(scaled)
+        a = self._primal.compute_residuals(scaled, beta) / self.lam
+        if self._high_leverage is not None:
+            a[self._high_leverage.points] = self._high_leverage.compute_dual(scaled)
         sigma2 = (self.lam * float(np.vecdot(a, a)) + float(np.vecdot(beta, beta))) / self.n
         return Target(scaled, beta, a, sigma2, exponent)
 
     def project(self, X_new: Array, targets: Sequence[Target], weights: bool = True) -> Iterator[Projection]:
         """The test points block by block; W is left empty where no `weights` are asked for."""
         size = min(_MOST, max(1, _STRIP // (self.n * TEST_BLOCK)) * TEST_BLOCK)
-        W = np.empty((min(size, _padded(len(X_new))), self.n)) if weights else np.empty((0, self.n))
+        W = np.empty((min(size, _round_up(len(X_new))), self.n)) if weights else np.empty((0, self.n))
         for start in range(0, len(X_new), size):
             block = X_new[start : start + size]
             b = len(block)
-            F, T, C = self._solved(block)
+            F, T, C = self._solve_features(block)
             spread = np.vecdot(T[:b], T[:b])
             self._check(np.vecdot(C[:b], C[:b]), start)
             means = [np.vecdot(F[:b], target.v) for target in targets]
-            equal = self._weights(C, W, block) if weights else _nowhere()
+            equal = self._compute_weights(C, W, block) if weights else _make_empty_places()
             here, m = slice(start, start + b), self.lam * (1.0 + spread)
             yield Projection(here, means, self.lam * spread, m, W[:b], equal)
 
-    def _solved(self, X: Array) -> tuple[Array, Array, Array]:
+    def _solve_features(self, X: Array) -> tuple[Array, Array, Array]:
         """φ*, t and c of some test points, a row for each, padded with zeros to whole blocks."""
-        F = np.zeros((_padded(len(X)), self.features.count))
-        if not self.features.reach(X, self.theta) < np.inf:
-            raise FactorisationError("the features of a test point overflow", *self._named())
+        F = np.zeros((_round_up(len(X)), self.features.count))
+        if not self.features.compute_reach(X, self.theta) < np.inf:
+            raise FactorisationError("the features of a test point overflow", *self._get_parameters())
         F[: len(X)] = self.features(X, self.theta).T
         T, C = np.empty_like(F), np.empty_like(F)
         for i in range(0, len(F), TEST_BLOCK):
@@ -129,13 +129,13 @@ class FeatureRidge:
             C[here] = blas.dtrmm(1.0, self._primal.G, T[here].T, lower=0).T
         return F, T, C
 
-    def _weights(self, C: Array, W: Array, X_new: Array) -> Places:
+    def _compute_weights(self, C: Array, W: Array, X_new: Array) -> Places:
         """W = Φc for all test points in one pass over Φ, written to `W`; and where they are train points."""
-        places = [_nowhere()]
-        for here, F in self._primal.blocks():
+        places = [_make_empty_places()]
+        for here, F in self._primal.iter_blocks():
             for i in range(0, len(C), TEST_BLOCK):
                 np.matmul(C[i : i + TEST_BLOCK], F, out=W[i : i + TEST_BLOCK, here])
-            row, col = _equal(X_new, self.X[here])
+            row, col = _find_equal(X_new, self.X[here])
             places.append((row, col + here.start))
         row, col = (np.concatenate(each) for each in zip(*places, strict=True))
         order = np.lexsort((col, row))
@@ -145,13 +145,15 @@ class FeatureRidge:
         """W = Φc is good to ε‖c‖, about."""
         worst = int(np.argmax(squares))
         if not _LOST * ulp(1.0) * np.sqrt(squares[worst]) < 1:
-            raise FactorisationError(f"the weights at test point {start + worst} lost their digits", *self._named())
+            raise FactorisationError(
+                f"the weights at test point {start + worst} lost their digits", *self._get_parameters()
+            )
 
-    def _named(self) -> tuple[float, float, int]:
+    def _get_parameters(self) -> tuple[float, float, int]:
         return self.theta, self.lam, self.n
 
 
-class _Apart:
+class _HighLeverage:
     """Train points of high leverage, put back after the others: I + TT′ = CC′, T = Φ_S R₀⁻¹."""
 
     def __init__(self, whole: Primal, high: npt.NDArray[np.bool_]) -> None:
@@ -175,30 +177,30 @@ class _Apart:
         diagonal: Array = np.vecdot(self._G.T, self._G.T) / self._rest.lam
         return diagonal
 
-    def dual(self, y: Array) -> Array:
+    def compute_dual(self, y: Array) -> Array:
         """a = Q_SS(y_S − Φ_S β₀) of these points, for y of all."""
-        beta = self._rest.coefficients(y[self._others])
+        beta = self._rest.compute_coefficients(y[self._others])
         v = blas.dtrmv(self._G, y[self.points] - beta @ self._F, lower=1)
         found: Array = blas.dtrmv(self._G, v, lower=1, trans=1) / self._rest.lam
         return found
 
 
-def memory_of_features(n: int, points: int, D: int) -> float:
+def estimate_feature_memory(n: int, points: int, D: int) -> float:
     """Bytes that regions of so many test points need at their peak, about: W of a strip, a few times M, vectors."""
-    strip = min(_padded(points), max(1, _STRIP // (n * TEST_BLOCK)) * TEST_BLOCK, _MOST)
+    strip = min(_round_up(points), max(1, _STRIP // (n * TEST_BLOCK)) * TEST_BLOCK, _MOST)
     kept = D * n if D * n <= KEPT else 4 * D * ROWS
     return 8.0 * (n * strip + kept + 6 * D * D + 60 * n)
 
 
-def _padded(b: int) -> int:
+def _round_up(b: int) -> int:
     return -(-b // TEST_BLOCK) * TEST_BLOCK
 
 
-def _nowhere() -> Places:
+def _make_empty_places() -> Places:
     return np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp)
 
 
-def _equal(X_new: Array, X: Array) -> Places:
+def _find_equal(X_new: Array, X: Array) -> Places:
     """The rows of X_new that are rows of X, and which: by the first coordinate, then by all."""
     row, col = np.nonzero(X_new[:, :1] == X[:, 0])
     same = (X_new[row] == X[col]).all(axis=1)

@@ -37,11 +37,11 @@ class Primal:
 
     def __init__(self, X: Array, features: Features, theta: float, lam: float) -> None:
         self.X, self.features, self.theta, self.lam = X, features, theta, lam
-        self._blocks = self._kept() if features.count * len(X) <= KEPT else None
-        self.R = self._triangle()
+        self._blocks = self._cache_blocks() if features.count * len(X) <= KEPT else None
+        self.R = self._compute_triangle()
         self.G: Array = lapack.dtrtri(self.R, lower=0)[0]
 
-    def blocks(self) -> Iterator[tuple[slice, Array]]:
+    def iter_blocks(self) -> Iterator[tuple[slice, Array]]:
         """Φ′ block by block, shape (D, rows), and which points these are. Not to be written to."""
         if self._blocks is not None:
             yield from self._blocks
@@ -50,49 +50,49 @@ class Primal:
             here = slice(start, min(start + ROWS, len(self.X)))
             yield here, self.features(self.X[here], self.theta)
 
-    def _kept(self) -> list[tuple[slice, Array]]:
+    def _cache_blocks(self) -> list[tuple[slice, Array]]:
         self._blocks = None
-        return list(self.blocks())
+        return list(self.iter_blocks())
 
-    def _triangle(self) -> Array:
+    def _compute_triangle(self) -> Array:
         D = self.features.count
         R = np.zeros((D, D), order="F")
         np.fill_diagonal(R, sqrt(self.lam))
-        for _, F in self.blocks():
+        for _, F in self.iter_blocks():
             R = lapack.dtpqrt(0, min(_REFLECTORS, D), R, F.T, overwrite_a=1, overwrite_b=self._blocks is None)[0]
         return R
 
-    def leverages(self) -> Array:
+    def compute_leverages(self) -> Array:
         """h, shape (n,)."""
         h = np.empty(len(self.X))
-        for here, F in self.blocks():
+        for here, F in self.iter_blocks():
             U = blas.dtrmm(1.0, self.G, F.T, side=1, lower=0, overwrite_b=self._blocks is None).T
             h[here] = np.einsum("ji,ji->i", U, U)
         return h
 
-    def coefficients(self, y: Array) -> Array:
+    def compute_coefficients(self, y: Array) -> Array:
         """β, shape (D,)."""
-        beta = self._solved(self._transposed_times(y))
+        beta = self._solve(self._multiply_transposed(y))
         g = np.zeros(self.features.count)
-        for here, F in self.blocks():
+        for here, F in self.iter_blocks():
             g += F @ (y[here] - beta @ F)
-        found: Array = beta + self._solved(g - self.lam * beta)
+        found: Array = beta + self._solve(g - self.lam * beta)
         return found
 
-    def residuals(self, y: Array, beta: Array) -> Array:
+    def compute_residuals(self, y: Array, beta: Array) -> Array:
         """y − Φβ, shape (n,)."""
         r = np.empty(len(y))
-        for here, F in self.blocks():
+        for here, F in self.iter_blocks():
             r[here] = y[here] - beta @ F
         return r
 
-    def _transposed_times(self, y: Array) -> Array:
+    def _multiply_transposed(self, y: Array) -> Array:
         g = np.zeros(self.features.count)
-        for here, F in self.blocks():
+        for here, F in self.iter_blocks():
             g += F @ y[here]
         return g
 
-    def _solved(self, g: Array) -> Array:
+    def _solve(self, g: Array) -> Array:
         """M⁻¹g."""
         found: Array = blas.dtrmv(self.G, blas.dtrmv(self.G, g, lower=0, trans=1), lower=0)
         return found

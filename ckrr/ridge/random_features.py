@@ -36,7 +36,7 @@ _BESIDE = 5
 """Normal numbers beside those for the frequencies: so many, or as many as there are coordinates."""
 
 
-def _student(degrees: int) -> Spectrum:
+def _make_student_spectrum(degrees: int) -> Spectrum:
     def frequencies(z: Array, beside: Array) -> Array:
         found: Array = z / np.sqrt(np.mean(beside[:, :degrees] ** 2, axis=1, keepdims=True))
         return found
@@ -47,8 +47,8 @@ def _student(degrees: int) -> Spectrum:
 SPECTRA: dict[str, Spectrum] = {
     "gaussian": lambda z, beside: z,
     "laplacian": lambda z, beside: z / beside[:, : z.shape[1]],
-    "matern32": _student(3),
-    "matern52": _student(5),
+    "matern32": _make_student_spectrum(3),
+    "matern52": _make_student_spectrum(5),
 }
 """The spectral laws of kernels, by name."""
 
@@ -71,7 +71,7 @@ class Features:
     """b, shape (D,)."""
 
     @classmethod
-    def drawn(cls, kernel: str, count: int, dimension: int, rng: np.random.Generator) -> Features:
+    def draw(cls, kernel: str, count: int, dimension: int, rng: np.random.Generator) -> Features:
         """So many features of a kernel."""
         normal = rng.standard_normal((count, 1 + dimension + max(dimension, _BESIDE)))
         z, beside = normal[:, 1 : 1 + dimension], normal[:, 1 + dimension :]
@@ -92,7 +92,7 @@ class Features:
         found *= sqrt(2 / self.count)
         return found
 
-    def reach(self, X: Array, theta: float) -> float:
+    def compute_reach(self, X: Array, theta: float) -> float:
         """A bound of |ω′x|; inf where it is no number."""
         with np.errstate(over="ignore"):
             return float(sqrt(2 * theta) * (np.abs(self.frequencies).max(axis=0) * np.abs(X).max(axis=0)).sum())

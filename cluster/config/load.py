@@ -14,14 +14,14 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from cluster.config.spec import ClusterFile, Kind, checked, model_of
+from cluster.config.spec import ClusterFile, Kind, find_model, validate
 
 LARGEST = 1 << 14
 """Bytes of a file: a thousand names of hosts."""
 _LONGEST_REASON = 200
 
 
-class Wrong(ValueError):
+class ClusterFileError(ValueError):
     """What is wrong with a cluster file: a sentence, or what pydantic found."""
 
     def __init__(self, where: str, problem: str | ValidationError, model: type[BaseModel] = ClusterFile) -> None:
@@ -34,58 +34,58 @@ def read(path: str | Path) -> ClusterFile:
 
     Raises
     ------
-    cluster.Wrong
+    cluster.ClusterFileError
         With every mistake in it.
     """
-    return parsed(text_of(path), str(path), Path(path).parent)
+    return parse(read_text(path), str(path), Path(path).parent)
 
 
-def parsed(text: str, where: str, folder: Path) -> ClusterFile:
+def parse(text: str, where: str, folder: Path) -> ClusterFile:
     """The same of a text that stood in a file; the paths in it are relative to the folder."""
-    plain = _toml(text, where)
+    plain = _parse_toml(text, where)
     model: type[BaseModel] = Kind
     try:
-        model = model_of(plain)
-        return checked(plain, where, folder)
+        model = find_model(plain)
+        return validate(plain, where, folder)
     except ValidationError as error:
-        raise Wrong(where, error, model) from None
+        raise ClusterFileError(where, error, model) from None
     except OverflowError:
-        raise Wrong(where, "has a size or a time that is too large") from None
+        raise ClusterFileError(where, "has a size or a time that is too large") from None
 
 
-def _toml(text: str, where: str) -> dict[str, Any]:
+def _parse_toml(text: str, where: str) -> dict[str, Any]:
     if len(text) > LARGEST:
-        raise _too_large(where)
+        raise _make_size_error(where)
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise Wrong(where, f"is not TOML: {str(error)[:_LONGEST_REASON]}") from None
+        raise ClusterFileError(where, f"is not TOML: {str(error)[:_LONGEST_REASON]}") from None
     except RecursionError:
-        raise Wrong(where, "is nested too deeply") from None
+        raise ClusterFileError(where, "is nested too deeply") from None
     except ValueError:  # Python reads no more than 4300 decimal digits
-        raise Wrong(where, "has a whole number of more than 64 bits") from None
+        raise ClusterFileError(where, "has a whole number of more than 64 bits") from None
 
 
-def _too_large(where: str) -> Wrong:
-    return Wrong(where, f"has more than {LARGEST >> 10} kB")
+def _make_size_error(where: str) -> ClusterFileError:
+    return ClusterFileError(where, f"has more than {LARGEST >> 10} kB")
 
 
-def text_of(path: str | Path) -> str:
+def read_text(path: str | Path) -> str:
     """Read the text of a cluster file, without waiting for a FIFO or reading a device without end."""
     try:
-        with open(path, "rb", opener=_open_at_once) as file:
+        with open(path, "rb", opener=_open_nonblocking) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise Wrong(str(path), "can't be read: it is no regular file")
+                raise ClusterFileError(str(path), "can't be read: it is no regular file")
             data = file.read(LARGEST + 1)
         if len(data) > LARGEST:
-            raise _too_large(str(path))
+            raise _make_size_error(str(path))
         return data.decode()
     except OSError as error:
-        raise Wrong(str(path), f"can't be read: {error.strerror}") from None
+        raise ClusterFileError(str(path), f"can't be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
-        raise Wrong(str(path), f"is not text in UTF-8 (byte {error.start})") from None
+        raise ClusterFileError(str(path), f"is not text in UTF-8 (byte {error.start})") from None
 
 
-def _open_at_once(path: str, flags: int) -> int:
+def _open_nonblocking(path: str, flags: int) -> int:
     """Open a file; a FIFO opens without a writer, and is refused then."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))

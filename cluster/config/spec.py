@@ -22,7 +22,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from cluster.config.units import size, span, walltime
+from cluster.config.units import parse_duration, parse_size, parse_walltime
 
 LOOPBACK = "127.0.0.1"
 _HERE = ("localhost", "127.0.0.1", "::1")
@@ -44,7 +44,7 @@ class Size:
     """Seconds that a worker surely lives."""
 
 
-def in_words(read: Callable[[str], float], like: str) -> Callable[[object], object]:
+def make_validator(read: Callable[[str], float], like: str) -> Callable[[object], object]:
     """Reads a text, and says what it should be like if it can't be read."""
 
     def check(value: object) -> object:
@@ -60,25 +60,25 @@ def _refuse(like: str) -> object:
     raise PydanticCustomError("form", "must be {like}", {"like": like})
 
 
-def _not_bool(value: object) -> object:
+def _check_not_bool(value: object) -> object:
     """Python takes true for the number 1; a reader doesn't."""
     return _refuse("a whole number") if isinstance(value, bool) else value
 
 
-def _beside(path: str, info: ValidationInfo) -> str:
+def _resolve_path(path: str, info: ValidationInfo) -> str:
     """Paths are relative to the cluster file."""
     return str(Path((info.context or {}).get("folder", ".")) / Path(path).expanduser())
 
 
-def _address(text: str) -> str:
+def _check_address(text: str) -> str:
     if not re.fullmatch(r"(tcp|tls)://[^/\s]+:\d+", text):
         _refuse('like "tcp://host:8786" or "tls://host:8786"')
     return text
 
 
-Count = Annotated[int, BeforeValidator(_not_bool), Field(strict=True, ge=1, le=1_000_000)]
-Bytes = Annotated[float, BeforeValidator(in_words(size, 'a size as "4 GB"'))]
-Beside = Annotated[str, AfterValidator(_beside)]
+Count = Annotated[int, BeforeValidator(_check_not_bool), Field(strict=True, ge=1, le=1_000_000)]
+Bytes = Annotated[float, BeforeValidator(make_validator(parse_size, 'a size as "4 GB"'))]
+RelativePath = Annotated[str, AfterValidator(_resolve_path)]
 
 
 class ClusterFile(BaseModel):
@@ -98,7 +98,7 @@ class ClusterFile(BaseModel):
         """The file that it is from."""
         return self._where
 
-    def size(self) -> Size:
+    def get_size(self) -> Size:
         """What is known of it before it starts."""
         return Size(threads=self.threads)
 
@@ -108,14 +108,14 @@ class ClusterFile(BaseModel):
         return None
 
 
-class Encrypted(ClusterFile):
+class SecureClusterFile(ClusterFile):
     """With TLS, by certificates that are given, or made for the while."""
 
     tls: bool = True
     """Whether clusters that we start use it: on one machine, too, since other users of it reach every port."""
-    tls_ca_file: Beside | None = None
-    tls_cert: Beside | None = None
-    tls_key: Beside | None = None
+    tls_ca_file: RelativePath | None = None
+    tls_cert: RelativePath | None = None
+    tls_key: RelativePath | None = None
 
     @property
     def tls_files(self) -> tuple[str, str, str] | None:
@@ -125,7 +125,7 @@ class Encrypted(ClusterFile):
         return None
 
     @model_validator(mode="after")
-    def _all_or_none(self) -> Encrypted:
+    def _check_tls_files(self) -> SecureClusterFile:
         files = {name: getattr(self, name) for name in ("tls_ca_file", "tls_cert", "tls_key")}
         missing = [name for name, path in files.items() if path is None]
         if 0 < len(missing) < len(files):
@@ -135,14 +135,14 @@ class Encrypted(ClusterFile):
         return self
 
 
-class Started(Encrypted):
+class ManagedClusterFile(SecureClusterFile):
     """A cluster that we start, with its scheduler in the driver."""
 
     dashboard: bool = False
     """Whether the scheduler has Dask's dashboard, on loopback. It has no login: every user of this machine sees it."""
 
 
-class Local(Started):
+class Local(ManagedClusterFile):
     """Processes on this machine. They listen on loopback alone."""
 
     kind: Literal["local"] = "local"
@@ -151,23 +151,23 @@ class Local(Started):
     memory: Bytes | None = None
     """Of each worker; they share what there is if not told."""
 
-    def size(self) -> Size:
+    def get_size(self) -> Size:
         """What is told; the machine knows the rest."""
         return Size(self.workers, self.memory, self.threads)
 
 
-class Address(Encrypted):
+class Address(SecureClusterFile):
     """A scheduler that runs already."""
 
     kind: Literal["address"]
-    address: Annotated[str, AfterValidator(_address)] | None = None
-    scheduler_file: Beside | None = None
+    address: Annotated[str, AfterValidator(_check_address)] | None = None
+    scheduler_file: RelativePath | None = None
     """What `dask scheduler --scheduler-file` wrote."""
     timeout: Annotated[float, Field(gt=0)] = 10.0
     """Seconds to wait for it."""
 
     @model_validator(mode="after")
-    def _one_of_them(self) -> Address:
+    def _check_one_address(self) -> Address:
         if (self.address is None) == (self.scheduler_file is None):
             raise PydanticCustomError("address", "must have either address or scheduler_file, not both and not neither")
         if self.address is not None and self.address.startswith("tls://") and self.tls_files is None:
@@ -175,7 +175,7 @@ class Address(Encrypted):
         return self
 
 
-class Listening(Started):
+class RemoteClusterFile(ManagedClusterFile):
     """A scheduler here, in the driver, and workers elsewhere that must reach it."""
 
     interface: str
@@ -184,7 +184,7 @@ class Listening(Started):
     """The Python of the workers; the path of ours if not told."""
 
 
-class Ssh(Listening):
+class Ssh(RemoteClusterFile):
     """Workers on hosts that we may log in to."""
 
     kind: Literal["ssh"]
@@ -197,25 +197,25 @@ class Ssh(Listening):
     """Lines of shell before the worker starts there, as "module load python"."""
     username: str | None = None
     port: Count | None = None
-    client_keys: list[Beside] | None = None
-    known_hosts: Beside | None = None
+    client_keys: list[RelativePath] | None = None
+    known_hosts: RelativePath | None = None
     timeout: Annotated[float, Field(gt=0)] = 60.0
     """Seconds for a worker to log in, start and answer."""
 
     @model_validator(mode="after")
-    def _reachable(self) -> Ssh:
+    def _check_reachable(self) -> Ssh:
         others = [host for host in self.hosts if host not in _HERE]
         if others and self.interface == "lo":
             text = 'interface is missing: {host} must reach the scheduler here: name its network, as "eth0"'
             raise PydanticCustomError("interface", text, {"host": others[0]})
         return self
 
-    def size(self) -> Size:
+    def get_size(self) -> Size:
         """All hosts together."""
         return Size(len(self.hosts) * self.workers_per_host, self.memory, self.threads)
 
 
-class Slurm(Listening):
+class Slurm(RemoteClusterFile):
     """Workers as jobs of Slurm: the names are those of dask-jobqueue."""
 
     kind: Literal["slurm"]
@@ -226,7 +226,7 @@ class Slurm(Listening):
     """Workers in a job; cores / threads if not told."""
     memory: Bytes
     """Of a job, shared by its workers."""
-    walltime: Annotated[str, AfterValidator(lambda text: _slurm_time(text))]
+    walltime: Annotated[str, AfterValidator(lambda text: _check_walltime(text))]
     queue: str | None = None
     account: str | None = None
     job_name: str = "ckrr"
@@ -238,11 +238,11 @@ class Slurm(Listening):
     """Where certificates for the workers are while it runs: seen by all nodes, and by nobody else."""
     death_timeout: Annotated[float, Field(gt=0)] = 60.0
     """Seconds that a worker looks for its scheduler before it gives up."""
-    lifetime: Annotated[float, BeforeValidator(in_words(span, 'a time as "50 min"'))] | None = None
+    lifetime: Annotated[float, BeforeValidator(make_validator(parse_duration, 'a time as "50 min"'))] | None = None
     """Of a worker; from the walltime if not told."""
-    driver_walltime: Annotated[str, AfterValidator(lambda text: _slurm_time(text))] | None = None
+    driver_walltime: Annotated[str, AfterValidator(lambda text: _check_walltime(text))] | None = None
     """Of the job that drives a study that is submitted; as that of the workers if not told. Another job follows it."""
-    driver_memory: Annotated[float, BeforeValidator(in_words(size, 'a size as "4 GB"'))] = 2e9
+    driver_memory: Annotated[float, BeforeValidator(make_validator(parse_size, 'a size as "4 GB"'))] = 2e9
 
     @property
     def workers_per_job(self) -> int:
@@ -252,16 +252,16 @@ class Slurm(Listening):
     @property
     def life(self) -> tuple[float, float]:
         """Seconds that a worker lives, and by how many that differs: the longest ends before Slurm ends the job."""
-        seconds = walltime(self.walltime)
-        stagger = _share(_STAGGER, self.lifetime or seconds)
-        return self.lifetime or max(seconds - min(_share(_MARGIN, seconds), seconds / 4) - stagger, 1.0), stagger
+        seconds = parse_walltime(self.walltime)
+        stagger = _clamp_share(_STAGGER, self.lifetime or seconds)
+        return self.lifetime or max(seconds - min(_clamp_share(_MARGIN, seconds), seconds / 4) - stagger, 1.0), stagger
 
     @property
     def patience(self) -> float:
         """New jobs may wait in the queue for hours."""
         return inf
 
-    def driver_directives(self) -> list[str]:
+    def list_driver_directives(self) -> list[str]:
         """What sbatch is told of the job that drives a submitted study."""
         told = {
             "time": self.driver_walltime or self.walltime,
@@ -273,7 +273,7 @@ class Slurm(Listening):
         }
         return [*(f"--{key}={value}" for key, value in told.items() if value), *self.job_extra_directives]
 
-    def size(self) -> Size:
+    def get_size(self) -> Size:
         """All jobs together."""
         seconds, stagger = self.life
         return Size(
@@ -281,20 +281,20 @@ class Slurm(Listening):
         )
 
 
-def _slurm_time(text: str) -> str:
+def _check_walltime(text: str) -> str:
     try:
-        walltime(text)
+        parse_walltime(text)
     except ValueError:
         _refuse('a time as "01:30:00", "2-12" (days-hours) or "90" (minutes)')
     return text
 
 
-def _share(rule: tuple[float, float, float], seconds: float) -> float:
+def _clamp_share(rule: tuple[float, float, float], seconds: float) -> float:
     part, least, most = rule
     return min(max(part * seconds, least), most)
 
 
-class Expected(BaseModel):
+class PlanTable(BaseModel):
     """[plan]: what the planner may count on, of a cluster that is made by a function."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
@@ -302,22 +302,22 @@ class Expected(BaseModel):
     workers: Count = 1
     memory: Bytes | None = None
     """Of each worker."""
-    lifetime: Annotated[float, BeforeValidator(in_words(span, 'a time as "50 min"'))] = inf
+    lifetime: Annotated[float, BeforeValidator(make_validator(parse_duration, 'a time as "50 min"'))] = inf
 
 
-class Other(ClusterFile):
+class Custom(ClusterFile):
     """Whatever a function makes: `kind = "module:function"`. It is called with the other options by their names."""
 
     model_config = ConfigDict(extra="allow", frozen=True, strict=True)
 
-    plan: Expected = Expected()
+    plan: PlanTable = PlanTable()
 
     @property
     def options(self) -> dict[str, Any]:
         """For the function."""
         return dict(self.model_extra or {})
 
-    def size(self) -> Size:
+    def get_size(self) -> Size:
         """As the file promises."""
         return Size(self.plan.workers, self.plan.memory or inf, self.threads, self.plan.lifetime)
 
@@ -325,7 +325,7 @@ class Other(ClusterFile):
 KINDS: dict[str, type[ClusterFile]] = {"local": Local, "address": Address, "ssh": Ssh, "slurm": Slurm}
 
 
-def _known(kind: str) -> str:
+def _check_kind(kind: str) -> str:
     if kind not in KINDS and not re.fullmatch(r"[\w.]+:\w+", kind):
         near = "".join(f" (did you mean {each!r}?)" for each in get_close_matches(kind.casefold(), KINDS, n=1))
         _refuse(f"one of {', '.join(KINDS)} or 'module:function'{near}")
@@ -337,16 +337,16 @@ class Kind(BaseModel):
 
     model_config = ConfigDict(strict=True)
 
-    kind: Annotated[str, AfterValidator(_known)]
+    kind: Annotated[str, AfterValidator(_check_kind)]
 
 
-def checked(plain: dict[str, Any], where: str, folder: Path) -> ClusterFile:
+def validate(plain: dict[str, Any], where: str, folder: Path) -> ClusterFile:
     """A file's content as its kind has it."""
-    found = model_of(plain).model_validate(plain, context={"folder": folder})
+    found = find_model(plain).model_validate(plain, context={"folder": folder})
     found._where = where
     return found
 
 
-def model_of(plain: dict[str, Any]) -> type[ClusterFile]:
+def find_model(plain: dict[str, Any]) -> type[ClusterFile]:
     """What a file may say, by its kind."""
-    return KINDS.get(Kind.model_validate(plain).kind, Other)
+    return KINDS.get(Kind.model_validate(plain).kind, Custom)

@@ -12,12 +12,12 @@ _SPAN = re.compile(rf"(?P<number>\d+(?:\.\d+)?) *(?P<unit>{'|'.join(_SECONDS)})"
 _CLOCK = re.compile(r"(?:(?P<days>\d+)-)?(?P<parts>\d+(?::\d+){0,2})")
 
 
-def size(text: str) -> float:
+def parse_size(text: str) -> float:
     """Bytes.
 
     Examples
     --------
-    >>> size("4 GB"), size("512 MiB")
+    >>> parse_size("4 GB"), parse_size("512 MiB")
     (4000000000.0, 536870912.0)
     """
     found = float(parse_bytes(text))
@@ -26,12 +26,12 @@ def size(text: str) -> float:
     return found
 
 
-def span(text: str) -> float:
+def parse_duration(text: str) -> float:
     """Seconds of a span of time with its unit.
 
     Examples
     --------
-    >>> span("90 s"), span("50 min")
+    >>> parse_duration("90 s"), parse_duration("50 min")
     (90.0, 3000.0)
     """
     match = _SPAN.fullmatch(text.strip())
@@ -41,12 +41,12 @@ def span(text: str) -> float:
     return found
 
 
-def walltime(text: str) -> float:
+def parse_walltime(text: str) -> float:
     """Seconds of one of Slurm's times: minutes, minutes:seconds, hours:minutes:seconds, or days-hours and so on.
 
     Examples
     --------
-    >>> walltime("90"), walltime("01:30:00"), walltime("2-12"), walltime("1-00:00:30")
+    >>> parse_walltime("90"), parse_walltime("01:30:00"), parse_walltime("2-12"), parse_walltime("1-00:00:30")
     (5400.0, 5400.0, 216000.0, 86430.0)
     """
     match = _CLOCK.fullmatch(text.strip())

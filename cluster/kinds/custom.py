@@ -14,15 +14,15 @@ from typing import Any
 from distributed import Client
 from distributed.deploy.cluster import Cluster
 
-from cluster.config.load import Wrong
-from cluster.config.spec import Other
+from cluster.config.load import ClusterFileError
+from cluster.config.spec import Custom
 from cluster.kinds.marking import is_cluster_function
 
 
 @contextmanager
-def other(file: Other) -> Iterator[Client]:
+def custom(file: Custom) -> Iterator[Client]:
     """A client of what the function makes, called with the file's options; both are closed at the end."""
-    made = _made(file)
+    made = _call_function(file)
     if isinstance(made, Client):
         with made:
             yield made
@@ -31,30 +31,32 @@ def other(file: Other) -> Iterator[Client]:
             yield client
     else:
         what = type(made).__name__
-        raise Wrong(file.where, f"kind names {file.kind!r}, which must return a cluster or a client, got {what}")
+        raise ClusterFileError(
+            file.where, f"kind names {file.kind!r}, which must return a cluster or a client, got {what}"
+        )
 
 
-def _made(file: Other) -> Any:
-    function = _function(file)
+def _call_function(file: Custom) -> Any:
+    function = _import_function(file)
     try:
         return function(**file.options)
     except Exception as error:
         said = " ".join(f"{type(error).__name__}: {error}".split())
-        raise Wrong(file.where, f"kind names {file.kind!r}, which can't make a cluster: {said}") from error
+        raise ClusterFileError(file.where, f"kind names {file.kind!r}, which can't make a cluster: {said}") from error
 
 
-def _function(file: Other) -> Callable[..., Any]:
+def _import_function(file: Custom) -> Callable[..., Any]:
     module, _, name = file.kind.partition(":")
     try:
         imported = importlib.import_module(module)
     except (Exception, SystemExit) as error:
         said = error if isinstance(error, ImportError) else f"{type(error).__name__}: {error}"
-        raise Wrong(file.where, f"kind names {module!r}, which can't be imported: {said}") from None
+        raise ClusterFileError(file.where, f"kind names {module!r}, which can't be imported: {said}") from None
     if not hasattr(imported, name):
-        raise Wrong(file.where, f"kind names {name!r}, which {module!r} doesn't have")
+        raise ClusterFileError(file.where, f"kind names {name!r}, which {module!r} doesn't have")
     found: Callable[..., Any] = getattr(imported, name)
     if not is_cluster_function(found):
         line = "put the line `@cluster.cluster_function` above its definition"
         text = f"kind names {file.kind!r}, which is not called: it is not marked as a function that makes a cluster"
-        raise Wrong(file.where, f"{text}; {line} (or name a class of clusters)")
+        raise ClusterFileError(file.where, f"{text}; {line} (or name a class of clusters)")
     return found

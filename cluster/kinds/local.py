@@ -13,14 +13,14 @@ import dask
 from distributed import Client, LocalCluster, Nanny
 
 from cluster.config.spec import LOOPBACK, Local
-from cluster.runtime.errors import client_of, dask_failures
-from cluster.runtime.forkserver import environment, fork_settings
+from cluster.runtime.errors import connect_client, dask_failures
+from cluster.runtime.forkserver import make_environment, start_fork_server
 from cluster.runtime.limits import check_limits
 from cluster.runtime.private import scratch_directory
-from cluster.runtime.scheduler import check_dashboard, dask_settings, tell_dashboard
-from cluster.runtime.settings import deaf_loop, main_hidden, put_off
-from cluster.runtime.supervise import replaced
-from cluster.runtime.tls import security
+from cluster.runtime.scheduler import announce_dashboard, check_dashboard, make_dask_settings
+from cluster.runtime.settings import defer_interrupts, hide_main, sigint_free_loop
+from cluster.runtime.supervise import replace_ended_workers
+from cluster.runtime.tls import make_security
 
 _PATIENCE = 0.5
 """Seconds that workers have to end by themselves when something went wrong; they may be at a long unit."""
@@ -62,31 +62,31 @@ def local(
     check_dashboard(file)
     check_limits(workers)
     with (
-        main_hidden(),
+        hide_main(),
         scratch_directory(file.where) as scratch,
-        deaf_loop() as loop,
-        dask.config.set({**dask_settings(file, "cluster.runtime.worker_plugin"), **fork_settings(preload)}),
-        _started(workers, memory, file, loop, scratch.path) as cluster,
-        client_of(cluster, is_default=True) as client,
+        sigint_free_loop() as loop,
+        dask.config.set({**make_dask_settings(file, "cluster.runtime.worker_plugin"), **start_fork_server(preload)}),
+        _start_cluster(workers, memory, file, loop, scratch.path) as cluster,
+        connect_client(cluster, is_default=True) as client,
     ):
         try:
-            with replaced(cluster):
-                tell_dashboard(file, cluster, note)
+            with replace_ended_workers(cluster):
+                announce_dashboard(file, cluster, note)
                 yield client
         except BaseException:
-            cluster.sync(_end, list(cluster.workers.values()))
+            cluster.sync(_close_workers, list(cluster.workers.values()))
             raise
 
 
-async def _end(nannies: list[Nanny]) -> None:
+async def _close_workers(nannies: list[Nanny]) -> None:
     """Ends workers whatever they are at. (Closing the cluster gives each four seconds, and a unit may take longer.)"""
     await asyncio.gather(*(each.close(timeout=_PATIENCE) for each in nannies), return_exceptions=True)
 
 
 @contextmanager
-def _started(workers: int, memory: float, file: Local, loop: Any, scratch: Path) -> Iterator[LocalCluster]:
-    secure = security(file)
-    with put_off() as interrupts, dask_failures():
+def _start_cluster(workers: int, memory: float, file: Local, loop: Any, scratch: Path) -> Iterator[LocalCluster]:
+    secure = make_security(file)
+    with defer_interrupts() as interrupts, dask_failures():
         cluster = LocalCluster(
             n_workers=workers,
             threads_per_worker=1,
@@ -98,7 +98,7 @@ def _started(workers: int, memory: float, file: Local, loop: Any, scratch: Path)
             silence_logs=logging.CRITICAL,
             security=secure,
             loop=loop,
-            env=environment(scratch),  # as it is now: they are forked from a process that may be older
+            env=make_environment(scratch),  # as it is now: they are forked from a process that may be older
         )
     with cluster:
         for interrupt in interrupts:

@@ -20,22 +20,22 @@ from distributed import Client
 from distributed.deploy.spec import ProcessInterface
 from distributed.security import Security
 
-from cluster.config.load import Wrong
+from cluster.config.load import ClusterFileError
 from cluster.config.spec import Slurm
-from cluster.runtime.errors import client_of, dask_failures
+from cluster.runtime.errors import connect_client, dask_failures
 from cluster.runtime.limits import ELSEWHERE, check_descriptors
-from cluster.runtime.private import SCRATCH, PrivateDirectory, scratch_directory, scratch_lines
+from cluster.runtime.private import SCRATCH, PrivateDirectory, make_scratch_lines, scratch_directory
 from cluster.runtime.scheduler import (
     QUIET,
+    announce_dashboard,
     check_dashboard,
-    dask_settings,
-    scheduler_options,
-    security_of,
-    tell_dashboard,
+    make_dask_settings,
+    make_remote_security,
+    make_scheduler_options,
 )
-from cluster.runtime.settings import EXPORTS, deaf_loop, hearing, put_off
-from cluster.runtime.supervise import beside
-from cluster.runtime.tls import shared
+from cluster.runtime.settings import EXPORTS, defer_interrupts, preserve_sigint, sigint_free_loop
+from cluster.runtime.supervise import run_in_background
+from cluster.runtime.tls import share_security
 
 NEEDS_JOBQUEUE = "kind = 'slurm' needs dask-jobqueue: pip install 'ckrr[slurm]'"
 _LOOK = 2.0
@@ -53,40 +53,40 @@ def slurm(file: Slurm, note: Callable[[str], None]) -> Iterator[Client]:
     check_descriptors(file.jobs * file.workers_per_job, ELSEWHERE)
     with (
         scratch_directory(file.where) as scratch,
-        deaf_loop() as loop,
-        _started(file, loop, scratch) as cluster,
-        _kept(cluster, file, note) as keeper,
-        client_of(cluster) as client,
+        sigint_free_loop() as loop,
+        _start_cluster(file, loop, scratch) as cluster,
+        _supervise_jobs(cluster, file, note) as keeper,
+        connect_client(cluster) as client,
     ):
-        tell_dashboard(file, cluster, note)
+        announce_dashboard(file, cluster, note)
         _wait(client, keeper, note)
         yield client
 
 
 @contextmanager
-def _started(file: Slurm, loop: Any, scratch: PrivateDirectory) -> Iterator[Any]:
+def _start_cluster(file: Slurm, loop: Any, scratch: PrivateDirectory) -> Iterator[Any]:
     """The scheduler; jobs come later."""
-    make, temporary = _maker(file, scratch), security_of(file)
+    make, temporary = _make_factory(file, scratch), make_remote_security(file)
     _check_commands(file)
-    with shared(temporary, file.shared_temp_directory, file.where) as secure:
-        with put_off() as interrupts, dask.config.set(dask_settings(file)), dask_failures():
-            cluster = make(**_options(file, secure), loop=loop)
+    with share_security(temporary, file.shared_temp_directory, file.where) as secure:
+        with defer_interrupts() as interrupts, dask.config.set(make_dask_settings(file)), dask_failures():
+            cluster = make(**_make_options(file, secure), loop=loop)
         with cluster:
             for interrupt in interrupts:
                 raise interrupt
             yield cluster
 
 
-def _maker(file: Slurm, scratch: PrivateDirectory) -> Callable[..., Any]:
+def _make_factory(file: Slurm, scratch: PrivateDirectory) -> Callable[..., Any]:
     """dask-jobqueue's cluster, whose jobs keep to themselves that Slurm refused them: the keeper will see it.
 
     Their scripts are written to a private directory: where dask-jobqueue writes them, another user could change them.
     """
     try:
-        with hearing():
+        with preserve_sigint():
             from dask_jobqueue.slurm import SLURMCluster, SLURMJob
     except ImportError:
-        raise Wrong(file.where, NEEDS_JOBQUEUE) from None
+        raise ClusterFileError(file.where, NEEDS_JOBQUEUE) from None
 
     class Job(SLURMJob):
         refused: str | None = None
@@ -95,7 +95,7 @@ def _maker(file: Slurm, scratch: PrivateDirectory) -> Callable[..., Any]:
             try:
                 await super().start()
             except RuntimeError as error:
-                self.refused = f"Slurm refuses jobs: {_last(str(error))}"
+                self.refused = f"Slurm refuses jobs: {_find_error_line(str(error))}"
                 await ProcessInterface.start(self)
 
         @contextmanager
@@ -113,10 +113,10 @@ def _maker(file: Slurm, scratch: PrivateDirectory) -> Callable[..., Any]:
 def _check_commands(file: Slurm) -> None:
     lacking = [name for name in ("sbatch", "squeue", "scancel") if shutil.which(name) is None]
     if lacking:
-        raise Wrong(file.where, f"there is no {lacking[0]} here: run it where jobs of Slurm are submitted")
+        raise ClusterFileError(file.where, f"there is no {lacking[0]} here: run it where jobs of Slurm are submitted")
 
 
-def _options(file: Slurm, secure: Security | None) -> dict[str, Any]:
+def _make_options(file: Slurm, secure: Security | None) -> dict[str, Any]:
     """In dask-jobqueue's words. Each worker has one thread of Dask's; BLAS may have more."""
     life, stagger = file.life
     lived = ["--lifetime", f"{life:.0f}s", "--lifetime-stagger", f"{stagger:.0f}s"]
@@ -129,17 +129,17 @@ def _options(file: Slurm, secure: Security | None) -> dict[str, Any]:
         "memory": f"{file.memory:.0f} B",
         "job_extra_directives": ["--no-requeue", *file.job_extra_directives],  # a job that ends is replaced at once
         "local_directory": SCRATCH,
-        "job_script_prologue": [*scratch_lines(file.local_directory), *EXPORTS, *file.job_script_prologue],
+        "job_script_prologue": [*make_scratch_lines(file.local_directory), *EXPORTS, *file.job_script_prologue],
         "log_directory": str(Path(file.log_directory).absolute()),
         "worker_extra_args": [*lived, *QUIET],
-        "scheduler_options": scheduler_options(file, secure),
+        "scheduler_options": make_scheduler_options(file, secure),
         "security": secure,
         "silence_logs": logging.CRITICAL,
     }
 
 
 @dataclass
-class _Keeper:
+class _JobSupervisor:
     """Sees to it that there are as many jobs as the file says: those that ended are replaced."""
 
     cluster: Any
@@ -152,24 +152,24 @@ class _Keeper:
     problem: str | None = None
     pending: int = 0
 
-    async def keep(self) -> None:
+    async def supervise(self) -> None:
         """Until it is cancelled, or something is wrong."""
         while self.problem is None:
             self.cluster.scale(jobs=self.file.jobs)
             await self.cluster  # until jobs are submitted
             await asyncio.sleep(_LOOK)
-            await self._look()
+            await self._drop_ended_jobs()
         if self.seen:  # a run is under way
             self.note(f"{self.problem}: giving up")
             await self.cluster.scheduler.close()
 
-    async def _look(self) -> None:
+    async def _drop_ended_jobs(self) -> None:
         """Forgets the jobs that have ended."""
         names = {str(worker.name) for worker in self.cluster.scheduler.workers.values()}
         self.seen |= {job for job in self.cluster.workers if any(f"{name}-".startswith(f"{job}-") for name in names)}
-        queued = await _queued()
+        queued = await _query_queue()
         if queued is None:  # Slurm may be about to start again; if it never took a job, it isn't there
-            self.problem = self._refused() if not self.seen else None
+            self.problem = self._find_refusal() if not self.seen else None
             return
         self.pending = sum(queued.get(job.job_id) == "PENDING" for job in self.cluster.workers.values())
         gone = {name: job for name, job in self.cluster.workers.items() if job.job_id not in queued}
@@ -179,23 +179,23 @@ class _Keeper:
             self.cluster.workers.pop(name, None)
             if self.fruitless >= _FRUITLESS:
                 log = Path(self.file.log_directory) / f"{self.file.job_name}-{job.job_id}.err"
-                self.problem = job.refused or f"{self.fruitless} jobs ended without a worker: {_tail(log)}"
+                self.problem = job.refused or f"{self.fruitless} jobs ended without a worker: {_read_tail(log)}"
 
-    def _refused(self) -> str | None:
+    def _find_refusal(self) -> str | None:
         """Why there are no jobs, if none was taken."""
         told = [job.refused for job in self.cluster.workers.values()]
         return told[0] if told and all(told) else None
 
 
 @contextmanager
-def _kept(cluster: Any, file: Slurm, note: Callable[[str], None]) -> Iterator[_Keeper]:
+def _supervise_jobs(cluster: Any, file: Slurm, note: Callable[[str], None]) -> Iterator[_JobSupervisor]:
     """Keeps the jobs for the while."""
-    keeper = _Keeper(cluster, file, note)
-    with beside(cluster, keeper.keep):
+    keeper = _JobSupervisor(cluster, file, note)
+    with run_in_background(cluster, keeper.supervise):
         yield keeper
 
 
-async def _queued() -> dict[str, str] | None:
+async def _query_queue() -> dict[str, str] | None:
     """The states of our jobs by their ids; None if Slurm doesn't say."""
     words = ("--me", "--noheader", "--format=%A %T")
     pipe = asyncio.subprocess.PIPE
@@ -204,25 +204,25 @@ async def _queued() -> dict[str, str] | None:
     return None if process.returncode else dict(line.split() for line in out.decode().splitlines())
 
 
-def _wait(client: Client, keeper: _Keeper, note: Callable[[str], None]) -> None:
+def _wait(client: Client, keeper: _JobSupervisor, note: Callable[[str], None]) -> None:
     """Until the first worker is there: jobs may wait in the queue for hours."""
     start, told = monotonic(), False
     while not client.nthreads():
         if keeper.problem is not None:
-            raise Wrong(keeper.file.where, keeper.problem)
+            raise ClusterFileError(keeper.file.where, keeper.problem)
         if not told and monotonic() > start + _QUIET:
             told = True
             note(f"waiting for the first worker ({keeper.pending} of {keeper.file.jobs} jobs wait in the queue)")
         sleep(0.1)
 
 
-def _last(text: str) -> str:
+def _find_error_line(text: str) -> str:
     """The line that says it."""
     lines = [line for line in text.splitlines() if line.strip()]
     return next((line for line in lines if "error" in line), lines[-1] if lines else "")
 
 
-def _tail(log: Path) -> str:
+def _read_tail(log: Path) -> str:
     if not log.exists() or not os.path.getsize(log):
         return f"{log} says nothing"
     return f"{log} ends with {log.read_text(errors='replace').strip().splitlines()[-1]!r}"

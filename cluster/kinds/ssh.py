@@ -21,24 +21,24 @@ from distributed.core import Status
 from distributed.deploy.spec import ProcessInterface, SpecCluster
 from distributed.security import Security
 
-from cluster.config.load import Wrong
+from cluster.config.load import ClusterFileError
 from cluster.config.spec import Ssh
-from cluster.runtime.errors import client_of, dask_failures
+from cluster.runtime.errors import connect_client, dask_failures
 from cluster.runtime.limits import ELSEWHERE, check_descriptors
-from cluster.runtime.private import SCRATCH, scratch_directory, scratch_lines
+from cluster.runtime.private import SCRATCH, make_scratch_lines, scratch_directory
 from cluster.runtime.scheduler import (
     QUIET,
+    announce_dashboard,
     check_dashboard,
-    dask_settings,
-    scheduler_options,
-    security_of,
-    tell_dashboard,
+    make_dask_settings,
+    make_remote_security,
+    make_scheduler_options,
 )
-from cluster.runtime.settings import EXPORTS, deaf_loop, put_off
-from cluster.runtime.supervise import replaced
+from cluster.runtime.settings import EXPORTS, defer_interrupts, sigint_free_loop
+from cluster.runtime.supervise import replace_ended_workers
 
 NEEDS_ASYNCSSH = "kind = 'ssh' needs asyncssh: pip install 'ckrr[ssh]'"
-_GOODBYE = 8.0
+_SHUTDOWN_TIMEOUT = 8.0
 """Seconds that a host's workers have to end by themselves."""
 
 
@@ -57,41 +57,41 @@ def ssh(file: Ssh, note: Callable[[str], None]) -> Iterator[Client]:
     ------
     distributed.Client
     """
-    secure = security_of(file)
+    secure = make_remote_security(file)
     if find_spec("asyncssh") is None:
-        raise Wrong(file.where, NEEDS_ASYNCSSH)
+        raise ClusterFileError(file.where, NEEDS_ASYNCSSH)
     check_dashboard(file)
     check_descriptors(len(file.hosts) * file.workers_per_host, ELSEWHERE)
     with (
         scratch_directory(file.where),
-        deaf_loop() as loop,
-        _started(file, secure, loop) as cluster,
-        replaced(cluster),
-        client_of(cluster) as client,
+        sigint_free_loop() as loop,
+        _start_cluster(file, secure, loop) as cluster,
+        replace_ended_workers(cluster),
+        connect_client(cluster) as client,
     ):
-        tell_dashboard(file, cluster, note)
+        announce_dashboard(file, cluster, note)
         yield client
 
 
 @contextmanager
-def _started(file: Ssh, secure: Security | None, loop: Any) -> Iterator[SpecCluster]:
-    options = {"file": file, "pem": _pem(secure)}
+def _start_cluster(file: Ssh, secure: Security | None, loop: Any) -> Iterator[SpecCluster]:
+    options = {"file": file, "pem": _make_pem(secure)}
     workers = {i: {"cls": _Host, "options": {**options, "address": host}} for i, host in enumerate(file.hosts)}
-    scheduler = {"cls": Scheduler, "options": scheduler_options(file, secure)}
-    with put_off() as interrupts, dask.config.set(dask_settings(file)), dask_failures():
+    scheduler = {"cls": Scheduler, "options": make_scheduler_options(file, secure)}
+    with defer_interrupts() as interrupts, dask.config.set(make_dask_settings(file)), dask_failures():
         try:
             cluster = SpecCluster(
                 workers, scheduler, loop=loop, security=secure, silence_logs=logging.CRITICAL, name="ssh"
             )
-        except _Unusable as error:
-            raise Wrong(file.where, str(error)) from None
+        except _HostError as error:
+            raise ClusterFileError(file.where, str(error)) from None
     with cluster:
         for interrupt in interrupts:
             raise interrupt
         yield cluster
 
 
-def _pem(secure: Security | None) -> str | None:
+def _make_pem(secure: Security | None) -> str | None:
     """All that a worker needs to prove itself, as one text: its certificate, its key, the authority."""
     if secure is None:
         return None
@@ -100,7 +100,7 @@ def _pem(secure: Security | None) -> str | None:
     return "\n".join(part if "\n" in part else Path(part).read_text() for part in parts)
 
 
-class _Unusable(Exception):
+class _HostError(Exception):
     """A host, and why it can't be used."""
 
 
@@ -119,15 +119,15 @@ class _Host(ProcessInterface):
             await asyncio.wait_for(self._start(), self._file.timeout)
         except TimeoutError:
             await self.close()
-            raise _Unusable(f"hosts: {self._address} has no worker after {self._file.timeout:g} s (timeout)") from None
+            raise _HostError(f"hosts: {self._address} has no worker after {self._file.timeout:g} s (timeout)") from None
         except BaseException:
             await self.close()
             raise
         await super().start()
 
     async def _start(self) -> None:
-        self._connection = await _login(self._file, self._address)
-        command = _command(self._file, self._scheduler, self._pem is not None)
+        self._connection = await _log_in(self._file, self._address)
+        command = _make_command(self._file, self._scheduler, self._pem is not None)
         self._process = await self._connection.create_process(command)
         self._process.stdin.write(self._pem or "")
         self._process.stdin.write_eof()
@@ -135,12 +135,12 @@ class _Host(ProcessInterface):
         while joined < self._file.workers_per_host:
             line = await self._process.stderr.readline()
             if not line:
-                raise _Unusable(f"hosts: {self._address} starts no worker: {said.strip() or 'it says nothing'}")
+                raise _HostError(f"hosts: {self._address} starts no worker: {said.strip() or 'it says nothing'}")
             said = line if line.strip() else said
             joined += "Registered to:" in line
-        self._watch = asyncio.create_task(self._watched())
+        self._watch = asyncio.create_task(self._wait_until_closed())
 
-    async def _watched(self) -> None:
+    async def _wait_until_closed(self) -> None:
         """Until the host's workers have ended, whoever ended them. (Somebody has to read what they say.)"""
         while await self._process.stderr.readline():
             pass
@@ -152,7 +152,7 @@ class _Host(ProcessInterface):
             with suppress(OSError):
                 self._process.terminate()
             with suppress(TimeoutError, asyncio.TimeoutError):
-                await asyncio.wait_for(self._process.wait_closed(), _GOODBYE)
+                await asyncio.wait_for(self._process.wait_closed(), _SHUTDOWN_TIMEOUT)
             with suppress(OSError):
                 self._process.kill()
         if self._connection is not None:
@@ -160,7 +160,7 @@ class _Host(ProcessInterface):
         await super().close()
 
 
-async def _login(file: Ssh, host: str) -> Any:
+async def _log_in(file: Ssh, host: str) -> Any:
     import asyncssh
 
     told = ("username", "port", "client_keys", "known_hosts")
@@ -168,10 +168,10 @@ async def _login(file: Ssh, host: str) -> Any:
     try:
         return await asyncssh.connect(host, **options)
     except (OSError, asyncssh.Error) as error:
-        raise _Unusable(f"hosts: {host} can't be logged in to: {type(error).__name__}: {error}") from None
+        raise _HostError(f"hosts: {host} can't be logged in to: {type(error).__name__}: {error}") from None
 
 
-def _command(file: Ssh, scheduler: str, encrypted: bool) -> str:
+def _make_command(file: Ssh, scheduler: str, encrypted: bool) -> str:
     """Return what the host's shell is told.
 
     A certificate comes by its standard input, and is removed at the end.
@@ -179,7 +179,7 @@ def _command(file: Ssh, scheduler: str, encrypted: bool) -> str:
     words = [file.python or sys.executable, "-m", "distributed.cli.dask_worker", scheduler]
     words += ["--nworkers", str(file.workers_per_host), "--nthreads", "1", "--memory-limit", f"{file.memory:.0f}"]
     words += ["--interface", file.interface, *QUIET, "--death-timeout", f"{file.timeout:.0f}"]
-    lines = ["set -e", *scratch_lines(), f"(umask 077; cat > {SCRATCH}/tls.pem)"]
+    lines = ["set -e", *make_scratch_lines(), f"(umask 077; cat > {SCRATCH}/tls.pem)"]
     command = f"{shlex.join([*words, '--local-directory'])} {SCRATCH}"
     if encrypted:
         command += "".join(f" --tls-{name} {SCRATCH}/tls.pem" for name in ("ca-file", "cert", "key"))

@@ -37,7 +37,7 @@ def dask_failures() -> Iterator[None]:
 
 
 @contextmanager
-def client_of(cluster: Any, is_default: bool = False) -> Iterator[Client]:
+def connect_client(cluster: Any, is_default: bool = False) -> Iterator[Client]:
     """Connect a client to a cluster that has been started.
 
     Parameters
@@ -63,12 +63,12 @@ def explain(error: BaseException) -> str:
     >>> explain(RuntimeError("Nanny failed to start."))
     'RuntimeError: Nanny failed to start.'
     """
-    causes = list(_causes(error))
-    hints = [hint for each in causes if (hint := _hint(each)) is not None]
+    causes = list(_iter_causes(error))
+    hints = [hint for each in causes if (hint := _find_hint(each)) is not None]
     return hints[-1] if hints else " ".join(f"{type(causes[-1]).__name__}: {causes[-1]}".split())[:300]
 
 
-def _causes(error: BaseException) -> Iterator[BaseException]:
+def _iter_causes(error: BaseException) -> Iterator[BaseException]:
     """Yield an exception, what caused it, what caused that, and so on."""
     found: BaseException | None = error
     while found is not None:
@@ -76,7 +76,7 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
         found = found.__cause__ or found.__context__
 
 
-def _hint(error: BaseException) -> str | None:
+def _find_hint(error: BaseException) -> str | None:
     if isinstance(error, MemoryError):
         return MEMORY
     if isinstance(error, RuntimeError) and "start new thread" in str(error):

@@ -19,7 +19,7 @@ from pathlib import Path
 import dask
 
 from cluster.runtime.private import make_directory
-from cluster.runtime.settings import PRELOAD, deaf, start_tracker, variables
+from cluster.runtime.settings import PRELOAD, block_sigint, set_environment, start_tracker
 
 _METHOD = "forkserver"
 _LOADED = ("DASK_", "MALLOC_", "MKL_", "OMP_", "OPENBLAS_", "PYTHON", "ZARR_")
@@ -28,7 +28,7 @@ _server: list[tuple[dict[str, str], list[str]]] = []
 """The environment and the path of modules that the fork server was started with, if it was."""
 
 
-def fork_settings(preload: Sequence[str] = ()) -> dict[str, str]:
+def start_fork_server(preload: Sequence[str] = ()) -> dict[str, str]:
     """Start the fork server if it doesn't run yet, and return the settings by which Dask forks workers from it.
 
     Parameters
@@ -41,12 +41,12 @@ def fork_settings(preload: Sequence[str] = ()) -> dict[str, str]:
     dict
         Empty where there can't be a fork server, or where it would not be like one that is started now.
     """
-    if sys.platform != "linux" or not _is_running(preload):
+    if sys.platform != "linux" or not _ensure_running(preload):
         return {}
     return {"distributed.worker.multiprocessing-method": _METHOD}
 
 
-def _is_running(preload: Sequence[str]) -> bool:
+def _ensure_running(preload: Sequence[str]) -> bool:
     if not _server:
         if multiprocessing.get_start_method(allow_none=True) == _METHOD:  # the user has a fork server, for other work
             return False
@@ -60,7 +60,7 @@ def _is_running(preload: Sequence[str]) -> bool:
     names = {PRELOAD: ",".join(preload), "PYTHONPATH": modules, "PYTHONSAFEPATH": "1"}
     try:
         start_tracker()  # before, since it makes whoever starts it hear Ctrl-C again
-        with variables({**usual, **names}), deaf(), _own_sockets():
+        with set_environment({**usual, **names}), block_sigint(), _own_sockets():
             forkserver.ensure_running()
     except OSError:  # no place for its socket: the name of a directory for temporary files may be too long
         return False
@@ -91,7 +91,7 @@ def _is_other(then: Mapping[str, str], now: Mapping[str, str]) -> bool:
     return not then.keys() <= now.keys() or any(then.get(name) != now.get(name) for name in loaded)
 
 
-def environment(temporary: Path) -> dict[str, str]:
+def make_environment(temporary: Path) -> dict[str, str]:
     """Return the variables of workers, who may be forked from a process that has more.
 
     Parameters

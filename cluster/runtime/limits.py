@@ -24,14 +24,14 @@ _ADDRESS_SPACE = 600 << 20
 
 def has_room(workers: int, each: int = _HERE) -> bool:
     """Return whether this process may open files enough for so many workers, with `each` so many descriptors."""
-    return _free_descriptors() >= _DESCRIPTORS + each * workers
+    return _count_free_descriptors() >= _DESCRIPTORS + each * workers
 
 
 def check_descriptors(workers: int, each: int = _HERE) -> None:
     """Refuse to start so many workers if this process may not open enough files for them."""
     if not has_room(workers, each):
         limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-        needed = limit - _free_descriptors() + _DESCRIPTORS + each * workers
+        needed = limit - _count_free_descriptors() + _DESCRIPTORS + each * workers
         raise StartError(f"{DESCRIPTORS}, which is {limit} and should be {needed:.0f} for {workers} workers")
 
 
@@ -46,12 +46,12 @@ def check_limits(workers: int) -> None:
     check_descriptors(workers)
     if not has_address_space():
         limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-        text = f"which is {limit >> 10} and should be {_needed_address_space() >> 10} or more"
+        text = f"which is {limit >> 10} and should be {_compute_address_space() >> 10} or more"
         raise StartError(f"too little address space: see ulimit -v, {text}")
     _check_semaphores()
 
 
-def _free_descriptors() -> float:
+def _count_free_descriptors() -> float:
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     if limit == resource.RLIM_INFINITY:
         return inf
@@ -64,10 +64,10 @@ def _free_descriptors() -> float:
 def has_address_space() -> bool:
     """Return whether this process may start threads and load libraries as a driver does."""
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-    return limit == resource.RLIM_INFINITY or limit >= _needed_address_space()
+    return limit == resource.RLIM_INFINITY or limit >= _compute_address_space()
 
 
-def _needed_address_space() -> int:
+def _compute_address_space() -> int:
     used = 0
     with suppress(OSError):
         used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()

@@ -13,14 +13,14 @@ import tempfile
 from importlib import import_module
 from pathlib import Path
 
-from cluster.runtime.private import remove_abandoned, scratch_parent
+from cluster.runtime.private import get_scratch_parent, remove_abandoned
 from cluster.runtime.settings import PRELOAD
 
 
 def _remove_directories(ours: int) -> None:
     """Remove the directories of a driver that was killed, when all processes that could need them are gone."""
     if os.getpid() == ours:  # and not in a worker that was forked
-        for parent in {scratch_parent(), Path(tempfile.gettempdir())}:
+        for parent in {get_scratch_parent(), Path(tempfile.gettempdir())}:
             remove_abandoned(parent)
 
 

@@ -23,7 +23,7 @@ from pathlib import Path
 
 import dask
 
-from cluster.config.load import Wrong
+from cluster.config.load import ClusterFileError
 from cluster.runtime.errors import StartError
 
 _NOBODY = 65534
@@ -70,7 +70,7 @@ def private_directory(parent: Path, where: str) -> Iterator[PrivateDirectory]:
 
     Raises
     ------
-    cluster.Wrong
+    cluster.ClusterFileError
         If others could replace what is in the parent.
     cluster.StartError
         If no directory can be made there.
@@ -96,7 +96,7 @@ def scratch_directory(where: str) -> Iterator[PrivateDirectory]:
 
     It is in Dask's `temporary-directory`, if that is set, else in the directory for temporary files (`TMPDIR`).
     """
-    with private_directory(scratch_parent(), where) as directory:
+    with private_directory(get_scratch_parent(), where) as directory:
         path = str(directory.path)
         try:
             with dask.config.set({"temporary-directory": path}):
@@ -105,7 +105,7 @@ def scratch_directory(where: str) -> Iterator[PrivateDirectory]:
             sys.path[:] = [each for each in sys.path if not each.startswith(f"{path}{os.sep}")]
 
 
-def scratch_parent() -> Path:
+def get_scratch_parent() -> Path:
     """Return the directory in which scratch directories are made."""
     return Path(dask.config.get("temporary-directory") or tempfile.gettempdir())
 
@@ -113,12 +113,12 @@ def scratch_parent() -> Path:
 def make_directory(parent: Path) -> Path:
     """Make a new directory of ours alone, by whose name `remove_abandoned` knows it after a kill."""
     try:
-        return Path(tempfile.mkdtemp(prefix=f"{_prefix()}{os.getpid()}-", dir=parent))
+        return Path(tempfile.mkdtemp(prefix=f"{_make_prefix()}{os.getpid()}-", dir=parent))
     except OSError as error:
         raise StartError(f"no directory can be made in {parent}: {error.strerror}") from None
 
 
-def scratch_lines(parent: str | None = None) -> list[str]:
+def make_scratch_lines(parent: str | None = None) -> list[str]:
     """Return lines of shell that make a private directory for workers elsewhere, named by `SCRATCH`, and remove it.
 
     Parameters
@@ -152,7 +152,7 @@ def check_parent(parent: Path, where: str) -> None:
         reason = "can be changed by other users"
     else:
         return
-    raise Wrong(
+    raise ClusterFileError(
         where, f"{parent} {reason}, so what is private can't be kept there: use a directory of your own, by TMPDIR say"
     )
 
@@ -161,7 +161,7 @@ def _check_ours(descriptor: int, path: Path, where: str) -> None:
     """Refuse what somebody put in the place of a directory that we made."""
     found = os.fstat(descriptor)
     if found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o077:
-        raise Wrong(where, f"{path} was replaced by another user while it was made")
+        raise ClusterFileError(where, f"{path} was replaced by another user while it was made")
 
 
 def remove_abandoned(parent: Path) -> None:
@@ -169,7 +169,7 @@ def remove_abandoned(parent: Path) -> None:
 
     What isn't a directory, isn't ours, or belongs to a process that lives, stays.
     """
-    pattern = re.compile(rf"{re.escape(_prefix())}(\d{{1,9}})-\w+")
+    pattern = re.compile(rf"{re.escape(_make_prefix())}(\d{{1,9}})-\w+")
     with suppress(OSError), os.scandir(parent) as entries:
         for entry in entries:
             match = pattern.fullmatch(entry.name)
@@ -177,7 +177,7 @@ def remove_abandoned(parent: Path) -> None:
                 shutil.rmtree(entry.path, ignore_errors=True)
 
 
-def _prefix() -> str:
+def _make_prefix() -> str:
     return f"ckrr-{platform.node()}-"
 
 

@@ -18,9 +18,9 @@ from distributed.utils import LoopRunner
 
 PRELOAD = "CKRR_PRELOAD"
 """The variable that names the modules which the fork server imports, with commas between."""
-_BLAME = {"distributed.scheduler.allowed-failures": 0, "distributed.scheduler.worker-saturation": 1.0}
+_FAILURE_SETTINGS = {"distributed.scheduler.allowed-failures": 0, "distributed.scheduler.worker-saturation": 1.0}
 """A worker's death is blamed at once on its task, and a worker has one: no innocent waits beside it."""
-_LEAN = {
+_MEMORY_SETTINGS = {
     "distributed.worker.profile.enabled": False,
     "distributed.admin.low-level-log-length": 100,
     "distributed.admin.system-monitor.log-length": 240,
@@ -29,7 +29,7 @@ _LEAN = {
 would fill tens of megabytes, here and in each worker, before it stops growing; and nobody looks at it."""
 
 
-def no_web_server(who: str, *modules: str) -> dict[str, object]:
+def make_no_web_settings(who: str, *modules: str) -> dict[str, object]:
     """Return settings of Dask by which a "scheduler" or a "worker" serves no web pages.
 
     It always starts a web server, which has one page even without the usual ones: so it is closed by a module that Dask
@@ -39,21 +39,22 @@ def no_web_server(who: str, *modules: str) -> dict[str, object]:
     return {f"distributed.{who}.http.routes": [], f"distributed.{who}.preload": loaded}
 
 
-def _variable(key: str) -> str:
+def _make_variable_name(key: str) -> str:
     """Return the name of the environment variable that Dask reads a setting from."""
     return f"DASK_{key.upper().replace('.', '__').replace('-', '_')}"
 
 
-SETTINGS: dict[str, object] = {**_BLAME, **_LEAN}
+SETTINGS: dict[str, object] = {**_FAILURE_SETTINGS, **_MEMORY_SETTINGS}
 """Of Dask, for schedulers and workers that we start; processes here inherit them."""
 EXPORTS = tuple(
-    f"export {_variable(key)}={shlex.quote(str(value))}" for key, value in {**_LEAN, **no_web_server("worker")}.items()
+    f"export {_make_variable_name(key)}={shlex.quote(str(value))}"
+    for key, value in {**_MEMORY_SETTINGS, **make_no_web_settings("worker")}.items()
 )
 """The same for the shells that start workers elsewhere."""
 
 
 @contextmanager
-def main_hidden() -> Iterator[None]:
+def hide_main() -> Iterator[None]:
     """Workers needn't run the user's script, as new processes of Python do: it may have no `if __name__ == …`."""
     main = sys.modules["__main__"]
     names: list[str] = [name for name in ("__file__", "__spec__") if name in vars(main)]
@@ -66,14 +67,14 @@ def main_hidden() -> Iterator[None]:
 
 
 @contextmanager
-def deaf_loop() -> Iterator[Any]:
+def sigint_free_loop() -> Iterator[Any]:
     """The loop whose thread starts the workers, also those that take the place of dead ones.
 
     Ctrl-C reaches the whole process group, but only the driver is to hear it: it then stops the workers. A thread and
     all processes that it starts inherit what is blocked.
     """
     start_tracker()  # would otherwise be started by that thread, and unblock the signal there
-    with deaf():
+    with block_sigint():
         runner = LoopRunner()
         runner.start()
     try:
@@ -83,7 +84,7 @@ def deaf_loop() -> Iterator[Any]:
 
 
 @contextmanager
-def deaf() -> Iterator[None]:
+def block_sigint() -> Iterator[None]:
     """Threads and processes that are started within don't hear Ctrl-C."""
     blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
@@ -95,12 +96,12 @@ def deaf() -> Iterator[None]:
 def start_tracker() -> None:
     """Python's process that removes semaphores after a process was ended at once; it needn't warn of them."""
     usual = os.environ.get("PYTHONWARNINGS")
-    with variables({"PYTHONWARNINGS": ",".join([*([usual] if usual else []), "ignore:resource_tracker"])}):
+    with set_environment({"PYTHONWARNINGS": ",".join([*([usual] if usual else []), "ignore:resource_tracker"])}):
         resource_tracker.ensure_running()
 
 
 @contextmanager
-def variables(some: Mapping[str, object]) -> Iterator[None]:
+def set_environment(some: Mapping[str, object]) -> Iterator[None]:
     """Of the environment, for a while."""
     before = {name: os.environ.get(name) for name in some}
     os.environ.update({name: str(value) for name, value in some.items()})
@@ -115,7 +116,7 @@ def variables(some: Mapping[str, object]) -> Iterator[None]:
 
 
 @contextmanager
-def put_off() -> Iterator[list[KeyboardInterrupt]]:
+def defer_interrupts() -> Iterator[list[KeyboardInterrupt]]:
     """What Ctrl-C raises meanwhile, instead of raising it: half a cluster can't be taken down."""
     raised: list[KeyboardInterrupt] = []
     usual = signal.getsignal(signal.SIGINT)
@@ -137,7 +138,7 @@ def put_off() -> Iterator[list[KeyboardInterrupt]]:
 
 
 @contextmanager
-def hearing() -> Iterator[None]:
+def preserve_sigint() -> Iterator[None]:
     """Ctrl-C stays what it is, whatever is imported (dask-jobqueue makes it end the process in silence)."""
     usual = signal.getsignal(signal.SIGINT)
     try:

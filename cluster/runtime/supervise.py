@@ -19,7 +19,7 @@ _LOOK = 1.0
 """Seconds between two looks."""
 _FORGET = 10.0
 """Seconds between two times that a scheduler forgets what has been."""
-_GOODBYE = 5.0
+_CLOSE_TIMEOUT = 5.0
 """Seconds that what has ended may take to be gone."""
 _SLOW = {"distributed.deploy.lost-worker-timeout": "10 minutes"}
 """A nanny is given up when it has ended, not when its worker takes long to start."""
@@ -27,33 +27,33 @@ _ENDED = (Status.closing, Status.closed, Status.failed)
 
 
 @contextmanager
-def beside(cluster: Any, keep: Callable[[], Awaitable[None]]) -> Iterator[None]:
+def run_in_background(cluster: Any, keep: Callable[[], Awaitable[None]]) -> Iterator[None]:
     """Does something in the cluster's own loop for the while, and sees to it that its scheduler forgets."""
 
     async def forgets() -> None:
         while True:
             await asyncio.sleep(_FORGET)
-            forget(cluster.scheduler)
+            trim_scheduler(cluster.scheduler)
 
-    tasks = cluster.sync(_begun, keep, forgets)
+    tasks = cluster.sync(_start_tasks, keep, forgets)
     try:
         yield
     finally:
-        cluster.sync(_over, tasks)
+        cluster.sync(_cancel_tasks, tasks)
 
 
-async def _begun(*some: Callable[[], Awaitable[None]]) -> list[asyncio.Future[None]]:
+async def _start_tasks(*some: Callable[[], Awaitable[None]]) -> list[asyncio.Future[None]]:
     return [asyncio.ensure_future(each()) for each in some]
 
 
-async def _over(tasks: list[asyncio.Future[None]]) -> None:
+async def _cancel_tasks(tasks: list[asyncio.Future[None]]) -> None:
     for task in tasks:
         task.cancel()
         with suppress(asyncio.CancelledError):
             await task
 
 
-def forget(scheduler: Any) -> None:
+def trim_scheduler(scheduler: Any) -> None:
     """What Dask keeps of every task there ever was: that it was submitted, as long as others are; and its name.
 
     Half a kilobyte for each, which isn't much, and a hundred megabytes for two hundred thousand.
@@ -65,7 +65,7 @@ def forget(scheduler: Any) -> None:
 
 
 @contextmanager
-def replaced(cluster: Any) -> Iterator[None]:
+def replace_ended_workers(cluster: Any) -> Iterator[None]:
     """For the while, every worker of a cluster that has ended is replaced by a new one."""
 
     async def keep() -> None:
@@ -73,11 +73,11 @@ def replaced(cluster: Any) -> Iterator[None]:
             await asyncio.sleep(_LOOK)
             await _replace(cluster)
 
-    with dask.config.set(_SLOW), beside(cluster, keep):
+    with dask.config.set(_SLOW), run_in_background(cluster, keep):
         yield
 
 
-async def _corrected(cluster: Any) -> None:
+async def _wait_for_cluster(cluster: Any) -> None:
     await cluster
 
 
@@ -87,8 +87,8 @@ async def _replace(cluster: Any) -> None:
         if one.status in _ENDED:
             cluster.workers.pop(name, None)
             with suppress(Exception):
-                await asyncio.wait_for(one.close(), _GOODBYE)
+                await asyncio.wait_for(one.close(), _CLOSE_TIMEOUT)
             one.status = Status.closed  # a worker's last words may have changed it, and the cluster's end insists on it
     if cluster.worker_spec.keys() - cluster.workers.keys():
         with suppress(Exception):  # it ends again, or can't start: the next look sees it
-            await asyncio.shield(_corrected(cluster))  # whoever ends it meanwhile finds nothing half made
+            await asyncio.shield(_wait_for_cluster(cluster))  # whoever ends it meanwhile finds nothing half made

@@ -8,47 +8,47 @@ from pathlib import Path
 
 from distributed.security import Security
 
-from cluster.config.load import Wrong
-from cluster.config.spec import Encrypted
+from cluster.config.load import ClusterFileError
+from cluster.config.spec import SecureClusterFile
 from cluster.runtime.private import PrivateDirectory, private_directory
 
 _ROLES = ("client", "scheduler", "worker")
 
 
-def security(file: Encrypted) -> Security | None:
+def make_security(file: SecureClusterFile) -> Security | None:
     """Return the certificates of a cluster that we start; None if its file says `tls = false`."""
     if file.tls_files is not None:
-        return given(file)
-    return temporary(file) if file.tls else None
+        return load_security(file)
+    return make_temporary_security(file) if file.tls else None
 
 
-def given(file: Encrypted) -> Security | None:
+def load_security(file: SecureClusterFile) -> Security | None:
     """From the files that are named, for scheduler, workers and clients alike."""
     if file.tls_files is None:
         return None
     for key, path in zip(("tls_ca_file", "tls_cert", "tls_key"), file.tls_files, strict=True):
         if not Path(path).is_file():
-            raise Wrong(file.where, f"{key} names {path}, which isn't there")
-    return _from(*file.tls_files)
+            raise ClusterFileError(file.where, f"{key} names {path}, which isn't there")
+    return _make_from_files(*file.tls_files)
 
 
-def _from(authority: str, cert: str, key: str) -> Security:
+def _make_from_files(authority: str, cert: str, key: str) -> Security:
     roles = {f"tls_{role}_{part}": path for role in _ROLES for part, path in (("cert", cert), ("key", key))}
     return Security(require_encryption=True, tls_ca_file=authority, **roles)
 
 
-def temporary(file: Encrypted) -> Security:
+def make_temporary_security(file: SecureClusterFile) -> Security:
     """An authority of its own, in memory alone."""
     try:
         made: Security = Security.temporary()
         return made
     except ImportError:
         hint = "install it (pip install cryptography), name files of your own (tls_ca_file, tls_cert, tls_key)"
-        raise Wrong(file.where, f"tls needs the package cryptography: {hint}, or say tls = false") from None
+        raise ClusterFileError(file.where, f"tls needs the package cryptography: {hint}, or say tls = false") from None
 
 
 @contextmanager
-def shared(secure: Security | None, folder: str, where: str) -> Iterator[Security | None]:
+def share_security(secure: Security | None, folder: str, where: str) -> Iterator[Security | None]:
     """Write certificates to a private directory that other nodes see, and remove them at the end.
 
     Parameters
@@ -72,12 +72,14 @@ def shared(secure: Security | None, folder: str, where: str) -> Iterator[Securit
     try:
         parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        raise Wrong(where, f"shared_temp_directory names {parent}, which can't be made: {error.strerror}") from None
+        raise ClusterFileError(
+            where, f"shared_temp_directory names {parent}, which can't be made: {error.strerror}"
+        ) from None
     with private_directory(parent, where) as directory:
-        yield _from(*(_file(directory, secure, part) for part in ("ca_file", "cert", "key")))
+        yield _make_from_files(*(_ensure_file(directory, secure, part) for part in ("ca_file", "cert", "key")))
 
 
-def _file(directory: PrivateDirectory, secure: Security, part: str) -> str:
+def _ensure_file(directory: PrivateDirectory, secure: Security, part: str) -> str:
     """Return the path of a certificate or key, after writing it if it is in memory alone."""
     text = str(secure.get_tls_config_for_role("worker")[part])
     return str(directory.write(f"{part}.pem", text)) if "\n" in text else text

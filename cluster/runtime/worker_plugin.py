@@ -18,10 +18,10 @@ async def dask_setup(worker: Any) -> None:
 
     (A plugin that is registered with the scheduler is sent to all workers, which fails if one of them dies meanwhile.)
     """
-    await worker.plugin_add(plugin=Modest(NICE), name=Modest.name)
+    await worker.plugin_add(plugin=LowFootprintPlugin(NICE), name=LowFootprintPlugin.name)
 
 
-class Modest(WorkerPlugin):
+class LowFootprintPlugin(WorkerPlugin):
     """Workers that take what is left of their machine, and keep nothing of tasks that have been.
 
     Dask remembers the names of a hundred thousand tasks, a quarter of a kilobyte each. `every` is seconds between two
@@ -37,9 +37,9 @@ class Modest(WorkerPlugin):
         """Threads that a worker starts later, to compute, are as nice as the one that this runs in."""
         if self._nice and hasattr(os, "nice"):
             os.nice(self._nice)
-        self._forgets = PeriodicCallback(key_split.cache_clear, 1000 * self._every)
-        self._forgets.start()
+        self._trim = PeriodicCallback(key_split.cache_clear, 1000 * self._every)
+        self._trim.start()
 
     def teardown(self, worker: Any) -> None:
         """It is over, or another takes its place."""
-        self._forgets.stop()
+        self._trim.stop()

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
-from harness.backends.local import LocalPlace
-from harness.core.errors import Mistake
+from harness.backends.local import LocalBackend
+from harness.core.errors import UserError
 from harness.parsing.files import LARGEST
 
 _FILE = ("file://", "local://")
 
 
-class Place(Protocol):
+class Backend(Protocol):
     """Keys are paths with slashes, relative to the place."""
 
     url: str
@@ -24,7 +24,7 @@ class Place(Protocol):
         """The bytes at a key, or None. What has more than `largest` bytes is refused."""
         ...
 
-    def gets(self, keys: Collection[str]) -> list[bytes | None]:
+    def get_many(self, keys: Collection[str]) -> list[bytes | None]:
         """The bytes at many keys."""
         ...
 
@@ -35,7 +35,7 @@ class Place(Protocol):
         """
         ...
 
-    def puts(self, data: Mapping[str, bytes]) -> None:
+    def put_many(self, data: Mapping[str, bytes]) -> None:
         """Writes many keys, in any order: each at once or not at all."""
         ...
 
@@ -47,15 +47,15 @@ class Place(Protocol):
         """Removes a key if it is there."""
         ...
 
-    def names(self, prefix: str, start: str = "") -> list[str]:
+    def list_names(self, prefix: str, start: str = "") -> list[str]:
         """The names directly under a prefix, or those of them that start so; in any order, as there may be many."""
         ...
 
-    def below(self, prefix: str) -> list[str]:
+    def list_keys(self, prefix: str) -> list[str]:
         """All keys under a prefix, however deep, without it; in any order."""
         ...
 
-    def mark(self, key: str) -> object:
+    def change_token(self, key: str) -> object:
         """Something cheap that is another if the key may have been written anew; None where there is none."""
         ...
 
@@ -63,11 +63,11 @@ class Place(Protocol):
         """Whether there is anything at all."""
         ...
 
-    def drafts(self) -> list[str]:
+    def list_drafts(self) -> list[str]:
         """Keys of what is being written, or was when its writer was killed."""
         ...
 
-    def sweep(self) -> None:
+    def delete_stale_drafts(self) -> None:
         """Removes what killed writers left behind."""
         ...
 
@@ -76,12 +76,12 @@ class Place(Protocol):
         ...
 
 
-def place(url: str) -> Place:
+def open_backend(url: str) -> Backend:
     """A directory, or whatever fsspec reaches by its URL (s3://…)."""
     if not url or "\0" in url:
-        raise Mistake(f"a store must be a path or a URL, got {url!r}")
+        raise UserError(f"a store must be a path or a URL, got {url!r}")
     if "://" not in url or url.startswith(_FILE):
-        return LocalPlace(url.partition("://")[2] if url.startswith(_FILE) else url)
-    from harness.backends.remote import RemotePlace
+        return LocalBackend(url.partition("://")[2] if url.startswith(_FILE) else url)
+    from harness.backends.remote import RemoteBackend
 
-    return RemotePlace(url)
+    return RemoteBackend(url)

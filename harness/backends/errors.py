@@ -9,17 +9,17 @@ from contextlib import contextmanager
 from errno import EDQUOT, ENOSPC, EROFS
 
 from harness.backends.address import S3, is_url
-from harness.core.errors import Mistake, Refused, Unreachable
-from harness.core.text import one_line
+from harness.core.errors import StoreRefusedError, StoreUnreachableError, UserError
+from harness.core.text import fold_whitespace
 
-_WAY = ("botocore", "aiobotocore", "aiohttp")
+_TRANSPORT_PACKAGES = ("botocore", "aiobotocore", "aiohttp")
 """Packages whose exceptions are about the way to a store, never about what is in it."""
 
 
 _KEYS = "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (or AWS_PROFILE)"
 
 
-_WORDS = {
+_MESSAGES = {
     "NoSuchBucket": "there is no such bucket: make it first, or choose another place",
     "ParamValidationError": "that is no name of a bucket: choose another place",
     "InvalidBucketName": "that is no name of a bucket: choose another place",
@@ -34,27 +34,27 @@ _WORDS = {
 
 
 @contextmanager
-def telling(url: str) -> Iterator[None]:
+def translate_errors(url: str) -> Iterator[None]:
     """Says in one line what is wrong on the way to a store; what is wrong with its content goes on as it is."""
     if not is_url(url):
-        with writable(url):
+        with translate_disk_errors(url):
             yield
         return
     try:
         yield
     except Exception as error:
-        if isinstance(error, Mistake) or not _on_the_way(error):
+        if isinstance(error, UserError) or not _is_transport_error(error):
             raise
-        raise _told(url, error) from None
+        raise _translate_error(url, error) from None
 
 
-def _on_the_way(error: Exception) -> bool:
+def _is_transport_error(error: Exception) -> bool:
     if isinstance(error, FileNotFoundError | FileExistsError | IsADirectoryError | NotADirectoryError):
-        return code_of(error) == "NoSuchBucket"
-    return isinstance(error, OSError) or type(error).__module__.partition(".")[0] in _WAY
+        return get_error_code(error) == "NoSuchBucket"
+    return isinstance(error, OSError) or type(error).__module__.partition(".")[0] in _TRANSPORT_PACKAGES
 
 
-def code_of(error: BaseException) -> str:
+def get_error_code(error: BaseException) -> str:
     """What the server calls an error; "" if it said nothing."""
     for one in (error, error.__cause__):
         response = getattr(one, "response", None)
@@ -63,39 +63,41 @@ def code_of(error: BaseException) -> str:
     return ""
 
 
-def _told(url: str, error: Exception) -> Unreachable:
-    code, name = code_of(error), type(error).__name__
+def _translate_error(url: str, error: Exception) -> StoreUnreachableError:
+    code, name = get_error_code(error), type(error).__name__
     for known in (code, name):
-        if known in _WORDS:
-            return Refused(f"{url}: {_WORDS[known]}")
+        if known in _MESSAGES:
+            return StoreRefusedError(f"{url}: {_MESSAGES[known]}")
     if isinstance(error, PermissionError):
         needs = "they must allow to list, read, write and delete"
-        return Refused(f"{url}: access is denied ({code or name}) with the credentials in the environment: {needs}")
+        return StoreRefusedError(
+            f"{url}: access is denied ({code or name}) with the credentials in the environment: {needs}"
+        )
     if not code and url.startswith(S3):
-        at = f" at {endpoint}" if (endpoint := _endpoint()) else ""
-        return Unreachable(f"{url}: nobody answers{at} ({name}): check the network and AWS_ENDPOINT_URL")
-    return Unreachable(f"{url} can't be reached ({code or name}: {_without_secrets(str(error))})")
+        at = f" at {endpoint}" if (endpoint := _get_endpoint()) else ""
+        return StoreUnreachableError(f"{url}: nobody answers{at} ({name}): check the network and AWS_ENDPOINT_URL")
+    return StoreUnreachableError(f"{url} can't be reached ({code or name}: {_remove_secrets(str(error))})")
 
 
-def _endpoint() -> str:
+def _get_endpoint() -> str:
     """Where requests go, if the environment says it; without what may stand before an @."""
     told = os.environ.get("AWS_ENDPOINT_URLS3") or os.environ.get("AWS_ENDPOINT_URL") or ""
     return re.sub(r"//[^/]*@", "//", told)
 
 
-def _without_secrets(text: str) -> str:
+def _remove_secrets(text: str) -> str:
     for name in ("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_ACCESS_KEY_ID"):
         if secret := os.environ.get(name):
             text = text.replace(secret, "…")
-    return one_line(re.sub(r"//[^/\s]*@", "//", text))
+    return fold_whitespace(re.sub(r"//[^/\s]*@", "//", text))
 
 
 @contextmanager
-def writable(url: str) -> Iterator[None]:
+def translate_disk_errors(url: str) -> Iterator[None]:
     """A disk that is full or locked is so for every worker: trying again wouldn't help."""
     try:
         yield
     except OSError as error:
         if error.errno not in (ENOSPC, EDQUOT, EROFS):
             raise
-        raise Refused(f"{url}: {error.strerror}") from None
+        raise StoreRefusedError(f"{url}: {error.strerror}") from None

@@ -10,8 +10,8 @@ from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from time import time
 
-from harness.backends.errors import writable
-from harness.core.errors import Mistake
+from harness.backends.errors import translate_disk_errors
+from harness.core.errors import UserError
 from harness.parsing.files import LARGEST, read_file, resolve
 
 PARTIAL = ".partial"
@@ -23,13 +23,13 @@ _DRAFT = re.compile(rf".*\.[0-9a-f]{{32}}{re.escape(PARTIAL)}")
 _OLD = 60.0
 
 
-class LocalPlace:
+class LocalBackend:
     """A directory.
 
     Examples
     --------
     >>> import tempfile
-    >>> here = LocalPlace(tempfile.mkdtemp())
+    >>> here = LocalBackend(tempfile.mkdtemp())
     >>> here.put("receipts/a.json", b"{}")
     >>> here.names("receipts"), here.get("receipts/a.json"), here.get("receipts/b.json")
     (['a.json'], b'{}', None)
@@ -42,30 +42,30 @@ class LocalPlace:
     def get(self, key: str, largest: int = LARGEST) -> bytes | None:
         """The bytes at a key, or None. Symbolic links and what is no regular file are refused."""
         try:
-            return read_file(self._path(key), largest)
+            return read_file(self._resolve_key(key), largest)
         except (FileNotFoundError, NotADirectoryError):
             return None
 
-    def _path(self, key: str) -> str:
+    def _resolve_key(self, key: str) -> str:
         """Of a key, which must be inside."""
         return resolve(self.url, key)
 
-    def gets(self, keys: Collection[str]) -> list[bytes | None]:
+    def get_many(self, keys: Collection[str]) -> list[bytes | None]:
         """The bytes at many keys."""
         return [self.get(key) for key in keys]
 
     def put(self, key: str, data: bytes, *, make: bool = True, mode: int = 0o666) -> None:
         """Writes to a file beside it, then renames that."""
-        target = self._path(key)
-        with writable(self.url):
-            os.replace(self._draft(target, data, make, mode), target)
+        target = self._resolve_key(key)
+        with translate_disk_errors(self.url):
+            os.replace(self._write_draft(target, data, make, mode), target)
 
-    def puts(self, data: Mapping[str, bytes]) -> None:
+    def put_many(self, data: Mapping[str, bytes]) -> None:
         """One after the other."""
         for key, one in data.items():
             self.put(key, one)
 
-    def _draft(self, target: str, data: bytes, make: bool = True, mode: int = 0o666) -> str:
+    def _write_draft(self, target: str, data: bytes, make: bool = True, mode: int = 0o666) -> str:
         """The data in a file beside the target."""
         draft = f"{target}.{uuid.uuid4().hex}{PARTIAL}"
         try:
@@ -84,9 +84,9 @@ class LocalPlace:
 
     def claim(self, key: str, data: bytes) -> bool:
         """Writes a file that isn't there yet; False if somebody else was first."""
-        target = self._path(key)
-        with writable(self.url):
-            draft = self._draft(target, data)
+        target = self._resolve_key(key)
+        with translate_disk_errors(self.url):
+            draft = self._write_draft(target, data)
         try:
             os.link(draft, target)  # unlike a rename it fails where something is
         except FileExistsError:
@@ -97,36 +97,36 @@ class LocalPlace:
 
     def delete(self, key: str) -> None:
         """Removes a file if it is there."""
-        path = self._path(key)
-        with writable(self.url), suppress(FileNotFoundError):
+        path = self._resolve_key(key)
+        with translate_disk_errors(self.url), suppress(FileNotFoundError):
             os.unlink(path)
 
-    def names(self, prefix: str, start: str = "") -> list[str]:
+    def list_names(self, prefix: str, start: str = "") -> list[str]:
         """The names directly under a prefix, without leftovers of killed writers."""
         try:
-            found = os.listdir(self._folder(prefix))
+            found = os.listdir(self._resolve_folder(prefix))
         except (FileNotFoundError, NotADirectoryError):
             return []
         return [name for name in found if name.startswith(start) and not name.endswith(PARTIAL)]
 
-    def below(self, prefix: str) -> list[str]:
+    def list_keys(self, prefix: str) -> list[str]:
         """All files under a prefix, without leftovers of killed writers."""
         return [name for name in self._walk(prefix) if not name.endswith(PARTIAL)]
 
-    def _folder(self, prefix: str) -> str:
+    def _resolve_folder(self, prefix: str) -> str:
         """Of a prefix, which must be no symbolic link either."""
-        return self._path(f"{prefix}/_").removesuffix("/_") if prefix else self.url
+        return self._resolve_key(f"{prefix}/_").removesuffix("/_") if prefix else self.url
 
     def _walk(self, prefix: str) -> list[str]:
         """All files under a prefix; symbolic links are names, and aren't followed."""
-        folder, found = self._folder(prefix), list[str]()
+        folder, found = self._resolve_folder(prefix), list[str]()
         for here, folders, names in os.walk(folder):
             start = f"{here}/"[len(folder) + 1 :]
             links = [name for name in folders if os.path.islink(f"{here}/{name}")]
             found += [f"{start}{name}" for name in (*names, *links)]
         return found
 
-    def mark(self, key: str) -> object:
+    def change_token(self, key: str) -> object:
         """Which file it is, and when that was written."""
         try:
             found = os.lstat(f"{self.url}/{key}")
@@ -137,18 +137,18 @@ class LocalPlace:
     def exists(self) -> bool:
         """Whether there is anything at all."""
         if self._root.is_file():
-            raise Mistake(f"{self.url} is a file; a store is a directory")
+            raise UserError(f"{self.url} is a file; a store is a directory")
         return self._root.is_dir() and any(self._root.iterdir())
 
-    def drafts(self) -> list[str]:
+    def list_drafts(self) -> list[str]:
         """Files with names as ours, or Zarr's, have while they are written."""
         return [key for key in self._walk("") if _DRAFT.fullmatch(key)]
 
-    def sweep(self) -> None:
+    def delete_stale_drafts(self) -> None:
         """Removes files that we, or Zarr, were writing a minute ago and still aren't there."""
-        for key in self.drafts():
+        for key in self.list_drafts():
             with suppress(FileNotFoundError):
-                path = self._path(key)
+                path = self._resolve_key(key)
                 if time() - os.lstat(path).st_mtime > _OLD:
                     os.unlink(path)
 

@@ -14,13 +14,13 @@ from time import monotonic
 from typing import Any, TypeVar
 
 from harness.backends.address import S3, is_url
-from harness.backends.errors import code_of, telling
-from harness.core.errors import Mistake
-from harness.core.text import one_line
-from harness.parsing.files import LARGEST, UnsafePath, is_base_name
+from harness.backends.errors import get_error_code, translate_errors
+from harness.core.errors import UserError
+from harness.core.text import fold_whitespace
+from harness.parsing.files import LARGEST, UnsafePathError, is_base_name
 
 T = TypeVar("T")
-_MARK = 10.0
+_TOKEN_SECONDS = 10.0
 """Seconds after which a key counts as written anew."""
 _TOGETHER = 16
 """Requests at a time where there are many."""
@@ -29,29 +29,31 @@ _EMPTY = ("InvalidRange", "416")
 """What a server says when it is asked for the first bytes of an object that has none."""
 
 
-def checked(url: str) -> str:
+def check_url(url: str) -> str:
     """Refuses what can't be a store, before anybody writes it down.
 
     Examples
     --------
-    >>> checked("s3://bucket/my.zarr/")
+    >>> check_url("s3://bucket/my.zarr/")
     's3://bucket/my.zarr'
-    >>> checked("s3://key:secret@bucket/my.zarr")
+    >>> check_url("s3://key:secret@bucket/my.zarr")
     Traceback (most recent call last):
-    harness.core.errors.Mistake: s3://…@bucket/my.zarr: credentials don't belong in a URL: set them in the environment
+    harness.core.errors.UserError: s3://…@bucket/my.zarr: credentials don't belong in a URL: set them in the environment
     """
     scheme, _, rest = url.partition("://")
     where, _, _ = rest.partition("/")
     if _has_secret(url, where, rest):
         told = f"{scheme}://…{''.join(rest.rpartition('@')[1:]) if '@' in rest else ''}"
-        raise Mistake(f"{told}: credentials don't belong in a URL: set them in the environment")
+        raise UserError(f"{told}: credentials don't belong in a URL: set them in the environment")
     if "?" in url or "::" in url:
         told = re.split(r"\?|::", url)[0]
-        raise Mistake(f"{told}…: a store is a plain URL, as s3://bucket/my.zarr, without '?' and '::'")
+        raise UserError(f"{told}…: a store is a plain URL, as s3://bucket/my.zarr, without '?' and '::'")
     if scheme == "memory":
-        raise Mistake(f"{url} would be in the memory of this process, where no worker sees it: choose another --store")
+        raise UserError(
+            f"{url} would be in the memory of this process, where no worker sees it: choose another --store"
+        )
     if not where:
-        raise Mistake(f"{url} names no bucket: it must be as {scheme}://bucket/my.zarr")
+        raise UserError(f"{url} names no bucket: it must be as {scheme}://bucket/my.zarr")
     return url.rstrip("/")
 
 
@@ -61,7 +63,7 @@ def _has_secret(url: str, where: str, rest: str) -> bool:
     return "@" in where or (colon and ("@" in rest or url.startswith(S3)))
 
 
-def options(url: str) -> dict[str, Any]:
+def get_storage_options(url: str) -> dict[str, Any]:
     """How fsspec reaches a URL: never with credentials, which would travel with pickles.
 
     A single read needn't ask for the size before. An endpoint that is gone is told in seconds: s3fs tries five times,
@@ -75,27 +77,29 @@ def options(url: str) -> dict[str, Any]:
     return {"use_listings_cache": False, "max_concurrency": 1, "config_kwargs": config}
 
 
-def for_zarr(url: str) -> dict[str, Any] | None:
+def get_zarr_options(url: str) -> dict[str, Any] | None:
     """The same as Zarr's `storage_options`; None for a directory."""
-    return options(url) if is_url(url) else None
+    return get_storage_options(url) if is_url(url) else None
 
 
-class RemotePlace:
+class RemoteBackend:
     """A bucket, or a part of one."""
 
     def __init__(self, url: str) -> None:
         import fsspec
 
-        self.url = checked(url)
+        self.url = check_url(url)
         self._files: Any
         try:
-            with telling(self.url):
-                self._files, self._root = fsspec.url_to_fs(self.url, **options(self.url))
+            with translate_errors(self.url):
+                self._files, self._root = fsspec.url_to_fs(self.url, **get_storage_options(self.url))
         except ImportError as error:
-            how = "pip install 'ckrr[s3]'" if self._is_s3 else one_line(error)
-            raise Mistake(f"{self.url} needs a package that isn't installed: {how}") from None
+            how = "pip install 'ckrr[s3]'" if self._is_s3 else fold_whitespace(error)
+            raise UserError(f"{self.url} needs a package that isn't installed: {how}") from None
         except ValueError:
-            raise Mistake(f"{self.url}: nobody knows {self.url.partition('://')[0]}://: use s3://… or a path") from None
+            raise UserError(
+                f"{self.url}: nobody knows {self.url.partition('://')[0]}://: use s3://… or a path"
+            ) from None
 
     @property
     def _is_s3(self) -> bool:
@@ -104,43 +108,45 @@ class RemotePlace:
     def get(self, key: str, largest: int = LARGEST) -> bytes | None:
         """The bytes at a key, or None. No more than one byte beyond `largest` is fetched."""
         try:
-            with telling(self.url):
-                data = self._first_bytes(self._path(key), largest + 1)
+            with translate_errors(self.url):
+                data = self._read_first_bytes(self._resolve_key(key), largest + 1)
         except FileNotFoundError:
             return None
         if len(data) > largest:
-            raise UnsafePath(f"{self.url}/{key} has more than the {largest / 1e6:.3g} MB that such an object can have")
+            raise UnsafePathError(
+                f"{self.url}/{key} has more than the {largest / 1e6:.3g} MB that such an object can have"
+            )
         return data
 
-    def _first_bytes(self, path: str, count: int) -> bytes:
+    def _read_first_bytes(self, path: str, count: int) -> bytes:
         try:
             data: bytes = self._files.cat_file(path, end=count)
         except OSError as error:
-            if code_of(error) not in _EMPTY:
+            if get_error_code(error) not in _EMPTY:
                 raise
             return b""
         return data
 
-    def gets(self, keys: Collection[str]) -> list[bytes | None]:
+    def get_many(self, keys: Collection[str]) -> list[bytes | None]:
         """Many at a time."""
-        return self._together(self.get, keys)
+        return self._map_parallel(self.get, keys)
 
     def put(self, key: str, data: bytes, *, make: bool = True, mode: int = 0o666) -> None:
         """Writes an object: object stores do that at once or not at all. Who may read it is the bucket's to say."""
-        with telling(self.url):
-            self._files.pipe_file(self._path(key), data)
+        with translate_errors(self.url):
+            self._files.pipe_file(self._resolve_key(key), data)
 
-    def puts(self, data: Mapping[str, bytes]) -> None:
+    def put_many(self, data: Mapping[str, bytes]) -> None:
         """Many at a time, in any order."""
-        self._together(lambda key: self.put(key, data[key]), data)
+        self._map_parallel(lambda key: self.put(key, data[key]), data)
 
     def claim(self, key: str, data: bytes) -> bool:
         """Writes an object that isn't there yet, on condition that it isn't (If-None-Match)."""
-        with telling(self.url):
+        with translate_errors(self.url):
             try:
-                self._files.pipe_file(self._path(key), data, mode="create")
+                self._files.pipe_file(self._resolve_key(key), data, mode="create")
             except OSError as error:
-                if not isinstance(error, FileExistsError) and code_of(error) not in _TAKEN:
+                if not isinstance(error, FileExistsError) and get_error_code(error) not in _TAKEN:
                     raise
                 return self.get(key) == data  # an answer may get lost, and then the second try finds the first one's
         return True
@@ -148,16 +154,16 @@ class RemotePlace:
     def delete(self, key: str) -> None:
         """Removes an object if it is there."""
         try:
-            with telling(self.url):
-                self._files.rm_file(self._path(key))
+            with translate_errors(self.url):
+                self._files.rm_file(self._resolve_key(key))
         except FileNotFoundError:
             return
 
-    def names(self, prefix: str, start: str = "") -> list[str]:
+    def list_names(self, prefix: str, start: str = "") -> list[str]:
         """The names directly under a prefix, or those of them that start so: S3 looks for these alone."""
-        folder = self._path(prefix)
+        folder = self._resolve_key(prefix)
         try:
-            with telling(self.url):
+            with translate_errors(self.url):
                 if start and self._is_s3:
                     found = self._files.find(folder, prefix=start)
                 else:
@@ -168,30 +174,30 @@ class RemotePlace:
         names = {path.rpartition("/")[2] for path in below if path != folder}  # a console's "folder" is an empty object
         return sorted(name for name in names if name.startswith(start))
 
-    def below(self, prefix: str) -> list[str]:
+    def list_keys(self, prefix: str) -> list[str]:
         """All keys under a prefix, however deep, without it: a thousand for each request."""
-        folder = self._path(prefix)
+        folder = self._resolve_key(prefix)
         try:
-            with telling(self.url):
+            with translate_errors(self.url):
                 found = self._files.find(folder)
         except FileNotFoundError:
             return []
         start = f"{folder}/"
         return sorted(path[len(start) :] for path in map(str, found) if path.startswith(start) and path != start)
 
-    def mark(self, key: str) -> object:
+    def change_token(self, key: str) -> object:
         """A bucket has none that is cheaper than the key itself: it counts as written anew every few seconds."""
-        return monotonic() // _MARK
+        return monotonic() // _TOKEN_SECONDS
 
     def exists(self) -> bool:
         """Whether there is anything at all."""
-        return bool(self.names(""))
+        return bool(self.list_names(""))
 
-    def drafts(self) -> list[str]:
+    def list_drafts(self) -> list[str]:
         """None: object stores keep nothing that isn't whole."""
         return []
 
-    def sweep(self) -> None:
+    def delete_stale_drafts(self) -> None:
         """Object stores keep nothing that isn't whole."""
 
     def remove(self, keys: Sequence[str]) -> None:
@@ -199,11 +205,11 @@ class RemotePlace:
         for key in keys:
             self.delete(key)
 
-    def _path(self, key: str) -> str:
+    def _resolve_key(self, key: str) -> str:
         if key and not all(map(is_base_name, key.split("/"))):
-            raise UnsafePath(f"{self.url}: {key!r} is no path inside a store")
+            raise UnsafePathError(f"{self.url}: {key!r} is no path inside a store")
         return f"{self._root}/{key}".rstrip("/")
 
-    def _together(self, what: Callable[[str], T], keys: Collection[str]) -> list[T]:
+    def _map_parallel(self, what: Callable[[str], T], keys: Collection[str]) -> list[T]:
         with ThreadPoolExecutor(max(min(_TOGETHER, len(keys)), 1)) as pool:
             return list(pool.map(what, keys))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from time import monotonic, sleep
 from typing import TypeVar
 
-from harness.core.errors import Refused, Unreachable
+from harness.core.errors import StoreRefusedError, StoreUnreachableError
 
 T = TypeVar("T")
 PATIENCE = 60.0
@@ -16,15 +16,15 @@ PATIENCE = 60.0
 _PAUSE = 1.0
 
 
-def patiently(what: Callable[[], T]) -> T:
+def retry_call(what: Callable[[], T]) -> T:
     """Does something again as long as the store doesn't answer, for a minute; what is refused is refused at once."""
     end = monotonic() + PATIENCE
     while True:
         try:
             return what()
-        except Refused:
+        except StoreRefusedError:
             raise
-        except Unreachable:
+        except StoreUnreachableError:
             if monotonic() > end:
                 raise
             sleep(_PAUSE)

@@ -6,14 +6,14 @@ import click
 
 from harness.cli import follow, inspect, paper, run, start
 from harness.cli.common import Commands
-from harness.core.processes import brief
+from harness.core.processes import limit_garbage_collection
 
 
 @click.group("ckrr", cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="ckrr")
 def main() -> None:
     """Simulation studies of prediction intervals: scenario files in, an xarray cube of coverage and widths out."""
-    brief()
+    limit_garbage_collection()
 
 
 for command in (

@@ -13,26 +13,28 @@ from typing import Any, NoReturn
 import click
 
 from harness.core.text import escape
-from harness.execution.interrupts import leave
+from harness.execution.interrupts import exit_immediately
 
-EXIT_FAILED, EXIT_MISTAKE, EXIT_CLUSTER = 1, 2, 3
+EXIT_FAILED, EXIT_USER_ERROR, EXIT_CLUSTER = 1, 2, 3
 
-scenarios_given = click.argument("scenarios", nargs=-1, required=True, metavar="SCENARIO...")
-store_told = click.option("--store", metavar="URL", help="Where results go. [default: results/NAME.zarr]")
-settings_told = click.option(
+scenarios_argument = click.argument("scenarios", nargs=-1, required=True, metavar="SCENARIO...")
+store_option = click.option("--store", metavar="URL", help="Where results go. [default: results/NAME.zarr]")
+settings_option = click.option(
     "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Override, as grid.n=[25,50]."
 )
-workers_told = click.option("--workers", type=click.IntRange(min=1), help="Processes. [default: one a core]")
-cluster_told = click.option("--cluster", metavar="FILE", help="A cluster file, as local.toml or slurm.toml.")
-where_told = click.option("--where", multiple=True, metavar="AXIS=VALUES", help="Only these, as n=100,400,alpha=0.05.")
+workers_option = click.option("--workers", type=click.IntRange(min=1), help="Processes. [default: one a core]")
+cluster_option = click.option("--cluster", metavar="FILE", help="A cluster file, as local.toml or slurm.toml.")
+where_option = click.option(
+    "--where", multiple=True, metavar="AXIS=VALUES", help="Only these, as n=100,400,alpha=0.05."
+)
 accept_changed_option = click.option(
     "--accept-changed-source",
     "accept_changed",
     is_flag=True,
     help="Go on although a file of the source was edited: you vouch that it gives the same numbers.",
 )
-retry_told = click.option("--retry-failed", "retry", is_flag=True, help="Do again what failed in earlier runs.")
-json_told = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+retry_option = click.option("--retry-failed", "retry", is_flag=True, help="Do again what failed in earlier runs.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 def echo(text: str, err: bool = False, nl: bool = True) -> None:
@@ -45,17 +47,17 @@ class Commands(click.Group):
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
         """For what stands before the command."""
-        with _in_a_line():
+        with _report_usage_errors():
             return super().make_context(*args, **kwargs)
 
     def invoke(self, ctx: click.Context) -> Any:
         """For the command's own."""
-        with _in_a_line():
+        with _report_usage_errors():
             return super().invoke(ctx)
 
 
 @contextmanager
-def _in_a_line() -> Iterator[None]:
+def _report_usage_errors() -> Iterator[None]:
     try:
         yield
     except click.exceptions.NoArgsIsHelpError:
@@ -63,44 +65,44 @@ def _in_a_line() -> Iterator[None]:
     except click.UsageError as error:
         command = "ckrr" if error.ctx is None else error.ctx.command_path
         echo(f"error: {error.format_message()} `{command} --help` says more", err=True)
-        sys.exit(EXIT_MISTAKE)
+        sys.exit(EXIT_USER_ERROR)
 
 
-def told(command: Callable[..., int | None]) -> Callable[..., NoReturn]:
+def user_errors(command: Callable[..., int | None]) -> Callable[..., NoReturn]:
     """A user's mistake is told in a line, never with a traceback; what a command returns is its exit code."""
 
     @wraps(command)
     def outer(*args: Any, **kwargs: Any) -> NoReturn:
-        from harness.core.errors import Mistake
+        from harness.core.errors import UserError
 
         try:
             sys.exit(command(*args, **kwargs) or 0)
-        except Mistake as mistake:
+        except UserError as mistake:
             for line in str(mistake).splitlines():
                 echo(f"error: {line}", err=True)
-            sys.exit(EXIT_MISTAKE)
+            sys.exit(EXIT_USER_ERROR)
         except BrokenPipeError:  # whoever read our output has enough of it
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(0)
         except KeyboardInterrupt as interrupt:
             echo(str(interrupt) or "stopped", err=True)
-            leave()
+            exit_immediately()
         except OSError as error:
             if error.filename is None and error.errno is None:
                 raise
             echo(f"error: {error.filename or 'the store'}: {error.strerror}", err=True)
-            sys.exit(EXIT_MISTAKE)
+            sys.exit(EXIT_USER_ERROR)
         except MemoryError:
             echo(
                 "error: this needs more memory than there is: choose less with --where, or use a larger machine",
                 err=True,
             )
-            sys.exit(EXIT_MISTAKE)
+            sys.exit(EXIT_USER_ERROR)
 
     return outer
 
 
-def shown(url: str) -> str:
+def shorten_path(url: str) -> str:
     """As short as it can be typed here."""
     path = Path(url)
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else url

@@ -11,15 +11,15 @@ from harness.cli.common import (
     EXIT_CLUSTER,
     EXIT_FAILED,
     accept_changed_option,
-    cluster_told,
+    cluster_option,
     echo,
-    json_told,
-    retry_told,
-    settings_told,
-    shown,
-    store_told,
-    told,
-    workers_told,
+    json_option,
+    retry_option,
+    settings_option,
+    shorten_path,
+    store_option,
+    user_errors,
+    workers_option,
 )
 
 
@@ -28,63 +28,63 @@ from harness.cli.common import (
 @click.option("--verify", "checked", is_flag=True, help="Read every chunk, and name what is torn or missing.")
 @click.option("--precision", type=float, metavar="SE", help="How many paths a standard error of coverage needs.")
 @click.option("--watch", "followed", is_flag=True, help="Follow it until it is complete, or nobody is at work on it.")
-@json_told
-@told
+@json_option
+@user_errors
 def status(store: str, checked: bool, precision: float | None, followed: bool, as_json: bool) -> int:
     """Say how far the study in STORE is, or that of SCENARIO in its default store."""
     from harness.monitor.state import status as state
-    from harness.monitor.text import status_text
-    from harness.store.locate import store_of
+    from harness.monitor.text import format_status
+    from harness.store.locate import find_store
 
-    told, store = store, store_of(store, begun=checked or precision is not None)
+    told, store = store, find_store(store, begun=checked or precision is not None)
     if checked and (code := _verify(store)):
         return code
     if followed:
         return _watch(store)
     facts = state(told)
-    needs = None if precision is None else _needs(store, precision)
+    needs = None if precision is None else _compute_needs(store, precision)
     if as_json:
         echo(json.dumps(facts if needs is None else {**facts, "precision": [vars(one) for one in needs]}))
         return 0
-    echo(status_text(facts))
+    echo(format_status(facts))
     if needs is not None and precision is not None:
-        from harness.cli.text import precision_text
+        from harness.cli.text import format_precision
 
-        echo(precision_text(needs, precision))
+        echo(format_precision(needs, precision))
     return 0
 
 
 def _watch(store: str) -> int:
     """Follows a study; the code is that of its run, as far as it can be told."""
     from harness.monitor.follow import watch
-    from harness.monitor.text import status_text
+    from harness.monitor.text import format_status
 
     facts = watch(store)
-    echo(status_text(facts))
+    echo(format_status(facts))
     told = facts["submission"]
     if facts["complete"]:
         return EXIT_FAILED if facts["failed"] else 0
     return told["code"] if told is not None and told["code"] else EXIT_CLUSTER
 
 
-def _needs(store: str, target: float) -> list[Any]:
+def _compute_needs(store: str, target: float) -> list[Any]:
     from harness.results.required_paths import precision
 
     return list(precision(store, target))
 
 
 def _verify(store: str) -> int:
-    from harness.backends.base import place
+    from harness.backends.base import open_backend
     from harness.maintenance.verify import verify
-    from harness.store.arrays import restore
+    from harness.store.arrays import restore_root
     from harness.store.manifest import COPY, ROOT
 
-    if restore(place(store)):
+    if restore_root(open_backend(store)):
         echo(f"{ROOT} was lost or damaged: rebuilt from {COPY}", err=True)
     count, torn = verify(store)
     for one in torn:
         echo(f"{one.unit}: {one.what}", err=True)
-    units = sum(not one.frame for one in torn)
+    units = sum(not one.outside_units for one in torn)
     if units:
         echo(f"{units} of {count} units are no good: `ckrr run` computes them again", err=True)
     if units < len(torn):
@@ -97,14 +97,14 @@ def _verify(store: str) -> int:
 
 @click.command()
 @click.argument("scenario")
-@store_told
-@settings_told
-@workers_told
-@cluster_told
-@retry_told
+@store_option
+@settings_option
+@workers_option
+@cluster_option
+@retry_option
 @accept_changed_option
-@json_told
-@told
+@json_option
+@user_errors
 def submit(
     scenario: str,
     store: str | None,
@@ -116,40 +116,40 @@ def submit(
     as_json: bool,
 ) -> int:
     """Hand SCENARIO over to a driver of its own, and leave: it goes on without you."""
-    from harness.cli.text import submitted_text
+    from harness.cli.text import format_submission
     from harness.execution import prepare
-    from harness.execution.clusters import described
+    from harness.execution.clusters import read_file
     from harness.scenario.load import load
-    from harness.submit.launch import submit as hand_over
+    from harness.submit.launch import submit_study as hand_over
 
-    file = described(cluster, workers)
+    file = read_file(cluster, workers)
     prepared = prepare.prepare(
         load(scenario, settings), store, workers, retry=retry, cluster=file, accept_changed=accept_changed
     )
     done = hand_over(prepared, cluster, workers, lambda text: echo(text, err=True))
     if as_json:
         one = done.submission
-        facts = {"store": done.url, "id": one.id if one else None, "at_work": done.running, "heard_of": done.lives}
+        facts = {"store": done.url, "id": one.id if one else None, "at_work": done.running, "heard_of": done.is_alive}
         echo(json.dumps(facts))
     else:
-        echo(submitted_text(prepared, done, shown(done.url)))
+        echo(format_submission(prepared, done, shorten_path(done.url)))
     return 0
 
 
 @click.command()
 @click.argument("store", metavar="STORE|SCENARIO")
 @click.option("--workers", "of_workers", is_flag=True, help="Those of the workers, too.")
-@told
+@user_errors
 def logs(store: str, of_workers: bool) -> None:
     """Show what the driver of the study in STORE has logged, and its workers."""
-    from harness.backends.base import place
-    from harness.core.errors import Mistake
-    from harness.store.locate import store_of
-    from harness.submit.logs import logs as kept
+    from harness.backends.base import open_backend
+    from harness.core.errors import UserError
+    from harness.store.locate import find_store
+    from harness.submit.logs import read_logs as kept
 
-    found = kept(place(store_of(store, begun=False)))
+    found = kept(open_backend(find_store(store, begun=False)))
     if not any(found):
-        raise Mistake(f"{store}: there are no logs, since no driver of a submission has started here yet")
+        raise UserError(f"{store}: there are no logs, since no driver of a submission has started here yet")
     if of_workers and not found[1]:
         echo("no logs of workers: they are kept every half a minute, where they have something to say", err=True)
     for text in found[: 1 + of_workers]:
@@ -158,12 +158,12 @@ def logs(store: str, of_workers: bool) -> None:
 
 @click.command()
 @click.argument("store", metavar="STORE|SCENARIO")
-@told
+@user_errors
 def cancel(store: str) -> None:
     """End what is at work on STORE: what is done is kept."""
-    from harness.backends.base import place
-    from harness.store.locate import store_of
+    from harness.backends.base import open_backend
+    from harness.store.locate import find_store
     from harness.submit.cancel import cancel as end
 
-    who = end(place(store_of(store, begun=False)), lambda text: echo(text, err=True))
+    who = end(open_backend(find_store(store, begun=False)), lambda text: echo(text, err=True))
     echo(f"ended {who}: what is done is kept")

@@ -6,7 +6,7 @@ import json
 
 import click
 
-from harness.cli.common import EXIT_FAILED, echo, json_told, shown, told, where_told
+from harness.cli.common import EXIT_FAILED, echo, json_option, shorten_path, user_errors, where_option
 
 
 @click.command()
@@ -16,7 +16,7 @@ from harness.cli.common import EXIT_FAILED, echo, json_told, shown, told, where_
 )
 @click.option("--rows", metavar="AXES", help="Separated by commas. [default: procedure and what is left]")
 @click.option("--columns", metavar="AXES", help="[default: n]")
-@where_told
+@where_option
 @click.option("--versus", metavar="PROCEDURE", help="Paired differences from this one.")
 @click.option(
     "--format",
@@ -25,7 +25,7 @@ from harness.cli.common import EXIT_FAILED, echo, json_told, shown, told, where_
     show_default=True,
     type=click.Choice(["text", "markdown", "latex", "csv", "json"]),
 )
-@told
+@user_errors
 def table(
     store: str,
     measures: str,
@@ -43,11 +43,11 @@ def table(
     from harness.results.replications import parse_where
     from harness.results.tables import table as made
 
-    axes = [None if text is None else _names(text) for text in (rows, columns)]
-    echo(FORMATS[form](made(store, _names(measures), axes[0], axes[1], parse_where(where), versus)))
+    axes = [None if text is None else _split_names(text) for text in (rows, columns)]
+    echo(FORMATS[form](made(store, _split_names(measures), axes[0], axes[1], parse_where(where), versus)))
 
 
-def _names(text: str) -> list[str]:
+def _split_names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
@@ -56,7 +56,7 @@ def _names(text: str) -> list[str]:
 @click.argument("name", default="coverage")
 @click.option("--where", "wheres", multiple=True, metavar="AXIS=VALUE,...", help="Choose, as theta=ml,lam=0.1.")
 @click.option("-o", "--output", metavar="FILE", help="A .png or .svg file. [default: NAME.png]")
-@told
+@user_errors
 def figure(store: str, name: str, wheres: tuple[str, ...], output: str | None) -> None:
     """Draw NAME of STORE: coverage, width, tradeoff, pointwise, paths, failures or seconds."""
     from harness.figures import draw, save
@@ -75,29 +75,29 @@ def figure(store: str, name: str, wheres: tuple[str, ...], output: str | None) -
 @click.argument("store")
 @click.option("-o", "--output", metavar="FILE.html", help="Where to write it. [default: beside the store, NAME.html]")
 @click.option("--drawn", type=click.IntRange(min=0), help="Choices of γ, θ, λ and α that have figures. [default: 12]")
-@told
+@user_errors
 def report(store: str, output: str | None, drawn: int | None) -> None:
     """Write the study in STORE as one HTML file: verdicts, tables, figures, and how it was made."""
     from harness.report.write import write
-    from harness.store.locate import store_of
+    from harness.store.locate import find_store
 
-    path = write(store, output, shown(store_of(store)), drawn)
+    path = write(store, output, shorten_path(find_store(store)), drawn)
     echo(f"wrote {path} ({path.stat().st_size / 1e6:.1f} MB)")
 
 
 @click.command()
 @click.argument("store")
-@json_told
-@told
+@json_option
+@user_errors
 def errors(store: str, as_json: bool) -> None:
     """Say what failed in STORE: by message, with a count and an example."""
-    from harness.cli.text import errors_text
-    from harness.maintenance.failures import groups
-    from harness.store.locate import store_of
+    from harness.cli.text import format_errors
+    from harness.maintenance.failures import group_failures
+    from harness.store.locate import find_store
 
-    store = store_of(store)
-    found = groups(store)
-    echo(json.dumps(found) if as_json else errors_text(found, shown(store)))
+    store = find_store(store)
+    found = group_failures(store)
+    echo(json.dumps(found) if as_json else format_errors(found, shorten_path(store)))
 
 
 @click.command()
@@ -111,7 +111,7 @@ def errors(store: str, as_json: bool) -> None:
 @click.option("--save", type=click.Path(dir_okay=False), help="Write data, fits and regions to this .npz file.")
 @click.option("--plot", type=click.Path(dir_okay=False), help="Draw the bands of a 1-d cell to this picture.")
 @click.option("--trust", is_flag=True, help="Run the code that the store brings, if you trust who made it.")
-@told
+@user_errors
 def replay(
     store: str,
     n: int,
@@ -129,19 +129,19 @@ def replay(
     This runs the source of the study: one that is bundled, or a file that you have in this directory, too. For any
     other code the store must be trusted (--trust).
     """
-    from harness.cli.text import replay_text
-    from harness.core.errors import Mistake
-    from harness.core.labels import theta_of
-    from harness.maintenance.replay import Asked, check_code, looked_into, replay as again
+    from harness.cli.text import format_replay
+    from harness.core.errors import UserError
+    from harness.core.labels import parse_theta
+    from harness.maintenance.replay import CellSelection, check_code, extract_arrays, replay_one as again
 
     check_code(store, trust)
-    asked = Asked(n, path, draw, gamma, None if theta is None else theta_of(theta), lam)
+    asked = CellSelection(n, path, draw, gamma, None if theta is None else parse_theta(theta), lam)
     found = again(store, asked, lambda text: echo(text, err=True))
-    echo(replay_text(found))
-    if found.deadly and found.failures and (save or plot):
-        raise Mistake("--save and --plot need a replication that doesn't end its process")
+    echo(format_replay(found))
+    if found.killed_process and found.failures and (save or plot):
+        raise UserError("--save and --plot need a replication that doesn't end its process")
     if save or plot:
-        arrays = looked_into(store, asked)
+        arrays = extract_arrays(store, asked)
         if save:
             import numpy as np
 
@@ -158,13 +158,13 @@ def replay(
 @click.command()
 @click.argument("stores", nargs=-1, required=True)
 @click.option("-o", "--output", required=True, metavar="STORE", help="The store to make.")
-@told
+@user_errors
 def merge(stores: tuple[str, ...], output: str) -> None:
     """Join STORES of one study, made in several places, into a new one."""
-    from harness.core.text import counted
-    from harness.maintenance.merge import merge as merged
+    from harness.core.text import format_count
+    from harness.maintenance.merge import merge_stores as merged
 
     done, total = merged(stores, output)
-    echo(f"wrote {output}: {done} of {counted(total, 'unit')} complete")
+    echo(f"wrote {output}: {done} of {format_count(total, 'unit')} complete")
     if done < total:
         echo("units that lack a value which another store has (an α, say) are left out: `ckrr run` computes them")

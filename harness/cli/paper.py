@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
-from harness.cli.common import EXIT_CLUSTER, EXIT_FAILED, cluster_told, echo, json_told, told, workers_told
-from harness.cli.run import announce, outcome_of
-from harness.execution.interrupts import stoppable
+from harness.cli.common import EXIT_CLUSTER, EXIT_FAILED, cluster_option, echo, json_option, user_errors, workers_option
+from harness.cli.run import announce, try_run
+from harness.execution.interrupts import handle_interrupts
 
 
 @click.command()
@@ -34,10 +34,10 @@ from harness.execution.interrupts import stoppable
     "claims, gp1, heaviside and f2 at small n.",
 )
 @click.option("--results", default="results", show_default=True, metavar="FOLDER", help="Where the stores are.")
-@workers_told
-@cluster_told
-@json_told
-@told
+@workers_option
+@cluster_option
+@json_option
+@user_errors
 def paper(
     tables: tuple[int, ...],
     figures: str | None,
@@ -54,51 +54,51 @@ def paper(
 
     What is in the stores is used, and the same command goes on where an earlier run stopped.
     """
-    from harness.core.errors import Mistake
-    from harness.execution.clusters import described
-    from harness.paper.printed import asked
-    from harness.paper.studies import scenario, store_of, studies
-    from harness.paper.summary import Report
+    from harness.core.errors import UserError
+    from harness.execution.clusters import read_file
+    from harness.paper.printed import select_printed
+    from harness.paper.studies import get_store_url, group_by_study, load_published
+    from harness.paper.summary import PaperReport
 
-    on = (workers, described(cluster, workers))
+    on = (workers, read_file(cluster, workers))
     if (len(tables) > 0) + (figures is not None) + report > 1:
-        raise Mistake("--table, --figures and --report are different things: give one of them")
+        raise UserError("--table, --figures and --report are different things: give one of them")
     if output is not None and not report:
-        raise Mistake("-o is for --report: tables are printed, and figures go into a folder beside the stores")
+        raise UserError("-o is for --report: tables are printed, and figures go into a folder beside the stores")
     if report:
-        return _paper_report(output, quick, results, on, as_json)
+        return _write_report(output, quick, results, on, as_json)
     if figures is not None:
-        return _figures(figures, quick, results, on, as_json)
-    needs = studies(asked(tables, quick))
+        return _draw_figures(figures, quick, results, on, as_json)
+    needs = group_by_study(select_printed(tables, quick))
     if not needs:
-        raise Mistake("--quick has numbers of tables 3 and 4 alone: leave --quick out")
-    with stoppable():
-        loaded = {name: scenario(name, numbers) for name, numbers in needs.items()}
-        stores = {name: store_of(results, name) for name in loaded}
-        failed = _reproduced(loaded, stores, on, as_json)
+        raise UserError("--quick has numbers of tables 3 and 4 alone: leave --quick out")
+    with handle_interrupts():
+        loaded = {name: load_published(name, numbers) for name, numbers in needs.items()}
+        stores = {name: get_store_url(results, name) for name in loaded}
+        failed = _run_missing(loaded, stores, on, as_json)
     if failed is None:
         return EXIT_CLUSTER
-    found = Report(needs, stores)
-    echo(json.dumps(found.facts()) if as_json else found.text())
+    found = PaperReport(needs, stores)
+    echo(json.dumps(found.collect_facts()) if as_json else found.format_text())
     return EXIT_FAILED if failed else 0
 
 
-def _figures(asked: str, quick: bool, results: str, on: tuple[int | None, Any], as_json: bool) -> int:
+def _draw_figures(asked: str, quick: bool, results: str, on: tuple[int | None, Any], as_json: bool) -> int:
     """Runs what the figures need, draws them, and says what was written."""
-    from harness.paper.figures.index import folder_of, needs, numbers
+    from harness.paper.figures.index import get_folder, load_needed_studies, parse_numbers
     from harness.paper.figures.write import write
-    from harness.paper.studies import store_of
+    from harness.paper.studies import get_store_url
 
-    chosen = numbers(asked)
-    with stoppable():
-        loaded = needs(chosen, quick)
-        stores = {name: store_of(results, name) for name in loaded}
-        failed = _reproduced(loaded, stores, on, as_json)
+    chosen = parse_numbers(asked)
+    with handle_interrupts():
+        loaded = load_needed_studies(chosen, quick)
+        stores = {name: get_store_url(results, name) for name in loaded}
+        failed = _run_missing(loaded, stores, on, as_json)
         if failed is None:
             return EXIT_CLUSTER
         written = []
         for number in chosen:
-            files = write(number, stores, folder_of(results), quick)
+            files = write(number, stores, get_folder(results), quick)
             written += files
             if not as_json:
                 echo(f"wrote {' and '.join(map(str, files))}")
@@ -107,29 +107,29 @@ def _figures(asked: str, quick: bool, results: str, on: tuple[int | None, Any], 
     return EXIT_FAILED if failed else 0
 
 
-def _paper_report(output: str | None, quick: bool, results: str, on: tuple[int | None, Any], as_json: bool) -> int:
+def _write_report(output: str | None, quick: bool, results: str, on: tuple[int | None, Any], as_json: bool) -> int:
     """Runs what the report needs, and writes it."""
-    from harness.paper.page.runs import Needs
-    from harness.report.write import check, put
+    from harness.paper.page.runs import RequiredRuns
+    from harness.report.write import check_target, write_atomically
 
-    needs = Needs(results, quick)
-    target = needs.file(output)
-    check(target)
-    with stoppable():
-        failed = _reproduced(needs.loaded, needs.stores, on, as_json)
+    needs = RequiredRuns(results, quick)
+    target = needs.resolve_file(output)
+    check_target(target)
+    with handle_interrupts():
+        failed = _run_missing(needs.loaded, needs.stores, on, as_json)
         if failed is None:
             return EXIT_CLUSTER
-        page = needs.page()
-        put(target, page.html())
+        page = needs.make_page()
+        write_atomically(target, page.render())
     size = f"{target.stat().st_size / 1e6:.1f} MB"
-    told = {"written": str(target), "failed": failed, "claims": page.found.facts()}
+    told = {"written": str(target), "failed": failed, "claims": page.found.collect_facts()}
     echo(json.dumps(told) if as_json else f"wrote {target} ({size})")
     return EXIT_FAILED if failed else 0
 
 
-def _reproduced(loaded: Any, stores: dict[str, str], on: tuple[int | None, Any], quiet: bool) -> int | None:
+def _run_missing(loaded: Any, stores: dict[str, str], on: tuple[int | None, Any], quiet: bool) -> int | None:
     """Runs what the stores lack, and says before how long it takes; how many cells failed, None if it broke off."""
-    from harness.core.text import duration
+    from harness.core.text import format_duration
     from harness.execution import prepare
 
     plans = [prepare.prepare(one, stores[name], on[0], cluster=on[1]) for name, one in loaded.items()]
@@ -138,10 +138,10 @@ def _reproduced(loaded: Any, stores: dict[str, str], on: tuple[int | None, Any],
         for prepared in plans:
             announce(prepared)
         if len(plans) > 1 and left > 5:
-            echo(f"in all about {duration(left)}; stopped, the same command goes on")
+            echo(f"in all about {format_duration(left)}; stopped, the same command goes on")
     failed = 0
     for prepared in plans:
-        outcome = outcome_of(prepared)
+        outcome = try_run(prepared)
         if outcome is None:
             return None
         failed += outcome.failed

@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from harness.core.labels import label
-from harness.core.text import counted, duration, size, table
+from harness.core.labels import format_label
+from harness.core.text import format_count, format_duration, format_size, format_table
 
 if TYPE_CHECKING:
     pass
 
 
-def _cluster_text(facts: Mapping[str, Any]) -> list[str]:
+def _format_cluster(facts: Mapping[str, Any]) -> list[str]:
     """What the study needs of each worker, beside what it has."""
     file, sizes = facts["cluster"], [one for one in facts["sizes"] if one["units_left"]]
     if file is None:
         return []
-    memory = "an unknown amount" if file["memory"] is None else size(file["memory"])
-    lines = [f"a worker of {file['file']} has {memory} of memory, {size(facts['memory_per_worker'])} are needed"]
+    memory = "an unknown amount" if file["memory"] is None else format_size(file["memory"])
+    lines = [f"a worker of {file['file']} has {memory} of memory, {format_size(facts['memory_per_worker'])} are needed"]
     if file["lifetime"] is not None and sizes:
         longest = max(one["seconds_per_unit"] for one in sizes)
-        lines.append(f"a worker lives for {duration(file['lifetime'])}, a unit takes up to {longest:.3g} s")
+        lines.append(f"a worker lives for {format_duration(file['lifetime'])}, a unit takes up to {longest:.3g} s")
     if file["threads"] > 1:
         lines.append(f"each worker has {file['threads']} BLAS threads, for this store ever after")
     units = sum(one["units_left"] for one in facts["sizes"])
@@ -30,10 +30,10 @@ def _cluster_text(facts: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def _preparations_text(facts: Mapping[str, Any]) -> list[str]:
+def _format_preparations(facts: Mapping[str, Any]) -> list[str]:
     """What has to be there before the first unit."""
     return [
-        f"first {one['name']} is prepared: about {duration(one['seconds'])} and {size(one['memory'])} of memory"
+        f"first {one['name']} is prepared: about {format_duration(one['seconds'])} and {format_size(one['memory'])} of memory"
         for one in facts["preparations"]
     ]
 
@@ -45,49 +45,53 @@ _KINDS = {
 }
 
 
-def _newness_text(facts: Mapping[str, Any]) -> list[str]:
+def _format_diff(facts: Mapping[str, Any]) -> list[str]:
     """What is new, what is computed again, and what is left alone: nothing where there is nothing to tell."""
-    values = [_values(axis, some) for axis, some in facts["new_values"].items()]
-    more = [counted(facts[f"more_{what}s"], f"more {what}") for what in ("path", "draw") if facts[f"more_{what}s"]]
-    more += [f"{counted(facts['cells_let_in'], 'cell')} that [[exclude]] left out"] * bool(facts["cells_let_in"])
+    values = [_format_values(axis, some) for axis, some in facts["new_values"].items()]
+    more = [format_count(facts[f"more_{what}s"], f"more {what}") for what in ("path", "draw") if facts[f"more_{what}s"]]
+    more += [f"{format_count(facts['cells_let_in'], 'cell')} that [[exclude]] left out"] * bool(facts["cells_let_in"])
     lines = [f"new in the scenario: {'; '.join([*values, *more])}"] if values or more else []
     work = facts["work"]
     if work["extended"]["units"] or work["again"]["units"]:
-        rows = [[what, *_share_text(work[kind])] for kind, what in _KINDS.items() if work[kind]["units"]]
-        lines += [table([["to be computed", "replications", "units", "on one worker"], *rows])]
+        rows = [[what, *_format_share(work[kind])] for kind, what in _KINDS.items() if work[kind]["units"]]
+        lines += [format_table([["to be computed", "replications", "units", "on one worker"], *rows])]
         lines += ["numbers that are in the store stay as they are, in every bit"]
     if facts["unasked_values"]:
-        gone = "; ".join(_values(axis, some) for axis, some in facts["unasked_values"].items())
+        gone = "; ".join(_format_values(axis, some) for axis, some in facts["unasked_values"].items())
         lines += [f"not in the scenario any more: {gone}; their numbers stay in the store"]
     return lines
 
 
-def _values(axis: str, values: Sequence[object]) -> str:
-    return f"{axis} {', '.join(map(label, values))}"
+def _format_values(axis: str, values: Sequence[object]) -> str:
+    return f"{axis} {', '.join(map(format_label, values))}"
 
 
-def _share_text(share: Mapping[str, Any]) -> list[str]:
-    return [str(share["replications"]), str(share["units"]), duration(share["seconds"])]
+def _format_share(share: Mapping[str, Any]) -> list[str]:
+    return [str(share["replications"]), str(share["units"]), format_duration(share["seconds"])]
 
 
-def plan_text(facts: Mapping[str, Any]) -> str:
+def format_plan(facts: Mapping[str, Any]) -> str:
     """A plan in words."""
     rows = [["n", "units", "left", "paths × draws of a unit", "seconds a unit"]]
     for one in facts["sizes"]:
         block = f"{one['paths_per_unit']} × {one['draws_per_unit']}"
         rows.append([str(one["n"]), str(one["units"]), str(one["units_left"]), block, f"{one['seconds_per_unit']:.3g}"])
-    head = [f"{facts['scenario']} → {facts['store']}{' (new)' * facts['new']}", table(rows), *_newness_text(facts)]
+    head = [
+        f"{facts['scenario']} → {facts['store']}{' (new)' * facts['new']}",
+        format_table(rows),
+        *_format_diff(facts),
+    ]
     if not (facts["replications_left"] or facts["preparations"]):
-        return "\n".join([*head, f"{counted(facts['replications'], 'replication')}: complete, nothing to do"])
+        return "\n".join([*head, f"{format_count(facts['replications'], 'replication')}: complete, nothing to do"])
     return "\n".join(
         [
             *head,
-            *_preparations_text(facts),
-            f"asked for {counted(facts['replications'], 'replication')}, {facts['replications_left']} left: "
-            f"about {duration(facts['seconds'])} on {counted(facts['workers'], 'worker')}",
-            f"{size(facts['bytes_per_replication'])} a replication before compression, {size(facts['bytes'])} in "
-            f"{facts['files']} files, which take up to {size(facts['disk'])} on disk; "
-            f"{size(facts['memory_per_worker'])} of memory a worker",
-            *_cluster_text(facts),
+            *_format_preparations(facts),
+            f"asked for {format_count(facts['replications'], 'replication')}, {facts['replications_left']} left: "
+            f"about {format_duration(facts['seconds'])} on {format_count(facts['workers'], 'worker')}",
+            f"{format_size(facts['bytes_per_replication'])} a replication before compression, {format_size(facts['bytes'])} in "
+            f"{facts['files']} files, which take up to {format_size(facts['disk'])} on disk; "
+            f"{format_size(facts['memory_per_worker'])} of memory a worker",
+            *_format_cluster(facts),
         ]
     )

@@ -11,31 +11,31 @@ from harness.cli.common import (
     EXIT_CLUSTER,
     EXIT_FAILED,
     accept_changed_option,
-    cluster_told,
+    cluster_option,
     echo,
-    json_told,
-    retry_told,
-    scenarios_given,
-    settings_told,
-    shown,
-    store_told,
-    told,
-    workers_told,
+    json_option,
+    retry_option,
+    scenarios_argument,
+    settings_option,
+    shorten_path,
+    store_option,
+    user_errors,
+    workers_option,
 )
-from harness.execution.interrupts import stoppable
+from harness.execution.interrupts import handle_interrupts
 
 
 @click.command()
-@scenarios_given
-@store_told
-@settings_told
-@workers_told
-@cluster_told
+@scenarios_argument
+@store_option
+@settings_option
+@workers_option
+@cluster_option
 @click.option("--smoke", is_flag=True, help="Two replications of the smallest n, in a store of its own.")
-@retry_told
+@retry_option
 @accept_changed_option
-@json_told
-@told
+@json_option
+@user_errors
 def run(
     scenarios: tuple[str, ...],
     store: str | None,
@@ -51,13 +51,13 @@ def run(
 
     The same command goes on where an earlier run stopped.
     """
-    from harness.core.errors import Mistake
-    from harness.execution.clusters import described, warm_up
+    from harness.core.errors import UserError
+    from harness.execution.clusters import read_file, warm_up
 
     if store is not None and len(scenarios) > 1:
-        raise Mistake("--store takes one scenario; give each its own run, or leave --store out")
-    with stoppable():
-        on = (workers, described(cluster, workers))
+        raise UserError("--store takes one scenario; give each its own run, or leave --store out")
+    with handle_interrupts():
+        on = (workers, read_file(cluster, workers))
         warm_up(on[1], workers)
         from harness.scenario.load import load  # half a second, in which what workers are forked from starts
 
@@ -69,82 +69,82 @@ def _run(
     loaded: Any, store: str | None, on: tuple[int | None, Any], smoke: bool, as_json: bool, **options: bool
 ) -> int:
     from harness.execution import prepare
-    from harness.submit.locate import at_work
+    from harness.submit.locate import find_active_driver
 
     if smoke:
-        loaded = prepare.smoked(loaded)
-        prepare.make_room(loaded, store, at_work, on[1])
+        loaded = prepare.reduce_to_smoke(loaded)
+        prepare.remove_earlier_smoke(loaded, store, find_active_driver, on[1])
     prepared = prepare.prepare(loaded, store, on[0], cluster=on[1], **options)
     if not as_json:
         announce(prepared)
-    outcome = outcome_of(prepared)
+    outcome = try_run(prepared)
     if outcome is None:
         return EXIT_CLUSTER
     _report(prepared, outcome, as_json)
     return EXIT_FAILED if outcome.failed else 0
 
 
-def outcome_of(prepared: Any) -> Any:
+def try_run(prepared: Any) -> Any:
     """Runs what is left; None if the cluster died, which is told."""
-    from harness.core.errors import Broken, Stopped
+    from harness.core.errors import ClusterError, StoppedError
     from harness.execution import driver
-    from harness.execution.progress import suitable
+    from harness.execution.progress import choose_progress
 
     try:
-        return driver.run(prepared, suitable())
-    except Stopped as stopped:
-        driver.stopped(prepared)
+        return driver.run_prepared(prepared, choose_progress())
+    except StoppedError as stopped:
+        driver.mark_stopped(prepared)
         raise KeyboardInterrupt(str(stopped)) from None
     except KeyboardInterrupt:
-        driver.stopped(prepared)
+        driver.mark_stopped(prepared)
         raise KeyboardInterrupt("stopped: what is done is kept, the same command goes on") from None
-    except Broken as broken:
+    except ClusterError as broken:
         echo(f"error: {broken}", err=True)
         return None
 
 
 def announce(prepared: Any) -> None:
     """Says what is about to be done."""
-    from harness.core.text import counted, duration
+    from harness.core.text import format_count, format_duration
 
     plan, name = prepared.plan, prepared.loaded.scenario.name
     count, units = sum(plan.replications_of.values()), len(plan.units)
     if units:
         workers = prepared.machine.workers
-        parts = (counted(count, "replication"), counted(units, "unit"), counted(workers, "worker"))
-        long = f"about {duration(plan.duration)}" if plan.duration > 5 else "a few seconds"
+        parts = (format_count(count, "replication"), format_count(units, "unit"), format_count(workers, "worker"))
+        long = f"about {format_duration(plan.duration)}" if plan.duration > 5 else "a few seconds"
         echo("{}: {} in {}, {} on {}".format(name, *parts[:2], long, parts[2]))
     else:
         echo(f"{name}: complete, nothing to do")
 
 
 def _report(prepared: Any, outcome: Any, as_json: bool) -> None:
-    from harness.backends.errors import telling
-    from harness.cli.text import coverage_text
+    from harness.backends.errors import translate_errors
+    from harness.cli.text import format_coverage
     from harness.cube.reader import open_cube
-    from harness.execution.facts import outcome_facts
+    from harness.execution.facts import outcome_to_dict
 
     if as_json:
-        echo(json.dumps(outcome_facts(prepared, outcome)))
+        echo(json.dumps(outcome_to_dict(prepared, outcome)))
         return
-    with telling(outcome.url):  # the cube is read as it is shown
-        echo(coverage_text(open_cube(outcome.url), prepared.loaded.extent))
+    with translate_errors(outcome.url):  # the cube is read as it is shown
+        echo(format_coverage(open_cube(outcome.url), prepared.loaded.extent))
     if outcome.failed:
-        echo(f"{outcome.failed} replications of cells failed: ckrr errors {shown(outcome.url)} says why")
-    echo(f'the cube: xarray.open_zarr("{shown(outcome.url)}")')
-    echo(f"what it says, in one file: ckrr report {shown(outcome.url)}")
+        echo(f"{outcome.failed} replications of cells failed: ckrr errors {shorten_path(outcome.url)} says why")
+    echo(f'the cube: xarray.open_zarr("{shorten_path(outcome.url)}")')
+    echo(f"what it says, in one file: ckrr report {shorten_path(outcome.url)}")
 
 
 @click.command()
-@scenarios_given
-@store_told
-@settings_told
-@workers_told
-@cluster_told
-@retry_told
+@scenarios_argument
+@store_option
+@settings_option
+@workers_option
+@cluster_option
+@retry_option
 @accept_changed_option
-@json_told
-@told
+@json_option
+@user_errors
 def plan(
     scenarios: tuple[str, ...],
     store: str | None,
@@ -156,16 +156,16 @@ def plan(
     as_json: bool,
 ) -> None:
     """Say what a run of SCENARIO would do and cost, and do nothing."""
-    from harness.cli.plan_text import plan_text
+    from harness.cli.plan_text import format_plan
     from harness.execution import prepare
-    from harness.execution.clusters import described
-    from harness.execution.facts import plan_facts
+    from harness.execution.clusters import read_file
+    from harness.execution.facts import plan_to_dict
     from harness.planning.plan import check_fits
     from harness.scenario.load import load
 
-    file = described(cluster, workers)
+    file = read_file(cluster, workers)
     for each in [load(one, settings) for one in scenarios]:
         prepared = prepare.prepare(each, store, workers, retry=retry, cluster=file, accept_changed=accept_changed)
-        facts = plan_facts(prepared)
-        echo(json.dumps(facts) if as_json else plan_text(facts))
+        facts = plan_to_dict(prepared)
+        echo(json.dumps(facts) if as_json else format_plan(facts))
         check_fits(prepared.plan, prepared.machine, each.where)

@@ -7,39 +7,39 @@ from pathlib import Path
 
 import click
 
-from harness.cli.common import echo, json_told, told
+from harness.cli.common import echo, json_option, user_errors
 
 
 @click.command(name="list")
-@json_told
-@told
+@json_option
+@user_errors
 def list_(as_json: bool) -> None:
     """List the scenarios that come along."""
     import tomllib
 
-    from harness.core.packaged import scenario_files
-    from harness.core.text import table
+    from harness.core.packaged import list_scenario_files
+    from harness.core.text import format_table
 
-    found = [(name, tomllib.loads(path.read_text())) for name, path in scenario_files().items()]
+    found = [(name, tomllib.loads(path.read_text())) for name, path in list_scenario_files().items()]
     if as_json:
         echo(json.dumps([{"name": name, "description": one.get("description", "")} for name, one in found]))
         return
-    echo(table([[name, one.get("description", "")] for name, one in found], left=2))
+    echo(format_table([[name, one.get("description", "")] for name, one in found], left=2))
 
 
 @click.command()
 @click.argument("name")
-@told
+@user_errors
 def new(name: str) -> None:
     """Write a scenario file NAME.toml to start from, with every key explained."""
-    from harness.core.errors import Mistake
-    from harness.core.packaged import packaged
+    from harness.core.errors import UserError
+    from harness.core.packaged import find_scenario_folder
 
     path = Path(name if name.endswith(".toml") else f"{name}.toml")
     if not path.stem.replace("-", "").replace("_", "").replace(".", "").isalnum():
-        raise Mistake(f"NAME must have only letters, digits, '.', '_' and '-', got {path.stem!r}")
+        raise UserError(f"NAME must have only letters, digits, '.', '_' and '-', got {path.stem!r}")
     if path.exists():
-        raise Mistake(f"{path} is there already: choose another name")
-    text = (packaged() / "new.txt").read_text().replace('name = "new"', f'name = "{path.stem}"')
+        raise UserError(f"{path} is there already: choose another name")
+    text = (find_scenario_folder() / "new.txt").read_text().replace('name = "new"', f'name = "{path.stem}"')
     path.write_text(text)
     echo(f"wrote {path}; try it with: ckrr run {path} --smoke")

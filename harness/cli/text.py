@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from harness.core.labels import label, theta_label
-from harness.core.text import counted, duration, escape_line, estimate, table
+from harness.core.labels import format_label, format_theta
+from harness.core.text import escape_line, format_count, format_duration, format_estimate, format_table
 from harness.core.types import Extent
 
 if TYPE_CHECKING:
     import xarray as xr
 
     from harness.execution.prepare import Prepared
-    from harness.maintenance.replay import Replayed
+    from harness.maintenance.replay import ReplayResult
     from harness.results.required_paths import Need
-    from harness.submit.launch import Submitted
+    from harness.submit.launch import SubmissionResult
 
 
-def submitted_text(prepared: Prepared, done: Submitted, store: str) -> str:
+def format_submission(prepared: Prepared, done: SubmissionResult, store: str) -> str:
     """What became of a study that was to be handed over, and how to follow it."""
     follow = f"follow it: ckrr status {store} --watch"
     if done.running is not None:
@@ -26,14 +26,14 @@ def submitted_text(prepared: Prepared, done: Submitted, store: str) -> str:
     if done.submission is None:
         return f"{prepared.loaded.scenario.name}: complete, nothing to do"
     plan = prepared.plan
-    long = f"about {duration(plan.duration)}" if plan.duration > 5 else "a few seconds"
-    count = counted(sum(plan.replications_of.values()), "replication")
-    silent = "" if done.lives else "\nits driver hasn't been heard of yet: `ckrr status` may say why"
+    long = f"about {format_duration(plan.duration)}" if plan.duration > 5 else "a few seconds"
+    count = format_count(sum(plan.replications_of.values()), "replication")
+    silent = "" if done.is_alive else "\nits driver hasn't been heard of yet: `ckrr status` may say why"
     rest = f"its logs: ckrr logs {store}\nto end it: ckrr cancel {store}"
     return f"submitted as {done.submission.id}: {count}, {long} of computing{silent}\n{follow}\n{rest}"
 
 
-def precision_text(needs: Sequence[Need], target: float) -> str:
+def format_precision(needs: Sequence[Need], target: float) -> str:
     """What a target error needs, in words."""
     rows = [["n", "error now", "paths in all", "or draws a path"]]
     for one in needs:
@@ -41,35 +41,37 @@ def precision_text(needs: Sequence[Need], target: float) -> str:
         rows.append(
             [str(one.n), f"{one.se:.2g}" if known else "–", str(one.paths or "–"), str(one.draws or "–")],
         )
-    unknown = "\nwith one path the error between paths can't be told: run a few more" if _none(needs) else ""
+    unknown = "\nwith one path the error between paths can't be told: run a few more" if _is_unknown(needs) else ""
     note = (
         "\n(–: more draws won't do, or with one draw a path it can't be told)"
         if not all(one.draws for one in needs)
         else ""
     )
-    return f"for a standard error of coverage of {target:g} in every cell:\n{table(rows)}{unknown or note}"
+    return f"for a standard error of coverage of {target:g} in every cell:\n{format_table(rows)}{unknown or note}"
 
 
-def _none(needs: Sequence[Need]) -> bool:
+def _is_unknown(needs: Sequence[Need]) -> bool:
     return all(one.paths is None for one in needs)
 
 
-def errors_text(groups: Sequence[Mapping[str, Any]], store: str) -> str:
+def format_errors(groups: Sequence[Mapping[str, Any]], store: str) -> str:
     """Failures in words."""
     if not groups:
         return "nothing failed"
     lines = []
     for one in groups:
         example = one["example"]
-        cell = " ".join(f"--{key} {label(example[key])}" for key in ("n", "path", "draw", "theta", "lam", "gamma"))
+        cell = " ".join(
+            f"--{key} {format_label(example[key])}" for key in ("n", "path", "draw", "theta", "lam", "gamma")
+        )
         what = escape_line(f"{one['count']} × {one['kind'].lower()}: {one['message']}")
         lines += [what, f"    ckrr replay {escape_line(f'{store} {cell}')}"]
     return "\n".join(lines)
 
 
-def replay_text(found: Replayed) -> str:
+def format_replay(found: ReplayResult) -> str:
     """How a replay compares, in words."""
-    what = f"{counted(found.numbers, 'number')} in {counted(found.cells, 'cell')}"
+    what = f"{format_count(found.numbers, 'number')} in {format_count(found.cells, 'cell')}"
     failed = "".join(f"\nfailed here: {one.kind.lower()}: {escape_line(one.message)}" for one in found.failures[:3])
     if not found.written:
         return f"computed {what}; the store doesn't have this replication yet{failed}"
@@ -82,23 +84,23 @@ def replay_text(found: Replayed) -> str:
     return f"different from what the store has: {names}; by up to {found.largest:.1e} of the value{cause}{failed}"
 
 
-def coverage_text(cube: xr.Dataset, asked: Extent) -> str:
+def format_coverage(cube: xr.Dataset, asked: Extent) -> str:
     """Coverage with its error and the median width, by procedure and n: for every γ, at one θ, λ and α."""
     alpha, lam = min(asked.grid.alpha, key=lambda each: (abs(each - 0.1), each)), max(asked.grid.lam)
-    theta = theta_label(asked.grid.theta[0])
+    theta = format_theta(asked.grid.theta[0])
     part = cube.sel(theta=theta, lam=lam, alpha=alpha, n=sorted(asked.grid.n)).sel(quantile=0.5)
     error = "" if asked.paths > 1 else " (its Monte-Carlo error needs more than one path)"
-    shown = {"α": label(alpha), "θ": theta, "λ": label(lam)}
+    shown = {"α": format_label(alpha), "θ": theta, "λ": format_label(lam)}
     place = ", ".join(f"{name} = {value}" for name, value in shown.items())
     lines = [f"coverage of y* ± its Monte-Carlo error, and median width, at {place}{error}"]
     for gamma in asked.grid.gamma:
-        rows = [[f"γ = {label(gamma)}", *(f"n = {n}" for n in sorted(asked.grid.n))]]
+        rows = [[f"γ = {format_label(gamma)}", *(f"n = {n}" for n in sorted(asked.grid.n))]]
         for name in asked.grid.procedure:
             cells = part.sel(gamma=gamma, procedure=name)
             parts = (cells[each].to_numpy().tolist() for each in ("coverage", "coverage_se", "width"))
-            rows.append([name, *(f"{estimate(c, e)}  {w:#.3g}" for c, e, w in zip(*parts, strict=True))])
-        lines.append(table(rows))
+            rows.append([name, *(f"{format_estimate(c, e)}  {w:#.3g}" for c, e, w in zip(*parts, strict=True))])
+        lines.append(format_table(rows))
     grid = {"α": asked.grid.alpha, "θ": asked.grid.theta, "λ": asked.grid.lam}
-    others = {name: [text for text in map(label, axis) if text != shown[name]] for name, axis in grid.items()}
+    others = {name: [text for text in map(format_label, axis) if text != shown[name]] for name, axis in grid.items()}
     more = [f"{name} = {', '.join(texts)}" for name, texts in others.items() if texts]
     return "\n".join([*lines, *([f"`ckrr table` has {'; '.join(more)}, too"] if more else [])])

@@ -23,24 +23,24 @@ VERSION = 1
 """Raised by any change that moves a bit of a result."""
 
 
-def measures(
+def compute_measures(
     scores: Scores, y_test: Array, alpha: Sequence[float], reference: int | None, pointwise: bool = False
 ) -> Mapping[str, Values]:
     """All variables of a replication but θ̂ and status; `y_test` is over (target, point)."""
-    lower, upper, length = (np.ascontiguousarray(each.swapaxes(2, 3)) for each in _reals(scores))
+    lower, upper, length = (np.ascontiguousarray(each.swapaxes(2, 3)) for each in _get_real_arrays(scores))
     hits, count = scores.hits.swapaxes(2, 3), scores.count.swapaxes(2, 3)
     empty = count == 0
     width = np.where(empty, 0.0, upper - lower)
     found: dict[str, Values] = {
         "coverage": hits.mean(axis=3),
-        "coverage_f": _coverage_f(scores),
+        "coverage_f": _compute_coverage_f(scores),
         "width": quantiles(width),
         "width_mean": width.mean(axis=3),
         "length": quantiles(length),
         "length_mean": length.mean(axis=3),
         "interval_score": interval_scores(lower, upper, y_test, alpha).mean(axis=3),
-        "distance_lower": distances(lower, reference),
-        "distance_upper": distances(upper, reference),
+        "distance_lower": compute_distances(lower, reference),
+        "distance_upper": compute_distances(upper, reference),
         "unbounded": np.isinf(width).mean(axis=3),
         "empty": empty.mean(axis=3),
         "disconnected": (count > 1).mean(axis=3),
@@ -50,11 +50,11 @@ def measures(
     return found
 
 
-def _reals(scores: Scores) -> tuple[Array, Array, Array]:
+def _get_real_arrays(scores: Scores) -> tuple[Array, Array, Array]:
     return scores.lower, scores.upper, scores.length
 
 
-def _coverage_f(scores: Scores) -> Array:
+def _compute_coverage_f(scores: Scores) -> Array:
     if scores.hits_f is None:
         targets, procedures, _, levels = scores.hits.shape
         return np.full((targets, procedures, levels), np.nan)
@@ -85,7 +85,7 @@ def interval_scores(lower: Array, upper: Array, y_test: Array, alpha: Sequence[f
     return np.where(np.isnan(score), np.inf, score)
 
 
-def distances(ends: Array, reference: int | None) -> Array:
+def compute_distances(ends: Array, reference: int | None) -> Array:
     """Mean distance from the reference's end; inf where just one is infinite, NaN without a reference."""
     if reference is None:
         return np.full(ends.shape[:3], np.nan)

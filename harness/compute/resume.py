@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.core.extent import included
-from harness.core.schema import Variable, replication_variables
+from harness.core.extent import find_included
+from harness.core.schema import Variable, list_variables
 from harness.core.types import FAILED, Block, Bools, Extent, Failure, Status, Values
 
 _LEVELS_AXIS = 6
@@ -20,7 +20,7 @@ _LEVELS_AXIS = 6
 
 
 @dataclass(frozen=True, eq=False)
-class Known:
+class StoredUnit:
     """What there is of a unit, in arrays of the size that it will have; fills where there is nothing."""
 
     values: Mapping[str, Values]
@@ -31,35 +31,35 @@ class Known:
     """Whether what failed is to be done again."""
 
     @property
-    def settled(self) -> Bools:
+    def preserved(self) -> Bools:
         """What isn't to be touched: over path, draw, procedure, γ, θ and λ."""
         return np.isin(self.values["status"], [Status.OK, *(() if self.retry else FAILED)])
 
 
-def todo(known: Known, extent: Extent, n: int) -> Bools:
+def find_pending_cells(known: StoredUnit, extent: Extent, n: int) -> Bools:
     """What is left to compute, for any of the procedures: over path, draw, γ, θ and λ."""
-    fresh = included(extent, n) & (~known.settled | (known.levels < len(extent.grid.alpha)))
+    fresh = find_included(extent, n) & (~known.preserved | (known.levels < len(extent.grid.alpha)))
     return np.asarray(fresh.any(axis=2))
 
 
-def merged(block: Block, known: Known, keep: tuple[str, ...]) -> Block:
+def merge_block(block: Block, known: StoredUnit, keep: tuple[str, ...]) -> Block:
     """A block that was computed, with everything that was settled before put back."""
-    values = {v.name: _restored(v, block.values[v.name], known) for v in replication_variables(keep)}
-    old = {_place(failure) for failure in block.failures}
-    still = [one for one in known.failures if not known.retry and _place(one) not in old]
+    values = {v.name: _restore_values(v, block.values[v.name], known) for v in list_variables(keep)}
+    old = {_get_cell_key(failure) for failure in block.failures}
+    still = [one for one in known.failures if not known.retry and _get_cell_key(one) not in old]
     return Block(block.unit, values, [*still, *block.failures], block.seconds)
 
 
-def _place(failure: Failure) -> tuple[object, ...]:
+def _get_cell_key(failure: Failure) -> tuple[object, ...]:
     return failure.path, failure.draw, failure.gamma, failure.theta, failure.lam
 
 
-def _restored(variable: Variable, new: Values, known: Known) -> Values:
-    old, where = known.values[variable.name], known.settled
+def _restore_values(variable: Variable, new: Values, known: StoredUnit) -> Values:
+    old, where = known.values[variable.name], known.preserved
     if variable.dims[0] != "procedure":
         return np.where(where.any(axis=2), old, new)
     if "alpha" not in variable.dims:
         return np.where(where, old, new)
-    there = np.arange(new.shape[_LEVELS_AXIS]) < known.levels
-    where = where[..., None] & there
+    backend = np.arange(new.shape[_LEVELS_AXIS]) < known.levels
+    where = where[..., None] & backend
     return np.where(where.reshape(*where.shape, *(1,) * (new.ndim - where.ndim)), old, new)

@@ -22,7 +22,7 @@ class Study:
     """Of BLAS, whoever computes it: last digits depend on their number."""
 
     @property
-    def scored(self) -> tuple[str, ...]:
+    def scored_procedures(self) -> tuple[str, ...]:
         """The grid's procedures, and the reference that ends are measured from, last if it isn't among them."""
         names, reference = self.extent.grid.procedure, self.family.reference
         return names if reference is None or reference in names else (*names, reference)

@@ -20,7 +20,7 @@ _LONGEST = 1e8
 
 
 @dataclass
-class _Watched:
+class _WatchedThread:
     """A thread."""
 
     limit: float
@@ -28,30 +28,30 @@ class _Watched:
     deadline: float
 
 
-_watched: dict[int, _Watched] = {}
+_watched: dict[int, _WatchedThread] = {}
 _lock = Lock()
 _set_for: list[float] = []
 """When the timer goes off; empty while it isn't set."""
 
 
 @contextmanager
-def watching(seconds: float, file: int) -> Iterator[None]:
+def watch_steps(seconds: float, file: int) -> Iterator[None]:
     """Within, no step of this thread may take longer; where all threads were goes to the file with this number.
 
     Only for a process that somebody replaces: a nanny's worker, or a child of ours.
     """
     me, limit = get_ident(), min(seconds, _LONGEST)
-    _watched[me] = _Watched(limit, file, monotonic() + limit)
+    _watched[me] = _WatchedThread(limit, file, monotonic() + limit)
     try:
-        step()
+        start_step()
         yield
     finally:
         with _lock:
             del _watched[me]
-            _set()
+            _set_timer()
 
 
-def step(weight: float = 1.0) -> None:
+def start_step(weight: float = 1.0) -> None:
     """A step starts here that may take `weight` times the limit; nothing where nobody watches."""
     mine = _watched.get(get_ident())
     if mine is None:
@@ -60,7 +60,7 @@ def step(weight: float = 1.0) -> None:
     first = min(one.deadline for one in list(_watched.values()))
     if not (_set_for and first <= _set_for[0] <= first + _LATE):
         with _lock:
-            _set()
+            _set_timer()
 
 
 def is_set() -> bool:
@@ -68,7 +68,7 @@ def is_set() -> bool:
     return bool(_set_for)
 
 
-def _set() -> None:
+def _set_timer() -> None:
     """Sets the timer for the first deadline, or stops it if there is none."""
     _set_for.clear()
     if not _watched:

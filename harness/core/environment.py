@@ -9,29 +9,29 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-_PATIENCE = 2.0
+_GIT_TIMEOUT = 2.0
 
 
 @cache
-def commit() -> str | None:
+def find_commit() -> str | None:
     """Its hash, with "+" where files are changed; None where there is no checkout, or no git."""
     root = Path(__file__).parent.parent.parent
     if not (root / ".git").exists():  # a folder, or the file of a worktree; never the repository of somebody else
         return None
-    found = _git(root, "rev-parse", "HEAD")
+    found = _run_git(root, "rev-parse", "HEAD")
     if found is None:
         return None
-    return found + ("+" if _git(root, "status", "--porcelain", "--untracked-files=no") else "")
+    return found + ("+" if _run_git(root, "status", "--porcelain", "--untracked-files=no") else "")
 
 
-def _git(root: Path, *arguments: str) -> str | None:
+def _run_git(root: Path, *arguments: str) -> str | None:
     """What git says; None if it fails."""
     try:
         done = subprocess.run(
             ["git", "-C", str(root), *arguments],
             capture_output=True,
             text=True,
-            timeout=_PATIENCE,
+            timeout=_GIT_TIMEOUT,
             check=True,
             stdin=subprocess.DEVNULL,
         )
@@ -41,7 +41,7 @@ def _git(root: Path, *arguments: str) -> str | None:
 
 
 @cache
-def machine() -> Mapping[str, Any]:
+def describe_machine() -> Mapping[str, Any]:
     """Where a unit was computed: host, versions, and the BLAS core type that bits depend on."""
     from importlib.metadata import version
 

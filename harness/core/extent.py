@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, fields
 from typing import Any, TypeVar
 
-from harness.core.labels import axis_values
+from harness.core.labels import list_axis_values
 from harness.core.schema import CELL
 from harness.core.types import Bools, Extent, Grid, Unit
 
@@ -28,15 +28,15 @@ def union(old: Extent, new: Extent) -> Extent:
     >>> both.grid.theta, both.grid.n, both.paths, both.draws
     (('ml', 10.0), (25, 50), 9, 4)
     """
-    grid = Grid(*(_appended(getattr(old.grid, f.name), getattr(new.grid, f.name)) for f in fields(Grid)))
+    grid = Grid(*(_append_new(getattr(old.grid, f.name), getattr(new.grid, f.name)) for f in fields(Grid)))
     return Extent(grid, max(old.paths, new.paths), max(old.draws, new.draws), new.exclude)
 
 
-def _appended(old: tuple[T, ...], new: tuple[T, ...]) -> tuple[T, ...]:
+def _append_new(old: tuple[T, ...], new: tuple[T, ...]) -> tuple[T, ...]:
     return old + tuple(value for value in new if value not in old)
 
 
-def included(extent: Extent, n: int) -> Bools:
+def find_included(extent: Extent, n: int) -> Bools:
     """Which cells at this n the rules leave in: over procedure, γ, θ and λ."""
     import numpy as np  # not before rules are looked at: `ckrr status` starts at once
 
@@ -49,7 +49,7 @@ def included(extent: Extent, n: int) -> Bools:
     return mask
 
 
-def holds(held: Extent, asked: Extent, unit: Unit) -> bool:
+def is_complete(held: Extent, asked: Extent, unit: Unit) -> bool:
     """Whether a unit that was written at the extent `held` has everything of it that is asked for."""
     inner = all(set(getattr(asked.grid, axis)) <= set(getattr(held.grid, axis)) for axis in (*CELL, "alpha"))
     if not inner or unit.n not in held.grid.n or held.paths < unit.paths.stop or held.draws < unit.draws.stop:
@@ -59,12 +59,12 @@ def holds(held: Extent, asked: Extent, unit: Unit) -> bool:
     import numpy as np
 
     places = [[getattr(held.grid, axis).index(value) for value in getattr(asked.grid, axis)] for axis in CELL]
-    return bool((included(held, unit.n)[np.ix_(*places)] | ~included(asked, unit.n)).all())
+    return bool((find_included(held, unit.n)[np.ix_(*places)] | ~find_included(asked, unit.n)).all())
 
 
-def cells(extent: Extent) -> int:
+def count_cells(extent: Extent) -> int:
     """How many cells there are, over all n, α among them."""
-    return sum(int(included(extent, n).sum()) for n in extent.grid.n) * len(extent.grid.alpha)
+    return sum(int(find_included(extent, n).sum()) for n in extent.grid.n) * len(extent.grid.alpha)
 
 
 def to_json(extent: Extent) -> dict[str, Any]:
@@ -79,6 +79,6 @@ def from_json(plain: Mapping[str, Any]) -> Extent:
     return Extent(grid, plain["paths"], plain["draws"], rules)
 
 
-def sizes(grid: Grid) -> dict[str, int]:
+def get_axis_lengths(grid: Grid) -> dict[str, int]:
     """How long each axis is."""
-    return {f.name: len(axis_values(grid, f.name)) for f in fields(Grid)}
+    return {f.name: len(list_axis_values(grid, f.name)) for f in fields(Grid)}

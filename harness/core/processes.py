@@ -17,7 +17,7 @@ _DIE_WITH_PARENT = 1
 """PR_SET_PDEATHSIG."""
 
 
-def started(module: str, *words: str, files: Sequence[int] = (), quiet: bool = False) -> subprocess.Popen[bytes]:
+def start_module(module: str, *words: str, files: Sequence[int] = (), quiet: bool = False) -> subprocess.Popen[bytes]:
     """`python -m module words`, with these open files."""
     command = [sys.executable, "-P", "-m", module, *words]
     paths = {"PYTHONPATH": os.pathsep.join(sys.path)}  # what can be imported here can be there
@@ -27,7 +27,7 @@ def started(module: str, *words: str, files: Sequence[int] = (), quiet: bool = F
     )
 
 
-def bind(parent: int) -> None:
+def die_with_parent(parent: int) -> None:
     """Ends with its parent, and before others when the machine's memory runs out.
 
     Where there is no Linux, whoever started it has to end it.
@@ -40,15 +40,15 @@ def bind(parent: int) -> None:
             Path("/proc/self/oom_score_adj").write_text("1000")
 
 
-_OBJECTS = 50_000
+_GC_THRESHOLD = 50_000
 """Python looks for garbage whenever there are so many more objects; as it comes, it does after 700."""
 
 
-def brief() -> None:
+def limit_garbage_collection() -> None:
     """For a process of our own: it starts by a tenth sooner, and ends in a few hundredths of a second.
 
     At the end Python looks for garbage in all that there is, which takes a third of a second, and the process is over
     anyway; `gc.freeze` takes it out of its sight.
     """
-    gc.set_threshold(_OBJECTS)
+    gc.set_threshold(_GC_THRESHOLD)
     atexit.register(gc.freeze)  # the first that is registered is called last

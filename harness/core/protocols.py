@@ -75,7 +75,7 @@ class Source(Protocol):
 
 
 @runtime_checkable
-class Limited(Protocol):
+class LimitedSource(Protocol):
     """A source that has data for some values only."""
 
     @property
@@ -85,7 +85,7 @@ class Limited(Protocol):
 
 
 @runtime_checkable
-class Worldly(Protocol):
+class SupportsWorld(Protocol):
     """A source that takes the keys of `scenarios.World`: noise that isn't normal, test inputs of another law."""
 
     def in_world(self, world: Any) -> Source:
@@ -94,7 +94,7 @@ class Worldly(Protocol):
 
 
 @runtime_checkable
-class Preparing(Protocol):
+class SupportsPreparation(Protocol):
     """A source that needs arrays that are expensive, and shared: made once, before the units, and kept in the store."""
 
     def preparations(self, grid: Mapping[str, Sequence[object]]) -> Mapping[str, tuple[float, float]]:
@@ -128,7 +128,7 @@ class Scores(Protocol):
 
 
 @runtime_checkable
-class Timed(Protocol):
+class TimedScores(Protocol):
     """Scores of procedures that were computed one after the other: receipts have the time of each."""
 
     @property
@@ -203,7 +203,7 @@ class Family(Protocol):
 
 
 @runtime_checkable
-class Kernelled(Protocol):
+class SupportsKernel(Protocol):
     """A family whose procedures are on a kernel, which the scenario may choose."""
 
     def on_kernel(
@@ -214,7 +214,7 @@ class Kernelled(Protocol):
 
 
 @runtime_checkable
-class Gridded(Protocol):
+class SupportsTestGrid(Protocol):
     """A source whose test points may lie on a fixed grid."""
 
     def test_grid(self) -> Array:
@@ -223,7 +223,7 @@ class Gridded(Protocol):
 
 
 @runtime_checkable
-class Smoothable(Protocol):
+class SupportsSmoothing(Protocol):
     """A family whose p-values can be smoothed by chance."""
 
     def smooth(self) -> Family:
@@ -232,7 +232,7 @@ class Smoothable(Protocol):
 
 
 @runtime_checkable
-class Sparing(Protocol):
+class SupportsHoldout(Protocol):
     """A family with searches for θ that leave some of the train points alone."""
 
     def left(self, search: str, n: int) -> int | None:
@@ -241,7 +241,7 @@ class Sparing(Protocol):
 
 
 @runtime_checkable
-class Pathbound(Protocol):
+class SupportsPath(Protocol):
     """A family that takes chance before it sees data: the same for all draws on a path."""
 
     def on_path(self, streams: Streams) -> Family:

@@ -26,7 +26,7 @@ class Variable:
     dims: tuple[str, ...]
     """Besides path and draw."""
     dtype: str
-    what: str
+    description: str
     """The sentence that stands in its attributes."""
 
     @property
@@ -74,42 +74,44 @@ POINTWISE = (
 """Kept where the scenario says keep = ["pointwise"]."""
 
 
-def replication_variables(keep: tuple[str, ...]) -> tuple[Variable, ...]:
+def list_variables(keep: tuple[str, ...]) -> tuple[Variable, ...]:
     """In the order in which a unit writes them: status last."""
     return (*REPLICATION, *(POINTWISE if "pointwise" in keep else ()), STATUS)
 
 
 @dataclass(frozen=True)
-class Summary:
+class CubeVariable:
     """One array of the cube."""
 
     name: str
     dtype: str
-    what: str
+    description: str
     quantile: bool = False
     """Whether it has the quantile axis besides those of the cube."""
 
 
 CUBE = (
-    Summary("coverage", "float64", "mean coverage of y*"),
-    Summary("coverage_se", "float64", "its Monte-Carlo standard error, between paths; NaN with one path"),
-    Summary(
+    CubeVariable("coverage", "float64", "mean coverage of y*"),
+    CubeVariable("coverage_se", "float64", "its Monte-Carlo standard error, between paths; NaN with one path"),
+    CubeVariable(
         "level", "float64", "the coverage that is promised for exchangeable train and test points; NaN where none is"
     ),
-    Summary("coverage_f", "float64", "mean coverage of f(x*)"),
-    Summary("coverage_f_se", "float64", "its Monte-Carlo standard error, between paths"),
-    Summary("width", "float64", "median over replications of the quantiles of the hull's width", quantile=True),
-    Summary("width_mean", "float64", "mean width of the hull; inf where any is unbounded"),
-    Summary("length", "float64", "median over replications of the quantiles of the region's length", quantile=True),
-    Summary("length_mean", "float64", "mean length of the region; inf where any is unbounded"),
-    Summary("interval_score", "float64", "mean interval (Winkler) score of the hull; inf where any is unbounded"),
-    Summary("distance_lower", "float64", "mean distance of the lower end from that of the reference procedure"),
-    Summary("distance_upper", "float64", "mean distance of the upper end from that of the reference procedure"),
-    Summary("unbounded", "float64", "share of unbounded regions"),
-    Summary("empty", "float64", "share of empty regions"),
-    Summary("disconnected", "float64", "share of regions of several pieces"),
-    Summary("failed", "float64", "share of replications that failed"),
-    Summary("replication_count", "int64", "number of replications that all of this is from"),
+    CubeVariable("coverage_f", "float64", "mean coverage of f(x*)"),
+    CubeVariable("coverage_f_se", "float64", "its Monte-Carlo standard error, between paths"),
+    CubeVariable("width", "float64", "median over replications of the quantiles of the hull's width", quantile=True),
+    CubeVariable("width_mean", "float64", "mean width of the hull; inf where any is unbounded"),
+    CubeVariable(
+        "length", "float64", "median over replications of the quantiles of the region's length", quantile=True
+    ),
+    CubeVariable("length_mean", "float64", "mean length of the region; inf where any is unbounded"),
+    CubeVariable("interval_score", "float64", "mean interval (Winkler) score of the hull; inf where any is unbounded"),
+    CubeVariable("distance_lower", "float64", "mean distance of the lower end from that of the reference procedure"),
+    CubeVariable("distance_upper", "float64", "mean distance of the upper end from that of the reference procedure"),
+    CubeVariable("unbounded", "float64", "share of unbounded regions"),
+    CubeVariable("empty", "float64", "share of empty regions"),
+    CubeVariable("disconnected", "float64", "share of regions of several pieces"),
+    CubeVariable("failed", "float64", "share of replications that failed"),
+    CubeVariable("replication_count", "int64", "number of replications that all of this is from"),
 )
 """The root of the store, over procedure, gamma, theta, lam, n and alpha; written by the driver."""
 

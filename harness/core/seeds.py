@@ -21,15 +21,15 @@ _WHOLE_PATH = 2**32 - 1
 """In the place of a draw: streams that belong to the path."""
 
 
-def words(text: str, count: int) -> tuple[int, ...]:
+def hash_words(text: str, count: int) -> tuple[int, ...]:
     """The first words of 32 bits of the SHA-256 of a text."""
     digest = sha256(text.encode()).digest()
     return tuple(int.from_bytes(digest[4 * i : 4 * i + 4], "big") for i in range(count))
 
 
 @cache
-def _stream_word(name: str) -> int:
-    return words(name, 1)[0]
+def _hash_stream(name: str) -> int:
+    return hash_words(name, 1)[0]
 
 
 @dataclass(frozen=True)
@@ -49,21 +49,23 @@ class Seeds:
     source: tuple[int, ...]
 
     @classmethod
-    def of(cls, seed: int, source: Mapping[str, object]) -> Seeds:
+    def from_source(cls, seed: int, source: Mapping[str, object]) -> Seeds:
         """For a scenario's seed and its source, told by name and parameters."""
-        return cls(seed, words(json.dumps(source, sort_keys=True), 4))
+        return cls(seed, hash_words(json.dumps(source, sort_keys=True), 4))
 
-    def key(self, path: int, draw: int, stream: str) -> tuple[int, ...]:
+    def make_spawn_key(self, path: int, draw: int, stream: str) -> tuple[int, ...]:
         """The spawn key of one stream."""
-        return (*self.source, path, draw, _stream_word(stream))
+        return (*self.source, path, draw, _hash_stream(stream))
 
-    def path(self, path: int) -> Streams:
+    def make_path_streams(self, path: int) -> Streams:
         """The streams of a path."""
-        return lambda name: self._generator(path, _WHOLE_PATH, name)
+        return lambda name: self._make_generator(path, _WHOLE_PATH, name)
 
-    def draw(self, path: int, draw: int) -> Streams:
+    def make_draw_streams(self, path: int, draw: int) -> Streams:
         """The streams of a draw."""
-        return lambda name: self._generator(path, draw, name)
+        return lambda name: self._make_generator(path, draw, name)
 
-    def _generator(self, path: int, draw: int, stream: str) -> np.random.Generator:
-        return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=self.key(path, draw, stream)))
+    def _make_generator(self, path: int, draw: int, stream: str) -> np.random.Generator:
+        return np.random.default_rng(
+            np.random.SeedSequence(self.seed, spawn_key=self.make_spawn_key(path, draw, stream))
+        )

@@ -37,7 +37,7 @@ def escape(text: str) -> str:
     >>> print(escape("\x1b[31mred\x07"))
     \x1b[31mred\x07
     """
-    return _IN_TEXT.sub(_escaped, text)
+    return _IN_TEXT.sub(_escape_match, text)
 
 
 def escape_line(text: str, longest: int = 2000) -> str:
@@ -48,11 +48,11 @@ def escape_line(text: str, longest: int = 2000) -> str:
     >>> print(escape_line("failed\nerror: all is lost"))
     failed\nerror: all is lost
     """
-    line = _IN_LINE.sub(_escaped, text)
+    line = _IN_LINE.sub(_escape_match, text)
     return line if len(line) <= longest else f"{line[:longest]}…"
 
 
-def _escaped(match: re.Match[str]) -> str:
+def _escape_match(match: re.Match[str]) -> str:
     return match[0].encode("unicode_escape").decode("ascii")
 
 
@@ -61,38 +61,38 @@ def shorten(text: str, longest: int = _LONGEST_SHOWN) -> str:
     return text if len(text) <= longest else f"{text[:longest]}…"
 
 
-def one_line(text: object) -> str:
+def fold_whitespace(text: object) -> str:
     r"""Return a text on one line: white space is folded.
 
     Examples
     --------
-    >>> one_line("no\n  good ")
+    >>> fold_whitespace("no\n  good ")
     'no good'
     """
     return " ".join(str(text).split())
 
 
-def timestamp() -> str:
+def get_timestamp() -> str:
     """Return the current time in UTC as ISO 8601 text, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def message_of(error: BaseException) -> str:
+def format_error(error: BaseException) -> str:
     r"""What an exception says, on one line.
 
     Examples
     --------
-    >>> message_of(ValueError("no\n  good")), message_of(MemoryError())
+    >>> format_error(ValueError("no\n  good")), format_error(MemoryError())
     ('ValueError: no good', 'MemoryError')
     """
-    return one_line(f"{type(error).__name__}: {error}").removesuffix(":")
+    return fold_whitespace(f"{type(error).__name__}: {error}").removesuffix(":")
 
 
 _LONGEST_NAME = 100
 """Characters of a name to which near ones are looked for."""
 
 
-def shown(value: object) -> str:
+def shorten_repr(value: object) -> str:
     """How a value is quoted in a message: its repr, on one line, shortened."""
     try:
         text = " ".join(repr(value).split())
@@ -101,12 +101,12 @@ def shown(value: object) -> str:
     return shorten(text)
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
+def suggest_name(name: str, known: Iterable[str]) -> str:
     """The question "did you mean …?" in brackets, if a name is near; otherwise nothing.
 
     Examples
     --------
-    >>> nearest("RRCM-lo", ["RRCM", "RRCM-loo", "CRR"])
+    >>> suggest_name("RRCM-lo", ["RRCM", "RRCM-loo", "CRR"])
     " (did you mean 'RRCM-loo'?)"
     """
     if len(name) > _LONGEST_NAME:
@@ -116,12 +116,12 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f" (did you mean {folded[near[0]]!r}?)" if near else ""
 
 
-def pace(rate: float, of: str = "") -> str:
+def format_rate(rate: float, of: str = "") -> str:
     """How many in a second, or in a minute or an hour if that is more telling.
 
     Examples
     --------
-    >>> pace(731.4), pace(2.26), pace(0.05), pace(0.001, " replications")
+    >>> format_rate(731.4), format_rate(2.26), format_rate(0.05), format_rate(0.001, " replications")
     ('731/s', '2.3/s', '3/min', '3.6 replications/h')
     """
     unit, size = next((one for one in (("s", 1), ("min", 60)) if rate * one[1] >= 1), ("h", 3600))
@@ -129,12 +129,12 @@ def pace(rate: float, of: str = "") -> str:
     return f"{many:.0f}{of}/{unit}" if many >= 10 else f"{many:.2g}{of}/{unit}"
 
 
-def duration(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """A time as people say it.
 
     Examples
     --------
-    >>> duration(4.2), duration(95), duration(7300), duration(200000)
+    >>> format_duration(4.2), format_duration(95), format_duration(7300), format_duration(200000)
     ('4 s', '1 min 35 s', '2 h 1 min', '2 d 7 h')
     """
     if seconds != seconds:
@@ -146,12 +146,12 @@ def duration(seconds: float) -> str:
     return f"{whole} s"
 
 
-def table(rows: Sequence[Sequence[str]], left: int = 1) -> str:
+def format_table(rows: Sequence[Sequence[str]], left: int = 1) -> str:
     """Columns that stand under each other, the first ones to the left and the others to the right.
 
     Examples
     --------
-    >>> print(table([["n", "units"], ["25", "7"], ["1000", "12"]]))
+    >>> print(format_table([["n", "units"], ["25", "7"], ["1000", "12"]]))
     n     units
     25        7
     1000     12
@@ -165,12 +165,12 @@ def table(rows: Sequence[Sequence[str]], left: int = 1) -> str:
     return "\n".join(lines)
 
 
-def size(count: float) -> str:
+def format_size(count: float) -> str:
     """Bytes as people say them.
 
     Examples
     --------
-    >>> size(512), size(20_000), size(3.2e9)
+    >>> format_size(512), format_size(20_000), format_size(3.2e9)
     ('512 B', '20 kB', '3.2 GB')
     """
     for unit, power in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
@@ -180,23 +180,23 @@ def size(count: float) -> str:
     return f"{count:.0f} B"
 
 
-def counted(count: int, noun: str) -> str:
+def format_count(count: int, noun: str) -> str:
     """A number of things.
 
     Examples
     --------
-    >>> counted(1, "unit"), counted(12, "unit")
+    >>> format_count(1, "unit"), format_count(12, "unit")
     ('1 unit', '12 units')
     """
     return f"{count} {noun}{'s' * (count != 1)}"
 
 
-def estimate(value: float, error: float) -> str:
+def format_estimate(value: float, error: float) -> str:
     """A number with its error; without one where it can't be known.
 
     Examples
     --------
-    >>> estimate(0.9012, 0.0034), estimate(0.9, float("nan")), estimate(float("nan"), float("nan"))
+    >>> format_estimate(0.9012, 0.0034), format_estimate(0.9, float("nan")), format_estimate(float("nan"), float("nan"))
     ('0.901 ± 0.003', '0.900', '-')
     """
     if value != value:

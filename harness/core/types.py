@@ -116,16 +116,16 @@ class Preparation:
 
 
 @dataclass(frozen=True)
-class Care:
+class Limits:
     """How a unit's replications are guarded."""
 
     seconds: float = 600.0
     """Limit of a step of a replication: its data, one fit, its regions."""
-    asked: bool = False
+    user_set: bool = False
     """Whether the scenario sets that limit, so that it must hold everywhere."""
-    alone: bool = False
+    sandboxed: bool = False
     """One replication at a time, in a child process that may die of it."""
-    replaced: bool = False
+    has_nanny: bool = False
     """Whether this process is started again if it ends, so that it may be ended when the limit is over."""
     memory: float | None = None
     """Bytes that a child may use."""

@@ -23,16 +23,22 @@ from distributed import (
 )
 from distributed.client import ClosedClientError
 
-from harness.core.errors import Broken, Mistake, Replaced, Unlike, Unreachable
-from harness.core.text import message_of
-from harness.core.types import Care, Preparation, Unit
-from harness.execution.futures import Harvest
-from harness.execution.health import GRACE, Guard, named, stall_limit
-from harness.worker.compatibility import check_here
+from harness.core.errors import (
+    ClusterError,
+    IncompatibleWorkerError,
+    StoreReplacedError,
+    StoreUnreachableError,
+    UserError,
+)
+from harness.core.text import format_error
+from harness.core.types import Limits, Preparation, Unit
+from harness.execution.futures import CompletedFutures
+from harness.execution.health import GRACE, ClusterHealth, describe_scheduler, stall_limit
+from harness.worker.compatibility import check_worker
 
 Result = dict[str, Any]
 Facts = Mapping[str, str] | None
-Job = tuple[Unit | Preparation, Care]
+Task = tuple[Unit | Preparation, Limits]
 ATTEMPTS = 3
 """A unit that raises an exception as a whole is tried again, elsewhere if there is an elsewhere."""
 DEATHS = 10
@@ -41,12 +47,12 @@ _POLL = 0.02
 """Seconds between two looks for results."""
 
 
-def _never() -> bool:
+def _never_stop() -> bool:
     return False
 
 
 @dataclass(frozen=True)
-class Terms:
+class RunOptions:
     """How a run deals with its cluster."""
 
     window: int | None = None
@@ -59,108 +65,110 @@ class Terms:
     """Seconds without any worker after which the cluster is dead, if that isn't as usual."""
     ours: Facts = None
     """What every worker has to have, those that join late, too."""
-    stop: Callable[[], bool] = _never
+    stop: Callable[[], bool] = _never_stop
     """Whether somebody asked the run to end."""
     grace: float = GRACE
     """Seconds without a result that are allowed in any case."""
 
 
-_USUAL = Terms()
+_USUAL = RunOptions()
 
 
-def looked_at(client: Client, look: Callable[..., Any], arguments: tuple[Any, ...]) -> dict[str, Any]:
+def inspect_cluster(client: Client, look: Callable[..., Any], arguments: tuple[Any, ...]) -> dict[str, Any]:
     """What scheduler and workers say of themselves, or the exception that they raise instead.
 
     The scheduler unpickles tasks, so our modules must be there, too; the user's needn't.
     """
     found: dict[str, Any] = {}
     try:
-        found[named(client)] = client.run_on_scheduler(look)
+        found[describe_scheduler(client)] = client.run_on_scheduler(look)
     except Exception as error:
-        found[named(client)] = error
+        found[describe_scheduler(client)] = error
     workers = client.run(look, *arguments, on_error="return")
     return found | {f"the worker at {address}": one for address, one in workers.items()}
 
 
-def window_of(client: Client) -> int:
+def compute_window(client: Client) -> int:
     """How many tasks are on their way at once: enough to keep all threads busy, few enough to forget about."""
     threads = sum(client.nthreads().values())
     return int(max(64, 3 * threads))
 
 
-def on_worker(
-    work: Callable[..., Result], arguments: tuple[Any, ...], unit: Unit | Preparation, care: Care, ours: Facts
+def run_on_worker(
+    work: Callable[..., Result], arguments: tuple[Any, ...], unit: Unit | Preparation, care: Limits, ours: Facts
 ) -> Result:
     """What a task does: its work, with the care that this worker allows.
 
     A limit ends the process, so it is only for a worker whose nanny starts another. Without one, a child has the limit.
     """
     worker = get_worker()
-    check_here(ours)
+    check_worker(ours)
     replaced = worker.nanny is not None
-    alone = care.alone or (care.asked and not replaced)
+    alone = care.sandboxed or (care.user_set and not replaced)
     memory = worker.memory_manager.memory_limit or None
     try:
-        return work(*arguments, unit, replace(care, alone=alone, replaced=replaced, memory=memory))
-    except Unreachable as error:
+        return work(*arguments, unit, replace(care, sandboxed=alone, has_nanny=replaced, memory=memory))
+    except StoreUnreachableError as error:
         raise type(error)(f"{error} (as the worker at {worker.address} sees it)") from None
 
 
 @dataclass(frozen=True)
-class _Try:
+class _Attempt:
     """A unit on its way, and what became of it before."""
 
     unit: Unit | Preparation
-    care: Care
+    care: Limits
     errors: int = 0
     deaths: int = 0
 
-    def again(self, error: BaseException) -> _Try:
+    def make_next(self, error: BaseException) -> _Attempt:
         """The next try, a careful one if a replication may be to blame."""
-        if isinstance(error, Replaced):
+        if isinstance(error, StoreReplacedError):
             raise error
-        if isinstance(error, Unlike | Unreachable):  # a worker that was patient with the store; one that isn't like us
-            raise Broken(str(error))
+        if isinstance(
+            error, IncompatibleWorkerError | StoreUnreachableError
+        ):  # a worker that was patient with the store; one that isn't like us
+            raise ClusterError(str(error))
         lost = isinstance(error, CancelledError)  # with the connection: nobody died of it
         died = isinstance(error, KilledWorker)
         following = replace(
             self,
-            care=self.care if lost or isinstance(error, OSError | Mistake) else replace(self.care, alone=True),
+            care=self.care if lost or isinstance(error, OSError | UserError) else replace(self.care, sandboxed=True),
             errors=self.errors + (not (lost or died)),
             deaths=self.deaths + (lost or died),
         )
         if following.errors >= ATTEMPTS or following.deaths >= DEATHS:
-            why = "its workers died" if died else message_of(error)
-            raise Broken(f"unit {self.unit.name} failed {following.errors + following.deaths} times: {why}")
+            why = "its workers died" if died else format_error(error)
+            raise ClusterError(f"unit {self.unit.name} failed {following.errors + following.deaths} times: {why}")
         return following
 
 
-def on_dask(
+def run_dask(
     client: Client,
     work: Callable[..., Result],
     arguments: tuple[Any, ...],
-    jobs: Iterable[Job],
-    terms: Terms = _USUAL,
+    jobs: Iterable[Task],
+    terms: RunOptions = _USUAL,
 ) -> Iterator[Result]:
     """Through a bounded window of tasks; every future is let go as soon as it is done."""
     try:
-        yield from _flow(client, work, arguments, jobs, terms)
+        yield from _stream_results(client, work, arguments, jobs, terms)
     except (OSError, ClosedClientError) as error:  # of the connection: those of the work come as results
-        raise Broken(f"{named(client)} can't be reached ({type(error).__name__})") from None
+        raise ClusterError(f"{describe_scheduler(client)} can't be reached ({type(error).__name__})") from None
 
 
-def _flow(
+def _stream_results(
     client: Client,
     work: Callable[..., Result],
     arguments: tuple[Any, ...],
-    jobs: Iterable[Job],
-    terms: Terms,
+    jobs: Iterable[Task],
+    terms: RunOptions,
 ) -> Iterator[Result]:
     waiting = iter(jobs)
-    running: dict[Any, _Try] = {}
+    running: dict[Any, _Attempt] = {}
     sent: dict[Any, Future[Any]] = {}
-    harvest = Harvest(client.loop)
-    guard = Guard(
+    harvest = CompletedFutures(client.loop)
+    guard = ClusterHealth(
         client,
         terms.note,
         terms.patience,
@@ -168,21 +176,21 @@ def _flow(
         lambda: stall_limit(((one.unit, one.care) for one in running.values()), terms.grace),
     )
 
-    def send(one: _Try) -> None:
+    def send(one: _Attempt) -> None:
         key = f"ckrr-{arguments[1]}-{arguments[2]}-{one.unit.name}-{one.errors}-{one.deaths}"
-        future = client.submit(on_worker, work, arguments, one.unit, one.care, terms.ours, key=key, pure=False)
+        future = client.submit(run_on_worker, work, arguments, one.unit, one.care, terms.ours, key=key, pure=False)
         running[future.key], sent[future.key] = one, future
         harvest.add(future)
 
     try:
-        for job in islice(waiting, terms.window or max(window_of(client), 3 * terms.workers)):
-            send(_Try(*job))
+        for job in islice(waiting, terms.window or max(compute_window(client), 3 * terms.workers)):
+            send(_Attempt(*job))
         while running:
-            for future, outcome in _batch(harvest, guard):
+            for future, outcome in _wait_for_batch(harvest, guard):
                 one = running.pop(future.key)
                 sent.pop(future.key).release()
                 if isinstance(outcome, BaseException):
-                    following = one.again(outcome)
+                    following = one.make_next(outcome)
                     if isinstance(outcome, KilledWorker):
                         terms.note(f"a worker died at unit {one.unit.name}, which is computed again")
                     guard.wait_for_scheduler()
@@ -190,37 +198,37 @@ def _flow(
                     continue
                 yield outcome
                 for job in islice(waiting, 1):
-                    send(_Try(*job))
+                    send(_Attempt(*job))
     finally:
         for future in sent.values():  # of a run that ends early: a client that lives on would see to it that they run
             future.release()
 
 
-def _batch(harvest: Harvest, guard: Guard) -> list[tuple[Future[Any], Any]]:
+def _wait_for_batch(harvest: CompletedFutures, guard: ClusterHealth) -> list[tuple[Future[Any], Any]]:
     """What has come in: at least one, unless the cluster dies before."""
     while True:
-        guard.heed()
-        batch = harvest.batch()
+        guard.raise_if_stopped()
+        batch = harvest.next_batch()
         if batch:
-            guard.heard()
+            guard.note_result()
             return batch
-        guard.look()
+        guard.poll()
         sleep(_POLL)
 
 
-def hand_over(client: Client, work: Callable[..., Any], arguments: tuple[Any, ...], key: str) -> None:
+def submit_detached(client: Client, work: Callable[..., Any], arguments: tuple[Any, ...], key: str) -> None:
     """A task that nobody waits for: it lives on when the client has left."""
     fire_and_forget(client.submit(work, *arguments, key=key, pure=False))
 
 
-def aboard() -> Client:
+def worker_client() -> Client:
     """The client of the worker that this task is on; the task gives its thread back, and goes on beside others."""
     client = get_client()
     secede()
     return client
 
 
-def worker_logs(client: Client) -> dict[str, str]:
+def fetch_worker_logs(client: Client) -> dict[str, str]:
     """What each worker has logged lately."""
     found = client.get_worker_logs(n=200)
     return {name: "\n".join(line for _, line in reversed(lines)) for name, lines in found.items()}

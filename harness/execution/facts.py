@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from harness.planning.diff import newness
+from harness.planning.diff import diff
 
 if TYPE_CHECKING:
     from harness.execution.prepare import Prepared
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from harness.execution.prepare import Prepared
 
 
-def outcome_facts(prepared: Prepared, outcome: Outcome) -> dict[str, Any]:
+def outcome_to_dict(prepared: Prepared, outcome: Outcome) -> dict[str, Any]:
     """How a run ended, as plain values."""
     return {
         "scenario": prepared.loaded.scenario.name,
@@ -31,15 +31,15 @@ def outcome_facts(prepared: Prepared, outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def plan_facts(prepared: Prepared) -> dict[str, Any]:
+def plan_to_dict(prepared: Prepared) -> dict[str, Any]:
     """A plan as plain values."""
     plan, asked = prepared.plan, prepared.loaded.extent
     return {
         "scenario": prepared.loaded.scenario.name,
-        "store": prepared.there.url,
+        "store": prepared.backend.url,
         "new": prepared.is_new,
         "workers": prepared.machine.workers,
-        "cluster": _cluster_facts(prepared),
+        "cluster": _cluster_to_dict(prepared),
         "sizes": [
             {
                 "n": one.n,
@@ -53,7 +53,7 @@ def plan_facts(prepared: Prepared) -> dict[str, Any]:
         ],
         "replications": len(asked.grid.n) * asked.paths * asked.draws,
         "replications_left": sum(plan.replications_of.values()),
-        **_newness_facts(prepared),
+        **_diff_to_dict(prepared),
         "seconds": round(plan.duration, 1),
         "core_seconds": round(plan.seconds, 1),
         "bytes_per_replication": max(plan.bytes_per_replication.values()),
@@ -68,7 +68,7 @@ def plan_facts(prepared: Prepared) -> dict[str, Any]:
     }
 
 
-def _cluster_facts(prepared: Prepared) -> dict[str, Any] | None:
+def _cluster_to_dict(prepared: Prepared) -> dict[str, Any] | None:
     """What the cluster file offers; None without one."""
     file, machine = prepared.cluster, prepared.machine
     if file is None:
@@ -82,12 +82,12 @@ def _cluster_facts(prepared: Prepared) -> dict[str, Any] | None:
     }
 
 
-def _newness_facts(prepared: Prepared) -> dict[str, Any]:
+def _diff_to_dict(prepared: Prepared) -> dict[str, Any]:
     """What the scenario asks for beyond what the store has, and the work that this is."""
-    record, plan = prepared.record, prepared.plan
-    present = record.extents[-2 if prepared.grows else -1]
-    older = (record.extents[generation] for generation in sorted(plan.generations))
-    found = newness([present, *older], prepared.loaded.extent)
+    manifest, plan = prepared.manifest, prepared.plan
+    present = manifest.extents[-2 if prepared.grows else -1]
+    older = (manifest.extents[generation] for generation in sorted(plan.generations))
+    found = diff([present, *older], prepared.loaded.extent)
     return {
         "new_values": {axis: list(values) for axis, values in found.values.items()},
         "more_paths": found.paths,

@@ -13,8 +13,8 @@ from math import inf
 from time import monotonic, sleep
 from typing import Any
 
-from harness.core.errors import Broken, Stopped
-from harness.core.types import Care, Preparation, Unit
+from harness.core.errors import ClusterError, StoppedError
+from harness.core.types import Limits, Preparation, Unit
 
 PATIENCE = 60.0
 """Seconds that a run waits for workers to come back, or for the scheduler."""
@@ -26,17 +26,17 @@ GRACE = 60.0
 """Seconds without a result that are allowed in any case: workers have to start, and to load the study."""
 
 
-def address(client: Any) -> str:
+def get_scheduler_address(client: Any) -> str:
     """Where its scheduler is."""
     return str(client.scheduler.address) if client.scheduler is not None else "a scheduler"
 
 
-def named(client: Any) -> str:
+def describe_scheduler(client: Any) -> str:
     """Its scheduler, in words."""
-    return f"the scheduler at {address(client)}" if client.scheduler is not None else "the scheduler"
+    return f"the scheduler at {get_scheduler_address(client)}" if client.scheduler is not None else "the scheduler"
 
 
-def stall_limit(units: Iterable[tuple[Unit | Preparation, Care]], grace: float) -> float:
+def stall_limit(units: Iterable[tuple[Unit | Preparation, Limits]], grace: float) -> float:
     """Return the seconds without a result after which a run has stalled.
 
     A unit may take many times as long as planned. One step of it may take its limit before it is ended; computed in a
@@ -45,19 +45,19 @@ def stall_limit(units: Iterable[tuple[Unit | Preparation, Care]], grace: float) 
     Examples
     --------
     >>> unit = Unit(10, 0, 0, range(5), range(2))
-    >>> stall_limit([(unit, Care(seconds=600.0, planned=3.0))], grace=60.0)
+    >>> stall_limit([(unit, Limits(seconds=600.0, planned=3.0))], grace=60.0)
     1290.0
     """
     return grace + max((_longest(unit, care) for unit, care in units), default=0.0)
 
 
-def _longest(unit: Unit | Preparation, care: Care) -> float:
-    steps = len(unit) if care.alone and isinstance(unit, Unit) else 2
+def _longest(unit: Unit | Preparation, care: Limits) -> float:
+    steps = len(unit) if care.sandboxed and isinstance(unit, Unit) else 2
     return _PLANNED * care.planned + steps * care.seconds
 
 
 @dataclass
-class Guard:
+class ClusterHealth:
     """Notices when there is nobody left to wait for."""
 
     client: Any
@@ -69,66 +69,67 @@ class Guard:
     """Seconds that may pass without a result, given the units that are on their way now."""
     next: float = 0.0
     """When to look again."""
-    seen: bool = False
+    had_workers: bool = False
     """Whether there were workers at all: at first they may wait in a queue for hours."""
-    since: float | None = None
+    no_workers_since: float | None = None
     """When there were none any more."""
-    told: bool = False
+    warned: bool = False
     """Whether the user knows."""
     last: float = field(default_factory=monotonic)
     """When the last result came, or the run began."""
 
-    def heed(self) -> None:
+    def raise_if_stopped(self) -> None:
         """Ends the run if somebody asked for it."""
         if self.stop():
-            raise Stopped
+            raise StoppedError
 
-    def heard(self) -> None:
+    def note_result(self) -> None:
         """Results come, so there are workers."""
-        self.seen, self.since = True, None
+        self.had_workers, self.no_workers_since = True, None
         self.last = monotonic()
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """Now and then, whether scheduler and workers are there."""
         if self.client.status != "running":
             self.wait_for_scheduler()
         if monotonic() < self.next:
             return
-        if self._workers():
-            self.seen, self.since = True, None
+        if self._count_workers():
+            self.had_workers, self.no_workers_since = True, None
             self._check_stall()
         else:
-            self._miss()
+            self.note_no_workers()
         self.next = monotonic() + _LOOK
 
     def _check_stall(self) -> None:
         silent = monotonic() - self.last
         if silent > self.limit():
             look = "look at the workers' logs (`ckrr logs`), their network and the clocks of all machines"
-            raise Broken(f"no result has come for {silent:.0f} s, far longer than planned: {look}")
+            raise ClusterError(f"no result has come for {silent:.0f} s, far longer than planned: {look}")
 
-    def _workers(self) -> int:
+    def _count_workers(self) -> int:
         try:
             return len(self.client.nthreads())
         except OSError:  # the connection was lost just now
             return 0
 
-    def _miss(self) -> None:
+    def note_no_workers(self) -> None:
+        """Wait for workers to come back, as long as patience lasts."""
         now, patience = monotonic(), self.patience or PATIENCE
-        self.last = now  # without workers no result can come: the rule below is for that
-        if self.since is None:
-            self.since, self.told = now, False
-        elif not self.told:  # they are missed twice: nannies take a second or two to start others
-            limit = f" for {patience:.0f} s" if self.seen and patience < inf else ""
+        self.last = now  # without workers no result can come, and patience is another rule
+        if self.no_workers_since is None:
+            self.no_workers_since, self.warned = now, False
+        elif not self.warned:  # they are missed twice: nannies take a second or two to start others
+            limit = f" for {patience:.0f} s" if self.had_workers and patience < inf else ""
             self.note(f"there are no workers: waiting for them{limit}")
-            self.told = True
-        if self.seen and now - self.since > patience:
-            raise Broken(f"there have been no workers for {patience:.0f} s")
+            self.warned = True
+        if self.had_workers and now - self.no_workers_since > patience:
+            raise ClusterError(f"there have been no workers for {patience:.0f} s")
 
     def wait_for_scheduler(self) -> None:
         """Until a lost connection is there again: the client tries for a while."""
         end = monotonic() + PATIENCE
         while self.client.status != "running":
             if self.client.status != "connecting" or monotonic() > end:
-                raise Broken(f"{named(self.client)} is gone")
+                raise ClusterError(f"{describe_scheduler(self.client)} is gone")
             sleep(_POLL)

@@ -23,13 +23,13 @@ _SHOW_CURSOR = b"\x1b[?25h"
 _pressed = False
 
 
-def pressed() -> bool:
+def is_interrupted() -> bool:
     """Whether Ctrl-C was heard: what it raises is lost where Python can't raise, in a callback of C say."""
     return _pressed
 
 
 @contextmanager
-def stoppable() -> Iterator[None]:
+def handle_interrupts() -> Iterator[None]:
     """For the while, the first Ctrl-C is told at once and raises `KeyboardInterrupt`; a second one ends everything."""
     if threading.current_thread() is not threading.main_thread():  # only the main thread hears signals
         yield
@@ -41,7 +41,7 @@ def stoppable() -> Iterator[None]:
         global _pressed
         if _pressed:
             _say(_SECOND)
-            leave()
+            exit_immediately()
         _pressed = True
         _say(_FIRST)
         raise KeyboardInterrupt
@@ -59,7 +59,7 @@ def _say(text: str) -> None:
     os.write(2, f"{chr(10) * os.isatty(2)}{text}\n".encode())
 
 
-def leave() -> NoReturn:
+def exit_immediately() -> NoReturn:
     """Ends our workers, if any are left, and then us, whatever anybody is at.
 
     Python's own way out takes a second, in which Ctrl-C again would be an ugly end.

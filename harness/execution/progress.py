@@ -6,7 +6,7 @@ import sys
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol
 
-from harness.core.text import duration, pace
+from harness.core.text import format_duration, format_rate
 
 if TYPE_CHECKING:
     from harness.core.types import Unit
@@ -33,7 +33,7 @@ class Progress(Protocol):
         ...
 
 
-class Silent:
+class SilentProgress:
     """Says nothing."""
 
     def start(self, plan: Plan) -> None:
@@ -49,12 +49,12 @@ class Silent:
         """Nothing more will come."""
 
 
-class Tally:
+class ProgressCounter:
     """How far a run is, weighed by what units cost."""
 
     def __init__(self, plan: Plan) -> None:
         self._cost = plan.seconds_of
-        self.total = sum(self.cost(unit) for unit in plan.units) or 1.0
+        self.total = sum(self.get_cost(unit) for unit in plan.units) or 1.0
         self._replications = plan.replications_of
         self.replications = sum(self._replications.values())
         self.done = 0.0
@@ -62,7 +62,7 @@ class Tally:
         self.failed = 0
         self._start: float | None = None
 
-    def cost(self, unit: Unit) -> float:
+    def get_cost(self, unit: Unit) -> float:
         """Planned seconds."""
         return self._cost[unit.name]
 
@@ -70,25 +70,25 @@ class Tally:
         """A unit is done, which took so many seconds. The clock starts with the first: workers take time to start."""
         if self._start is None:
             self._start = monotonic() - seconds
-        self.done += self.cost(unit)
+        self.done += self.get_cost(unit)
         self.count += self._replications[unit.name]
         self.failed += failed
 
     @property
     def rate(self) -> float:
         """Replications a second."""
-        return self.count / max(self._spent, 1e-9)
+        return self.count / max(self._elapsed, 1e-9)
 
     @property
     def left(self) -> float:
         """Seconds until the end, from how fast it went so far."""
-        return self._spent * (self.total - self.done) / self.done if self.done else float("nan")
+        return self._elapsed * (self.total - self.done) / self.done if self.done else float("nan")
 
     @property
-    def _spent(self) -> float:
+    def _elapsed(self) -> float:
         return 0.0 if self._start is None else monotonic() - self._start
 
-    def facts(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """All of it as plain values."""
         return {
             "replications": self.count,
@@ -99,12 +99,12 @@ class Tally:
             "failed": self.failed,
         }
 
-    def line(self) -> str:
+    def format_line(self) -> str:
         """All of it in one line."""
         failed = f", {self.failed} cells failed" if self.failed else ""
         return (
             f"{self.done / self.total:4.0%}  {self.count} of {self.replications} replications, "
-            f"{pace(self.rate)}, {duration(self.left)} left{failed}"
+            f"{format_rate(self.rate)}, {format_duration(self.left)} left{failed}"
         )
 
 
@@ -113,16 +113,16 @@ class Lines:
 
     def __init__(self, every: float = 5.0) -> None:
         self._every, self._next, self._printed = every, 0.0, 0
-        self._tally: Tally | None = None
+        self._counter: ProgressCounter | None = None
 
     def start(self, plan: Plan) -> None:
         """Work is about to start."""
-        self._tally, self._next = Tally(plan), monotonic() + self._every
+        self._counter, self._next = ProgressCounter(plan), monotonic() + self._every
 
     def advance(self, unit: Unit, failed: int, seconds: float) -> None:
         """A unit is on disk."""
-        assert self._tally is not None
-        self._tally.add(unit, failed, seconds)
+        assert self._counter is not None
+        self._counter.add(unit, failed, seconds)
         if monotonic() >= self._next:
             self._print()
             self._next = monotonic() + self._every
@@ -133,13 +133,13 @@ class Lines:
 
     def finish(self) -> None:
         """Nothing more will come."""
-        if self._tally is not None and self._tally.count != self._printed:
+        if self._counter is not None and self._counter.count != self._printed:
             self._print()
 
     def _print(self) -> None:
-        assert self._tally is not None
-        print(self._tally.line(), file=sys.stderr, flush=True)
-        self._printed = self._tally.count
+        assert self._counter is not None
+        print(self._counter.format_line(), file=sys.stderr, flush=True)
+        self._printed = self._counter.count
 
 
 class Bar:
@@ -151,20 +151,20 @@ class Bar:
 
         columns = (BarColumn(40), TextColumn("{task.description}"))
         self._rich = Rich(*columns, console=Console(stderr=True), transient=False)
-        self._tally: Tally | None = None
+        self._counter: ProgressCounter | None = None
 
     def start(self, plan: Plan) -> None:
         """Work is about to start."""
-        self._tally = Tally(plan)
-        self._task = self._rich.add_task("starting workers …", total=self._tally.total)
+        self._counter = ProgressCounter(plan)
+        self._task = self._rich.add_task("starting workers …", total=self._counter.total)
         if plan.units:
             self._rich.start()
 
     def advance(self, unit: Unit, failed: int, seconds: float) -> None:
         """A unit is on disk."""
-        assert self._tally is not None
-        self._tally.add(unit, failed, seconds)
-        self._rich.update(self._task, completed=self._tally.done, description=self._tally.line())
+        assert self._counter is not None
+        self._counter.add(unit, failed, seconds)
+        self._rich.update(self._task, completed=self._counter.done, description=self._counter.format_line())
 
     def note(self, text: str) -> None:
         """Something worth knowing."""
@@ -175,6 +175,6 @@ class Bar:
         self._rich.stop()
 
 
-def suitable() -> Progress:
+def choose_progress() -> Progress:
     """A bar on a terminal, lines elsewhere."""
     return Bar() if sys.stderr.isatty() else Lines()

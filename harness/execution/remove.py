@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from harness.backends.base import Place
-from harness.core.errors import Mistake
+from harness.backends.base import Backend
+from harness.core.errors import UserError
 from harness.store import receipts
-from harness.store.manifest import CANCEL, CLAIM, COPY, DRIVER, FILES, ROOT, SUBMISSION, Record, digest
-from harness.store.manifest_io import load
+from harness.store.manifest import CANCEL, CLAIM, COPY, DRIVER, FILES, ROOT, SUBMISSION, Manifest, hash_fingerprint
+from harness.store.manifest_io import load_manifest
 
 _CHUNK = re.compile(r"c([./]\d+)+")
 _SUBMITTED = re.compile(r"(submission|handle|starts|ended|cluster)\.json|(driver|workers)\.log|room|driver-[^/]+\.out")
@@ -21,7 +21,7 @@ _SUBMITTED = re.compile(r"(submission|handle|starts|ended|cluster)\.json|(driver
 
 
 def remove_smoke_store(
-    there: Place, name: str, fingerprint: str | None, find_active: Callable[[Place], str | None]
+    backend: Backend, name: str, fingerprint: str | None, find_active: Callable[[Backend], str | None]
 ) -> None:
     """Remove the store of an earlier smoke run of the same study; do nothing if there is none.
 
@@ -42,53 +42,61 @@ def remove_smoke_store(
     Mistake
         If what is there isn't such a store, holds anything else, or if a run is active. Nothing is removed then.
     """
-    record = load(there)
-    if record is None:
+    manifest = load_manifest(backend)
+    if manifest is None:
         return
-    if _is_unmarked(record, name):
-        raise Mistake(f"{there.url} was made by ckrr 0.1, which didn't mark smoke runs: delete it, or choose --store")
-    if not record.is_smoke or record.scenario["name"] != name or fingerprint not in (None, digest(record.fingerprint)):
-        raise Mistake(
-            f"{there.url} holds another study, which --smoke never replaces: choose another place with --store"
+    if _is_unmarked(manifest, name):
+        raise UserError(
+            f"{backend.url} was made by ckrr 0.1, which didn't mark smoke runs: delete it, or choose --store"
         )
-    active = find_active(there)
+    if (
+        not manifest.is_smoke
+        or manifest.scenario["name"] != name
+        or fingerprint not in (None, hash_fingerprint(manifest.fingerprint))
+    ):
+        raise UserError(
+            f"{backend.url} holds another study, which --smoke never replaces: choose another place with --store"
+        )
+    active = find_active(backend)
     if active is not None:
-        raise Mistake(f"{there.url} can't be replaced while {active} is at work on it: wait until that has ended")
-    keys = there.below("")
-    strange = sorted(filter(_is_foreign(there, record), keys))
+        raise UserError(f"{backend.url} can't be replaced while {active} is at work on it: wait until that has ended")
+    keys = backend.list_keys("")
+    strange = sorted(filter(_make_foreign_filter(backend, manifest), keys))
     if strange:
         what = f"{strange[0]} isn't a part of it"
-        raise Mistake(f"{there.url} can't be replaced: {what}. Move that away, or choose another place with --store")
-    there.remove(sorted([*keys, *there.drafts()], key=lambda key: (key == ROOT, key == COPY)))
+        raise UserError(
+            f"{backend.url} can't be replaced: {what}. Move that away, or choose another place with --store"
+        )
+    backend.remove(sorted([*keys, *backend.list_drafts()], key=lambda key: (key == ROOT, key == COPY)))
 
 
-def _is_unmarked(record: Record, name: str) -> bool:
+def _is_unmarked(manifest: Manifest, name: str) -> bool:
     """Whether it looks like a smoke run of this study, and doesn't say so."""
-    extent = record.extent
+    extent = manifest.extent
     small = len(extent.grid.n) == 1 and extent.paths * extent.draws <= 2
-    return not record.is_smoke and small and record.scenario["name"] == name
+    return not manifest.is_smoke and small and manifest.scenario["name"] == name
 
 
-def _is_foreign(there: Place, record: Record) -> Callable[[str], bool]:
+def _make_foreign_filter(backend: Backend, manifest: Manifest) -> Callable[[str], bool]:
     """Return a function that says of a key whether no store of this record has it."""
     from harness.store import artifacts
-    from harness.store.layout import template  # NumPy and Zarr take their time
+    from harness.store.layout import make_template  # NumPy and Zarr take their time
 
-    meant = {*template(record), ROOT, COPY, CLAIM, DRIVER, CANCEL}
+    meant = {*make_template(manifest), ROOT, COPY, CLAIM, DRIVER, CANCEL}
     arrays = {key.rpartition("/")[0] for key in meant if key.endswith(f"/{ROOT}")}
-    files = record.fingerprint["files"]
+    files = manifest.fingerprint["files"]
 
     def is_foreign(key: str) -> bool:
         folder, _, rest = key.partition("/")
         if folder == receipts.FOLDER:
             n, _, name = rest.partition("/")
-            return receipts.parse(n, name) is None
+            return receipts.parse_name(n, name) is None
         if folder == FILES:
             return re.sub(r"\.[0-9a-f]{8}$", "", rest) not in files and rest not in files
         if folder == SUBMISSION:
             return _SUBMITTED.fullmatch(rest) is None
         if folder == artifacts.FOLDER:
-            return artifacts.wrong(there, rest.rpartition(".")[0]) is not None
+            return artifacts.why_invalid(backend, rest.rpartition(".")[0]) is not None
         return key not in meant and not any(
             _CHUNK.fullmatch(key[len(one) + 1 :]) for one in arrays if key.startswith(f"{one}/")
         )

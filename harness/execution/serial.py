@@ -6,19 +6,19 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from harness.core.errors import Stopped
-from harness.execution.dask_executor import Job, Result, _never
+from harness.core.errors import StoppedError
+from harness.execution.dask_executor import Result, Task, _never_stop
 
 
-def serial(
+def run_serial(
     work: Callable[..., Result],
     arguments: tuple[Any, ...],
-    jobs: Iterable[Job],
+    jobs: Iterable[Task],
     memory: float,
-    stop: Callable[[], bool] = _never,
+    stop: Callable[[], bool] = _never_stop,
 ) -> Iterator[Result]:
     """One after the other, here; in a child, since nobody would replace this process."""
     for unit, care in jobs:
         if stop():
-            raise Stopped
-        yield work(*arguments, unit, replace(care, alone=True, memory=memory))
+            raise StoppedError
+        yield work(*arguments, unit, replace(care, sandboxed=True, memory=memory))

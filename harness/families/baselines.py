@@ -29,13 +29,13 @@ Ends = tuple[Array, Array]
 
 
 @dataclass(frozen=True, eq=False)
-class Sample:
+class BaselineFactor:
     """A sample's inputs with their factor."""
 
     X: Array
     X_test: Array
     factor: ckrr.Factor
-    factor_of: Callable[[Array, Array], ckrr.Factor]
+    make_factor: Callable[[Array, Array], ckrr.Factor]
     """Of other points, with their values: λ and θ as given, or θ searched for again."""
 
     @property
@@ -45,10 +45,10 @@ class Sample:
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class Query:
     """What a baseline is asked: the sample, one target, an order of the points by chance, and the levels."""
 
-    sample: Sample
+    sample: BaselineFactor
     y: Array
     order: npt.NDArray[np.intp]
     alpha: Sequence[float]
@@ -60,7 +60,7 @@ class Asked:
         return self.sample.X[first], self.y[first], self.sample.X[second], self.y[second]
 
 
-Way = Callable[[Asked], Ends]
+IntervalMethod = Callable[[Query], Ends]
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,33 +76,38 @@ class TimedScores:
     seconds: Mapping[str, float]
 
 
-def _student(asked: Asked) -> Ends:
-    return _ends(student(asked.sample.factor.fit(asked.y), asked.sample.X_test, asked.alpha))
+def _student(asked: Query) -> Ends:
+    return _get_ends(student(asked.sample.factor.fit(asked.y), asked.sample.X_test, asked.alpha))
 
 
-def _split(asked: Asked) -> Ends:
+def _split(asked: Query) -> Ends:
     X, y, X_judge, y_judge = asked.halves
-    fit = asked.sample.factor_of(X, y).fit(y)
-    return _ends(split(fit, X_judge, y_judge, asked.sample.X_test, asked.alpha))
+    fit = asked.sample.make_factor(X, y).fit(y)
+    return _get_ends(split(fit, X_judge, y_judge, asked.sample.X_test, asked.alpha))
 
 
-def _jackknife_plus(asked: Asked) -> Ends:
-    return _ends(jackknife_plus(asked.sample.factor.fit(asked.y), asked.sample.X_test, asked.alpha))
+def _jackknife_plus(asked: Query) -> Ends:
+    return _get_ends(jackknife_plus(asked.sample.factor.fit(asked.y), asked.sample.X_test, asked.alpha))
 
 
-def _cv_plus(asked: Asked) -> Ends:
-    return _ends(cv_plus(asked.sample.factor.fit(asked.y), asked.sample.X_test, asked.alpha, asked.order))
+def _cv_plus(asked: Query) -> Ends:
+    return _get_ends(cv_plus(asked.sample.factor.fit(asked.y), asked.sample.X_test, asked.alpha, asked.order))
 
 
-def _ends(regions: ckrr.Regions) -> Ends:
+def _get_ends(regions: ckrr.Regions) -> Ends:
     return regions.lower, regions.upper
 
 
-WAYS: Mapping[str, Way] = {"GPR-t": _student, "split": _split, "jackknife+": _jackknife_plus, "CV+": _cv_plus}
+METHODS: Mapping[str, IntervalMethod] = {
+    "GPR-t": _student,
+    "split": _split,
+    "jackknife+": _jackknife_plus,
+    "CV+": _cv_plus,
+}
 
 
 @dataclass(frozen=True)
-class Samples:
+class BaselineInputs:
     """Train and test inputs."""
 
     krr: KernelRidge
@@ -111,31 +116,31 @@ class Samples:
 
     def factor(self, theta: float, lam: float) -> Factor:
         """For a given θ."""
-        return self._sample(np.empty(0), lambda inputs, y: inputs.factor(theta, lam))
+        return self._make_factor(np.empty(0), lambda inputs, y: inputs.factor(theta, lam))
 
     def factor_ml(self, y: Array, lam: float, search: str) -> Factor:
         """For the θ that a search finds."""
-        return self._sample(y, lambda inputs, y: inputs.factor_ml(y, lam, search))
+        return self._make_factor(y, lambda inputs, y: inputs.factor_ml(y, lam, search))
 
-    def _sample(self, y: Array, made: Callable[[Inputs, Array], Factor]) -> Sample:
+    def _make_factor(self, y: Array, made: Callable[[Inputs, Array], Factor]) -> BaselineFactor:
         def factor_of(X: Array, y: Array) -> ckrr.Factor:
             factor = made(self.krr.inputs(X, self.X_test), y)
             assert isinstance(factor, ckrr.Factor)
             return factor
 
-        return Sample(self.X, self.X_test, factor_of(self.X, y), factor_of)
+        return BaselineFactor(self.X, self.X_test, factor_of(self.X, y), factor_of)
 
 
 @dataclass(frozen=True)
 class Baselines:
     """The procedures of `krr.py`, and some that give intervals, on the same samples."""
 
-    ways: Mapping[str, Way] = field(default_factory=lambda: WAYS)
-    halved: tuple[str, ...] = ("split",)
+    methods: Mapping[str, IntervalMethod] = field(default_factory=lambda: METHODS)
+    split_based: tuple[str, ...] = ("split",)
     """Those of them that have the level of split conformal prediction."""
     work: Callable[[int, int], float] = lambda n, points: 0.0
     """Operations for a target besides those of ours, for a sample of n and so many test points."""
-    plain: bool = False
+    gaussian_only: bool = False
     """Whether there is no choice of kernels."""
     krr: KernelRidge = KRR
     searches: Sequence[str] = tuple(each for each in KRR.searches if each != HOLDOUT)
@@ -146,11 +151,11 @@ class Baselines:
     @property
     def procedures(self) -> Sequence[str]:
         """Conformal and Bayesian ones first."""
-        return (*self.krr.procedures, *self.ways)
+        return (*self.krr.procedures, *self.methods)
 
     def inputs(self, X: Array, X_test: Array) -> Inputs:
         """Train and test inputs."""
-        return Samples(self.krr, X, X_test)
+        return BaselineInputs(self.krr, X, X_test)
 
     def on_kernel(
         self,
@@ -160,7 +165,7 @@ class Baselines:
         features: int | None = None,
     ) -> Self:
         """The same with another kernel, but not on random features."""
-        if self.plain:
+        if self.gaussian_only:
             raise ValueError("kernel must be left out, and scales: the family has the Gaussian one alone")
         if is_random(kernel):
             raise ValueError(f"kernel must not be on random features, which CV+ isn't made for, got {kernel!r}")
@@ -175,29 +180,31 @@ class Baselines:
         streams: Sequence[Streams],
     ) -> Sequence[Scores]:
         """One procedure after the other, each as if it were alone, so that their times can be compared."""
-        samples = [factor for factor in factors if isinstance(factor, Sample)]
+        samples = [factor for factor in factors if isinstance(factor, BaselineFactor)]
         orders = [some("order").permutation(len(sample.X)) for sample, some in zip(samples, streams, strict=True)]
         parts, seconds = [], {}
         for name in procedures:
             start = perf_counter()
-            if name in self.ways:
-                parts.append([self._part(name, *one, alpha) for one in zip(samples, targets, orders, strict=True)])
+            if name in self.methods:
+                parts.append(
+                    [self._score_method(name, *one, alpha) for one in zip(samples, targets, orders, strict=True)]
+                )
             else:
                 shared = [sample.factor for sample in samples]
                 parts.append(list(self.krr.score(shared, targets, [name], alpha, streams)))
             seconds[name] = (perf_counter() - start) / len(samples)
-        return [_joined(each, seconds) for each in zip(*parts, strict=True)]
+        return [_join_scores(each, seconds) for each in zip(*parts, strict=True)]
 
-    def _part(
-        self, name: str, sample: Sample, target: Target, order: npt.NDArray[np.intp], alpha: Sequence[float]
+    def _score_method(
+        self, name: str, sample: BaselineFactor, target: Target, order: npt.NDArray[np.intp], alpha: Sequence[float]
     ) -> Scores:
-        asked = [Asked(sample, np.ascontiguousarray(y), order, alpha) for y in target.Y.T]
-        lower, upper = (np.stack(ends)[:, None] for ends in zip(*map(self.ways[name], asked), strict=True))
-        return scored(lower, upper, target)
+        asked = [Query(sample, np.ascontiguousarray(y), order, alpha) for y in target.Y.T]
+        lower, upper = (np.stack(ends)[:, None] for ends in zip(*map(self.methods[name], asked), strict=True))
+        return score_intervals(lower, upper, target)
 
     def level(self, procedure: str, n: int, alpha: float) -> float | None:
         """The exact ones of conformal procedures, split ones among them; jackknife+ and CV+ promise 1 − 2α at most."""
-        return split_level(n, alpha) if procedure in self.halved else self.krr.level(procedure, n, alpha)
+        return split_level(n, alpha) if procedure in self.split_based else self.krr.level(procedure, n, alpha)
 
     def flops(self, n: int, points: int, targets: int, searched: bool) -> float:
         """Besides those of `krr.py`: half a factor, folds by QR, products for each procedure anew, sorts."""
@@ -217,20 +224,20 @@ class Baselines:
         return self.krr.memory(n, points) + 8.0 * (n * n / 4 + 3 * n * n / FOLDS + 6 * n * min(points, TEST_BLOCK))
 
 
-def scored(lower: Array, upper: Array, target: Target) -> ckrr.Scores:
+def score_intervals(lower: Array, upper: Array, target: Target) -> ckrr.Scores:
     """How intervals did: ends over (γ, procedure, test point, α)."""
     y = target.Y_test.T[:, None, :, None]
     empty = np.isnan(lower)
     length = np.where(empty, 0.0, upper - lower)
-    hits_f = None if target.f_test is None else _inside(lower, target.f_test[:, None], upper)
-    return ckrr.Scores(_inside(lower, y, upper), lower, upper, length, (~empty).astype(np.int64), hits_f)
+    hits_f = None if target.f_test is None else _is_inside(lower, target.f_test[:, None], upper)
+    return ckrr.Scores(_is_inside(lower, y, upper), lower, upper, length, (~empty).astype(np.int64), hits_f)
 
 
-def _inside(lower: Array, y: Array, upper: Array) -> Bools:
+def _is_inside(lower: Array, y: Array, upper: Array) -> Bools:
     return (lower <= y) & (y <= upper)
 
 
-def _joined(parts: Sequence[Scores], seconds: Mapping[str, float]) -> TimedScores:
+def _join_scores(parts: Sequence[Scores], seconds: Mapping[str, float]) -> TimedScores:
     """Of several procedures."""
     latent = [one.hits_f for one in parts if one.hits_f is not None]
     return TimedScores(

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 import ckrr
-from ckrr.likelihood.holdout import HOLDOUT, kept
+from ckrr.likelihood.holdout import HOLDOUT, kept_rows
 from ckrr.linalg.triangular import WHOLE
 from ckrr.model import SEARCHES
 from ckrr.procedures import ALL_PROCEDURES
 from ckrr.ridge.exact import TEST_BLOCK
-from ckrr.ridge.feature_ridge import memory_of_features
-from ckrr.space import FEATURES, is_random, space_of
+from ckrr.ridge.feature_ridge import estimate_feature_memory
+from ckrr.space import FEATURES, is_random, make_space
 from harness.core.protocols import Factor, Inputs, Scores, Target
 from harness.core.types import Array, Streams
 
@@ -55,7 +55,7 @@ class KernelRidge:
         features: int | None = None,
     ) -> Self:
         """The same with another kernel."""
-        space_of(dimension, kernel, scales, features)  # says what can't be
+        make_space(dimension, kernel, scales, features)  # says what can't be
         return replace(self, kernel=kernel, scales=None if scales is None else tuple(scales), features=features)
 
     def smooth(self) -> Self:
@@ -87,7 +87,7 @@ class KernelRidge:
 
     def left(self, search: str, n: int) -> int | None:
         """With "holdout" the rows that θ wasn't chosen on."""
-        return len(kept(n)) if search == HOLDOUT else None
+        return len(kept_rows(n)) if search == HOLDOUT else None
 
     def flops(self, n: int, points: int, targets: int, searched: bool) -> float:
         """Factorisation and inverse 2n³/3, products 2n²·points; then passes over n × points numbers, and calls.
@@ -96,11 +96,11 @@ class KernelRidge:
         """
         scores = targets * (points * (86e3 + 1200.0 * n) + 1.6e7)
         if is_random(self.kernel):
-            return scores + self._on_features(n, points, targets, searched)
+            return scores + self._count_feature_flops(n, points, targets, searched)
         search = 2.2e8 + 4e6 * n + 2.0 * n**3 if self.kernel == "gaussian" else _SEARCH * (n**3 / 3 + 400.0 * n * n)
         return 2 * n**3 / 3 + 2.0 * n * n * points + scores + (search if searched else 0.0)
 
-    def _on_features(self, n: int, points: int, targets: int, searched: bool) -> float:
+    def _count_feature_flops(self, n: int, points: int, targets: int, searched: bool) -> float:
         """QR factorisation 2nD² at half the speed, leverages nD², weights 2nD·points; a cosine is 900 operations."""
         D = self.features or FEATURES
         once = 4.0 * n * D * D + D**3 / 3 + 1e7
@@ -115,7 +115,7 @@ class KernelRidge:
         A search takes no more. Of small samples several are scored together, and a search may take twice the factor.
         """
         if is_random(self.kernel):
-            return memory_of_features(n, points, self.features or FEATURES)
+            return estimate_feature_memory(n, points, self.features or FEATURES)
         if n > WHOLE:
             return 8.0 * (n * n + 3 * n * TEST_BLOCK) + _SCRATCH
         return 8.0 * (2 * n * n + 12 * n * min(points, TEST_BLOCK))

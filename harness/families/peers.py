@@ -16,24 +16,24 @@ from typing import Any
 import numpy as np
 
 from ckrr.baselines import FOLDS, split_level
-from harness.families.baselines import WAYS, Asked, Baselines, Ends, Way
+from harness.families.baselines import METHODS, Baselines, Ends, IntervalMethod, Query
 
 NEIGHBOURS = 25
 """Points that crepes judges difficulty by, as by default."""
 
 
-def _ridge(asked: Asked) -> Any:
+def _make_ridge(asked: Query) -> Any:
     from sklearn.kernel_ridge import KernelRidge
 
     factor = asked.sample.factor
     return KernelRidge(alpha=factor.lam, kernel="rbf", gamma=factor.theta)
 
 
-def _confidence(alpha: Sequence[float]) -> list[float]:
+def _compute_confidence(alpha: Sequence[float]) -> list[float]:
     return [float(1 - Decimal(repr(each))) for each in alpha]
 
 
-def _mapie_split(asked: Asked) -> Ends:
+def _mapie_split(asked: Query) -> Ends:
     """At levels that it can't reach MAPIE refuses; then the interval is the whole line."""
     from mapie.regression import SplitConformalRegressor
 
@@ -42,29 +42,31 @@ def _mapie_split(asked: Asked) -> Ends:
     lower, upper = np.full((2, len(asked.sample.X_test), len(asked.alpha)), np.inf)
     lower = -lower
     if reached:
-        levels = _confidence([asked.alpha[k] for k in reached])
-        model = SplitConformalRegressor(_ridge(asked).fit(X, y), confidence_level=levels, prefit=True)
+        levels = _compute_confidence([asked.alpha[k] for k in reached])
+        model = SplitConformalRegressor(_make_ridge(asked).fit(X, y), confidence_level=levels, prefit=True)
         _, found = model.conformalize(X_judge, y_judge).predict_interval(asked.sample.X_test)
         lower[:, reached], upper[:, reached] = found[:, 0], found[:, 1]
     return lower, upper
 
 
-def _mapie_cross(asked: Asked, folds: Any) -> Ends:
+def _mapie_cross(asked: Query, folds: Any) -> Ends:
     from mapie.regression import CrossConformalRegressor
 
-    model = CrossConformalRegressor(_ridge(asked), confidence_level=_confidence(asked.alpha), method="plus", cv=folds)
+    model = CrossConformalRegressor(
+        _make_ridge(asked), confidence_level=_compute_confidence(asked.alpha), method="plus", cv=folds
+    )
     model.fit_conformalize(asked.sample.X, asked.y)
     _, found = model.predict_interval(asked.sample.X_test, allow_infinite_bounds=True)
     return found[:, 0], found[:, 1]
 
 
-def _mapie_jackknife_plus(asked: Asked) -> Ends:
+def _mapie_jackknife_plus(asked: Query) -> Ends:
     from sklearn.model_selection import LeaveOneOut
 
     return _mapie_cross(asked, LeaveOneOut())
 
 
-def _mapie_cv_plus(asked: Asked) -> Ends:
+def _mapie_cv_plus(asked: Query) -> Ends:
     from sklearn.model_selection import PredefinedSplit
 
     fold_of = np.empty(len(asked.order), dtype=int)
@@ -73,34 +75,34 @@ def _mapie_cv_plus(asked: Asked) -> Ends:
     return _mapie_cross(asked, PredefinedSplit(fold_of))
 
 
-def _crepes_split(asked: Asked) -> Ends:
+def _crepes_split(asked: Query) -> Ends:
     return _crepes(asked, None)
 
 
-def _crepes_norm(asked: Asked) -> Ends:
+def _crepes_norm(asked: Query) -> Ends:
     from crepes.extras import DifficultyEstimator
 
     X, y, _, _ = asked.halves
     difficulty = DifficultyEstimator()
-    residuals = y - _ridge(asked).fit(X, y).predict(X)
+    residuals = y - _make_ridge(asked).fit(X, y).predict(X)
     difficulty.fit(X=X, residuals=residuals, k=min(NEIGHBOURS, len(X)))
     return _crepes(asked, difficulty)
 
 
-def _crepes(asked: Asked, difficulty: Any) -> Ends:
+def _crepes(asked: Query, difficulty: Any) -> Ends:
     from crepes import WrapRegressor
 
     X, y, X_judge, y_judge = asked.halves
-    model = WrapRegressor(_ridge(asked))
+    model = WrapRegressor(_make_ridge(asked))
     model.fit(X, y)
     model.calibrate(X_judge, y_judge, de=difficulty)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="the no. of calibration examples is too small")
-        found = [model.predict_int(asked.sample.X_test, confidence=each) for each in _confidence(asked.alpha)]
+        found = [model.predict_int(asked.sample.X_test, confidence=each) for each in _compute_confidence(asked.alpha)]
     return np.stack([each[:, 0] for each in found], axis=1), np.stack([each[:, 1] for each in found], axis=1)
 
 
-PEERS: Mapping[str, Way] = {
+PEER_METHODS: Mapping[str, IntervalMethod] = {
     "MAPIE-split": _mapie_split,
     "MAPIE-jackknife+": _mapie_jackknife_plus,
     "MAPIE-CV+": _mapie_cv_plus,
@@ -109,16 +111,16 @@ PEERS: Mapping[str, Way] = {
 }
 
 
-def work(n: int, points: int) -> float:
+def count_extra_flops(n: int, points: int) -> float:
     """Of n fits for the jackknife, and a dozen besides; up to n = 200 most of it is calls. Measured, as in `krr.py`."""
     return (n + 12.0) * (4 * n**3 / 3 + 500.0 * n * n + 2.0 * n * points + 7e7) + 2e9
 
 
 _FAMILY = Baselines(
-    {**WAYS, **PEERS},
-    halved=("split", "MAPIE-split", "crepes-split", "crepes-norm"),
-    work=work,
-    plain=True,
+    {**METHODS, **PEER_METHODS},
+    split_based=("split", "MAPIE-split", "crepes-split", "crepes-norm"),
+    work=count_extra_flops,
+    gaussian_only=True,
     searches=(),
 )
 

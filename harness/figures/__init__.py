@@ -5,6 +5,6 @@
 """
 
 from harness.figures.export import save, svg_text
-from harness.figures.registry import DEFAULT, FIGURES, Kind, draw
+from harness.figures.registry import DEFAULT, FIGURES, FigureKind, draw
 
-__all__ = ["DEFAULT", "FIGURES", "Kind", "draw", "save", "svg_text"]
+__all__ = ["DEFAULT", "FIGURES", "FigureKind", "draw", "save", "svg_text"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from harness.core.errors import Mistake
-from harness.core.text import nearest
+from harness.core.errors import UserError
+from harness.core.text import suggest_name
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -36,18 +36,20 @@ def draw(url: str, name: str, where: Where | None = None) -> Figure:
         "failures": failures.draw,
         "seconds": seconds.draw,
     }
-    with style.styled():
+    with style.figure_style():
         return drawers[name](str(url), where)
 
 
 def check_name(name: str) -> None:
     """A figure that there is."""
     if name not in FIGURES:
-        raise Mistake(f"there is no figure {name!r}: it must be one of {', '.join(FIGURES)}{nearest(name, FIGURES)}")
+        raise UserError(
+            f"there is no figure {name!r}: it must be one of {', '.join(FIGURES)}{suggest_name(name, FIGURES)}"
+        )
 
 
 @dataclass(frozen=True)
-class Kind:
+class FigureKind:
     """One kind of figure."""
 
     name: str
@@ -61,15 +63,17 @@ DEFAULT = "coverage"
 FIGURES = {
     one.name: one
     for one in (
-        Kind("coverage", "coverage against n, with its Monte-Carlo interval, the nominal and the exact level"),
-        Kind("width", "widths against n: the median, and the 5 % and 95 % quantiles over test points"),
-        Kind("tradeoff", "coverage against width as n grows, so that the trade is seen"),
-        Kind(
+        FigureKind("coverage", "coverage against n, with its Monte-Carlo interval, the nominal and the exact level"),
+        FigureKind("width", "widths against n: the median, and the 5 % and 95 % quantiles over test points"),
+        FigureKind("tradeoff", "coverage against width as n grows, so that the trade is seen"),
+        FigureKind(
             "pointwise", "coverage at each test point, a line in one dimension and a map in two; needs pointwise kept"
         ),
-        Kind("paths", "coverage on each path, sorted, with its interval: what a single sample may get"),
-        Kind("failures", "where replications failed, and where regions are unbounded, empty or in several pieces"),
-        Kind("seconds", "seconds of a replication against n, with the fitted exponent"),
+        FigureKind("paths", "coverage on each path, sorted, with its interval: what a single sample may get"),
+        FigureKind(
+            "failures", "where replications failed, and where regions are unbounded, empty or in several pieces"
+        ),
+        FigureKind("seconds", "seconds of a replication against n, with the fitted exponent"),
     )
 }
 """By name."""

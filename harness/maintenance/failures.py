@@ -6,18 +6,18 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from harness.backends.base import place
-from harness.core.errors import Mistake
-from harness.store.manifest_io import load
-from harness.store.receipts import listed, read_all
+from harness.backends.base import open_backend
+from harness.core.errors import UserError
+from harness.store.manifest_io import load_manifest
+from harness.store.receipts import list_receipts, read_all
 
 _NUMBER = re.compile(r"\d+(\.\d+)?(e[+-]?\d+)?")
 
 
-def groups(store: str) -> list[dict[str, Any]]:
+def group_failures(store: str) -> list[dict[str, Any]]:
     """Each message once, the most frequent first: how often, and a replication that shows it."""
     found: dict[tuple[str, str], dict[str, Any]] = {}
-    for one in _failures(store):
+    for one in _iter_failures(store):
         kind, message = one.pop("kind"), one.pop("message")
         key = (kind, _NUMBER.sub("#", message))  # one cause has many numbers
         group = found.setdefault(key, {"kind": kind, "message": message, "count": 0, "example": one})
@@ -25,14 +25,14 @@ def groups(store: str) -> list[dict[str, Any]]:
     return sorted(found.values(), key=lambda group: (-group["count"], group["message"]))
 
 
-def _failures(store: str) -> Iterator[dict[str, Any]]:
-    there = place(store)
-    record = load(there)
-    if record is None:
-        raise Mistake(f"{store}: there is no store here")
-    some = [one for one in listed(there, record.extent.grid.n).values() if one.failed]
+def _iter_failures(store: str) -> Iterator[dict[str, Any]]:
+    backend = open_backend(store)
+    manifest = load_manifest(backend)
+    if manifest is None:
+        raise UserError(f"{store}: there is no store here")
+    some = [one for one in list_receipts(backend, manifest.extent.grid.n).values() if one.failed]
     some.sort(key=lambda one: one.unit)
-    for receipt, content in zip(some, read_all(there, some), strict=True):
+    for receipt, content in zip(some, read_all(backend, some), strict=True):
         n = int(receipt.unit.partition("/")[0].removeprefix("n="))
         for failure in content["failures"]:
             yield {"n": n, **failure}

@@ -9,13 +9,13 @@ from __future__ import annotations
 from hashlib import sha256
 from pathlib import Path
 
-from harness.backends.base import Place
-from harness.core.errors import Mistake
+from harness.backends.base import Backend
+from harness.core.errors import UserError
 from harness.parsing.files import read_file
-from harness.store.manifest import FILES, LARGEST_FILE, Record
+from harness.store.manifest import FILES, LARGEST_FILE, Manifest
 
 
-def check_trusted(there: Place, record: Record, folder: Path, allowed: bool) -> None:
+def check_trusted(backend: Backend, manifest: Manifest, folder: Path, allowed: bool) -> None:
     """Refuse to run code that only the store knows, unless the user allows it.
 
     Parameters
@@ -27,29 +27,29 @@ def check_trusted(there: Place, record: Record, folder: Path, allowed: bool) -> 
     allowed : bool
         Whether the user trusts the store (`--trust`).
     """
-    foreign = [each for each in _code(there, record, folder) if not allowed]
+    foreign = [each for each in _list_foreign_code(backend, manifest, folder) if not allowed]
     if foreign:
-        raise Mistake(f"{there.url}: this would run {'; '.join(foreign)}. If you trust that code, add --trust")
+        raise UserError(f"{backend.url}: this would run {'; '.join(foreign)}. If you trust that code, add --trust")
 
 
-def _code(there: Place, record: Record, folder: Path) -> list[str]:
+def _list_foreign_code(backend: Backend, manifest: Manifest, folder: Path) -> list[str]:
     """In words, what is neither ours nor the user's."""
-    function, family = str(record.scenario["source"]["function"]), str(record.scenario["family"])
+    function, family = str(manifest.scenario["source"]["function"]), str(manifest.scenario["family"])
     found = [f"the module of the family {family!r}"] if ":" in family else []
     path, colon, _ = function.partition(":")
     if path.endswith(".py"):
         name = Path(path).name
-        found += [] if _is_beside(there, name, folder) else [f"{there.url}/{FILES}/{name}"]
+        found += [] if _is_beside(backend, name, folder) else [f"{backend.url}/{FILES}/{name}"]
     elif colon:
         found.append(f"the module of the source {function!r}")
     return found
 
 
-def _is_beside(there: Place, name: str, folder: Path) -> bool:
+def _is_beside(backend: Backend, name: str, folder: Path) -> bool:
     """Whether the user has the same file, by its hash."""
     try:
         mine = read_file(str(folder / name), LARGEST_FILE)
-    except (OSError, Mistake):
+    except (OSError, UserError):
         return False
-    theirs = there.get(f"{FILES}/{name}", LARGEST_FILE)
+    theirs = backend.get(f"{FILES}/{name}", LARGEST_FILE)
     return theirs is not None and sha256(theirs).digest() == sha256(mine).digest()

@@ -9,7 +9,7 @@ from typing import Any
 
 from harness.core.text import escape_line
 from harness.monitor.state import status
-from harness.monitor.text import state_line
+from harness.monitor.text import format_status_line
 
 _LOOK, _LINE = 2.0, 15.0
 """Seconds between two looks, and between two lines where there is no terminal."""
@@ -17,10 +17,10 @@ _LOOK, _LINE = 2.0, 15.0
 
 def watch(store: str, say: Callable[[str], None] | None = None) -> dict[str, Any]:
     """Until nobody is at work on it any more; its state then."""
-    tell, due = say or _tell, 0.0
+    tell, due = say or _print_line, 0.0
     while (facts := status(store))["at_work"]:
         if monotonic() >= due:
-            tell(state_line(facts))
+            tell(format_status_line(facts))
             due = monotonic() + (_LOOK if sys.stderr.isatty() else _LINE)
         sleep(_LOOK)
     if say is None and sys.stderr.isatty():
@@ -28,7 +28,7 @@ def watch(store: str, say: Callable[[str], None] | None = None) -> dict[str, Any
     return facts
 
 
-def _tell(text: str) -> None:
+def _print_line(text: str) -> None:
     """On a terminal the line is written anew."""
     text = escape_line(text)
     if sys.stderr.isatty():

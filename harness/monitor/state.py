@@ -4,37 +4,47 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.backends.base import Place, place
-from harness.store.heartbeat import heard
-from harness.store.locate import read_scenario, scenario_file, store_of
-from harness.store.manifest import DRIVER, Record
-from harness.store.manifest_io import load
-from harness.store.receipts import counted
-from harness.store.requests import count, is_everything, is_other, latest, reach
+from harness.backends.base import Backend, open_backend
+from harness.store.heartbeat import from_bytes
+from harness.store.locate import find_store, lookup_scenario_file, read_scenario
+from harness.store.manifest import DRIVER, Manifest
+from harness.store.manifest_io import load_manifest
+from harness.store.receipts import count_done
+from harness.store.requests import (
+    count_units,
+    get_requested_extent,
+    is_different_scenario,
+    is_whole_extent,
+    make_block_counter,
+)
 from harness.submit import submission
-from harness.submit.locate import handed_over
+from harness.submit.locate import submission_to_dict
 from harness.submit.submission import Submission
 
 
 def status(store: str) -> dict[str, Any]:
     """How far a store is: units done and in all, failures, the last run. A scenario means its default store."""
-    there, file = place(store_of(str(store), begun=False)), scenario_file(str(store))
-    record, one = load(there), submission.read(there)
-    edited = record is not None and file is not None and is_other(read_scenario(file), record)
-    facts = {**(_far(there, record) if record else _nothing(one)), "edited": edited, **_at_work(there, one)}
-    more = record is not None and one is not None and _is_more(one, record)
-    lost = record is not None and record.root_is_lost
+    backend, file = open_backend(find_store(str(store), begun=False)), lookup_scenario_file(str(store))
+    manifest, one = load_manifest(backend), submission.read(backend)
+    edited = manifest is not None and file is not None and is_different_scenario(read_scenario(file), manifest)
+    facts = {
+        **(_compute_progress(backend, manifest) if manifest else _make_empty_status(one)),
+        "edited": edited,
+        **_get_activity(backend, one),
+    }
+    more = manifest is not None and one is not None and _has_pending_changes(one, manifest)
+    lost = manifest is not None and manifest.root_is_lost
     facts |= {"root_is_lost": lost}
-    return {"store": there.url, **facts, "more_to_come": more, "complete": facts["complete"] and not more}
+    return {"store": backend.url, **facts, "more_to_come": more, "complete": facts["complete"] and not more}
 
 
-def _is_more(one: Submission, record: Record) -> bool:
+def _has_pending_changes(one: Submission, manifest: Manifest) -> bool:
     """Whether something else was handed over, of which the store knows when its driver has begun."""
-    begun = record.history and record.history[-1]["start"] >= one.submitted
-    return one.ended is None and not begun and is_other(one.scenario, record)
+    begun = manifest.history and manifest.history[-1]["start"] >= one.submitted
+    return one.ended is None and not begun and is_different_scenario(one.scenario, manifest)
 
 
-def _nothing(one: Submission | None) -> dict[str, Any]:
+def _make_empty_status(one: Submission | None) -> dict[str, Any]:
     """Of a study that was handed over, and whose driver hasn't made the store yet."""
     return {
         "scenario": "" if one is None else one.scenario.get("name", ""),
@@ -48,41 +58,41 @@ def _nothing(one: Submission | None) -> dict[str, Any]:
     }
 
 
-def _far(there: Place, record: Record) -> dict[str, Any]:
+def _compute_progress(backend: Backend, manifest: Manifest) -> dict[str, Any]:
     """How much is done of what the latest run asked for, and of all that the store is meant to hold."""
-    asked, all_sizes = latest(record), record.extent.grid.n
-    found = counted(there, {n: reach(record, n, asked) for n in all_sizes})
-    sizes = [{"n": n, "units": count(record, n, asked), "done": found[n][0]} for n in sorted(asked.grid.n)]
+    asked, all_sizes = get_requested_extent(manifest), manifest.extent.grid.n
+    found = count_done(backend, {n: make_block_counter(manifest, n, asked) for n in all_sizes})
+    sizes = [{"n": n, "units": count_units(manifest, n, asked), "done": found[n][0]} for n in sorted(asked.grid.n)]
     finished, total = sum(one["done"] for one in sizes), sum(one["units"] for one in sizes)
     share = finished / total
     return {
-        "scenario": record.scenario["name"],
+        "scenario": manifest.scenario["name"],
         "complete": finished == total,
-        "settled": record.is_settled,
+        "settled": manifest.is_settled,
         "share": share,
-        "share_of_everything": share if is_everything(record, asked) else _share_of_everything(there, record),
+        "share_of_everything": share if is_whole_extent(manifest, asked) else _compute_total_share(backend, manifest),
         "sizes": sizes,
         "failed": sum(failed for _, failed in found.values()),
-        "last_run": dict(record.history[-1]) if record.history else {},
+        "last_run": dict(manifest.history[-1]) if manifest.history else {},
     }
 
 
-def _share_of_everything(there: Place, record: Record) -> float:
+def _compute_total_share(backend: Backend, manifest: Manifest) -> float:
     """Tables and reports show all that there is, also what the latest run didn't ask for."""
-    extent = record.extent
-    found = counted(there, {n: reach(record, n, extent) for n in extent.grid.n})
-    return sum(done for done, _ in found.values()) / sum(count(record, n, extent) for n in extent.grid.n)
+    extent = manifest.extent
+    found = count_done(backend, {n: make_block_counter(manifest, n, extent) for n in extent.grid.n})
+    return sum(done for done, _ in found.values()) / sum(count_units(manifest, n, extent) for n in extent.grid.n)
 
 
-def _at_work(there: Place, one: Submission | None) -> dict[str, Any]:
+def _get_activity(backend: Backend, one: Submission | None) -> dict[str, Any]:
     """The driver that is at work or was the last to be heard of, how far it says it is, and what was handed over."""
-    found = heard(there.get(DRIVER))
-    told = None if one is None else handed_over(one, there.url)
+    found = from_bytes(backend.get(DRIVER))
+    told = None if one is None else submission_to_dict(one, backend.url)
     alive = found is not None and found.alive
     return {
         "at_work": alive or (told is not None and told["waits"] is not None),
         "driver": None
         if found is None
-        else {"name": str(found), "alive": alive, "silent": round(found.silent, 1), **found.progress},
+        else {"name": str(found), "alive": alive, "silent": round(found.seconds_silent, 1), **found.progress},
         "submission": told,
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from harness.core.text import duration, escape_line, pace, table
+from harness.core.text import escape_line, format_duration, format_rate, format_table
 from harness.store.heartbeat import SILENT
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ _ENDS = {"end": "ended {}", "stopped": "stopped by hand", "broke": "broke off {}
 """How a run ended, in words, by what its entry in the history has."""
 
 
-def status_text(facts: Mapping[str, Any]) -> str:
+def format_status(facts: Mapping[str, Any]) -> str:
     """The state of a store in words."""
     rows = [["n", "units done", "of"]]
     rows += [[str(one["n"]), str(one["done"]), str(one["units"])] for one in facts["sizes"]]
@@ -23,46 +23,46 @@ def status_text(facts: Mapping[str, Any]) -> str:
     last = facts["last_run"]
     ended = next((text.format(last[key]) for key, text in _ENDS.items() if last.get(key)), "not ended")
     history = [f"last run: started {last['start']} on {last.get('host', '?')}, {ended}"] if last else []
-    sizes = [table(rows)] if facts["sizes"] else []
+    sizes = [format_table(rows)] if facts["sizes"] else []
     edited = ["the scenario's file asks for something else than the last run did: `ckrr plan` says what"]
-    told = [*failed, *history, *_handed_over_text(facts), *edited * facts["edited"]]
+    told = [*failed, *history, *_format_submission(facts), *edited * facts["edited"]]
     damaged = ["its zarr.json is lost or damaged: `ckrr status --verify` rebuilds it"] * facts["root_is_lost"]
     lines = [escape_line(line) for line in (*told, *damaged)]
-    return "\n".join([escape_line(state_line(facts)), *sizes, *lines])
+    return "\n".join([escape_line(format_status_line(facts)), *sizes, *lines])
 
 
-def state_line(facts: Mapping[str, Any]) -> str:
+def format_status_line(facts: Mapping[str, Any]) -> str:
     """How far a study is, and who is at work on it, in one line."""
     name = f"{facts['scenario']} in {facts['store']}" if facts["scenario"] else facts["store"]
     if facts["complete"]:
-        return f"{name}: {_complete(facts)}"
+        return f"{name}: {_format_complete(facts)}"
     driver, told = facts["driver"], facts["submission"]
     far = f"{facts['share']:.0%} done" + " of what was asked before" * facts["more_to_come"]
     if driver is not None and driver["alive"]:
-        speed = f", {pace(driver['rate'], ' replications')}" if driver.get("rate") else ""
-        left = f", about {duration(driver['left'])} left" if driver.get("left") is not None else ""
-        silent = f", silent for {duration(driver['silent'])}" if driver["silent"] > SILENT else ""
+        speed = f", {format_rate(driver['rate'], ' replications')}" if driver.get("rate") else ""
+        left = f", about {format_duration(driver['left'])} left" if driver.get("left") is not None else ""
+        silent = f", silent for {format_duration(driver['silent'])}" if driver["silent"] > SILENT else ""
         return f"{name}: {far}{speed}{left} ({driver['name']}{silent})"
     if told is not None and told["waits"]:
         return f"{name}: {far}, its driver is yet to begin: {told['waits']}"
     if told is not None and told["code"] == 2:
         return f"{name}: {far}, {'' if told['starts'] == 0 else 'its driver gave up: '}{told['outcome']}"
-    again = "submit" if told is not None and not _was_run(facts["last_run"]) else "run"
+    again = "submit" if told is not None and not _is_foreground_run(facts["last_run"]) else "run"
     dead = driver is not None and not (told and told["ended"])
-    silent = f" ({driver['name']} died: silent for {duration(driver['silent'])})" if driver and dead else ""
-    return f"{name}: {far}, nobody is at work on it{silent}{_unasked(told)}; `ckrr {again}` goes on"
+    silent = f" ({driver['name']} died: silent for {format_duration(driver['silent'])})" if driver and dead else ""
+    return f"{name}: {far}, nobody is at work on it{silent}{_format_unknown_queue(told)}; `ckrr {again}` goes on"
 
 
-def _unasked(told: Mapping[str, Any] | None) -> str:
+def _format_unknown_queue(told: Mapping[str, Any] | None) -> str:
     return "" if told is None or told["asked"] else " (whether a job of Slurm waits can't be asked from here)"
 
 
-def _was_run(last: Mapping[str, Any]) -> bool:
+def _is_foreground_run(last: Mapping[str, Any]) -> bool:
     """Whether the last run of a store was one that somebody waited for (`ckrr run`)."""
     return str(last.get("command", "")).split()[1:2] == ["run"]
 
 
-def _complete(facts: Mapping[str, Any]) -> str:
+def _format_complete(facts: Mapping[str, Any]) -> str:
     """Of a study that has what was asked for last."""
     driver, share = facts["driver"], facts["share_of_everything"]
     busy = f" ({driver['name']} is at work on it)" if driver is not None and driver["alive"] else ""
@@ -72,7 +72,7 @@ def _complete(facts: Mapping[str, Any]) -> str:
     return f"complete{behind}{busy}"
 
 
-def _handed_over_text(facts: Mapping[str, Any]) -> list[str]:
+def _format_submission(facts: Mapping[str, Any]) -> list[str]:
     """What was handed over, and what became of it."""
     told = facts["submission"]
     if told is None:

@@ -16,7 +16,7 @@ ERROR, MAD = "error_rate_pct", "mad_pct"
 
 
 @dataclass(frozen=True)
-class Printed:
+class PrintedNumber:
     """One printed number."""
 
     table: int
@@ -45,21 +45,21 @@ class Printed:
         return f"table {self.table}: {self.procedure}, γ = {self.gamma:g}, λ = {self.lam:g}, θ = {self.theta}{alpha}"
 
 
-def printed() -> list[Printed]:
+def read_printed() -> list[PrintedNumber]:
     """All 256 numbers of the four tables.
 
     Examples
     --------
-    >>> len(printed())
+    >>> len(read_printed())
     256
-    >>> print(printed()[0], "is printed as", printed()[0].text)
+    >>> print(read_printed()[0], "is read_printed as", read_printed()[0].text)
     table 1: GPR-f, γ = 1e-06, λ = 1e-06, θ = 100, α = 0.01 is printed as 0.9
     """
-    return [_printed(row) for row in rows("printed.csv")]
+    return [_parse_row(row) for row in read_rows("printed.csv")]
 
 
-def _printed(row: Mapping[str, str]) -> Printed:
-    return Printed(
+def _parse_row(row: Mapping[str, str]) -> PrintedNumber:
+    return PrintedNumber(
         int(row["table"]),
         row["study"],
         row["procedure"],
@@ -73,14 +73,14 @@ def _printed(row: Mapping[str, str]) -> Printed:
     )
 
 
-def rows(name: str) -> Iterator[dict[str, str]]:
+def read_rows(name: str) -> Iterator[dict[str, str]]:
     """The lines of a data file of ours."""
     with files(__package__).joinpath(name).open(encoding="utf-8") as file:
         yield from csv.DictReader(file)
 
 
-def asked(tables: Sequence[int] = (), quick: bool = False) -> list[Printed]:
+def select_printed(tables: Sequence[int] = (), quick: bool = False) -> list[PrintedNumber]:
     """The numbers of some tables, or of all; with `quick` only those of the subset."""
-    found = [one for one in printed() if not tables or one.table in tables]
+    found = [one for one in read_printed() if not tables or one.table in tables]
     study, thetas = QUICK
     return [one for one in found if one.study == study and one.theta in thetas] if quick else found

@@ -8,21 +8,21 @@ from math import ceil, isnan
 
 import numpy as np
 
-from harness.backends.base import place
+from harness.backends.base import open_backend
 from harness.core.types import Array
 from harness.cube.reader import open_cube
-from harness.paper.printed import ALPHA, MAD, Printed
-from harness.store.manifest import Record
-from harness.store.manifest_io import load
+from harness.paper.printed import ALPHA, MAD, PrintedNumber
+from harness.store.manifest import Manifest
+from harness.store.manifest_io import load_manifest
 
 REPLICATIONS = 25
 
 
 @dataclass(frozen=True)
-class Number:
+class ComparedNumber:
     """A printed number and ours."""
 
-    printed: Printed
+    printed: PrintedNumber
     ours: float
     """In per cent; NaN if there is none."""
     replications: int
@@ -45,27 +45,29 @@ class Number:
         return 0 if self.equal else ceil(apart / 100 * self.trials)
 
 
-def numbers(asked: Sequence[Printed], url: str) -> list[Number]:
+def compare_numbers(asked: Sequence[PrintedNumber], url: str) -> list[ComparedNumber]:
     """Ours for the numbers of one study, from the cube of its store."""
-    points = record_of(url).test_points
+    points = require_manifest(url).test_points
     cube = open_cube(url)[["coverage", "replication_count"]].sel(alpha=list(ALPHA)).load()
     found = []
     for one in asked:
         cell = cube.sel(procedure=one.procedure, gamma=one.gamma, lam=one.lam, theta=one.theta, n=one.n)
         count = int(cell.replication_count.min())
-        found.append(Number(one, _measure(one, 100 * (1 - cell.coverage.to_numpy())), count, count * points))
+        found.append(
+            ComparedNumber(one, _compute_measure(one, 100 * (1 - cell.coverage.to_numpy())), count, count * points)
+        )
     return found
 
 
-def _measure(one: Printed, error: Array) -> float:
+def _compute_measure(one: PrintedNumber, error: Array) -> float:
     """The error rate at one α, or its largest distance from α over all four."""
     if one.measure == MAD or one.alpha is None:
         return float(np.abs(error - 100 * np.array(ALPHA)).max())
     return float(error[ALPHA.index(one.alpha)])
 
 
-def record_of(url: str) -> Record:
+def require_manifest(url: str) -> Manifest:
     """What a store says about itself."""
-    record = load(place(url))
-    assert record is not None, "it was just run"
-    return record
+    manifest = load_manifest(open_backend(url))
+    assert manifest is not None, "it was just run"
+    return manifest

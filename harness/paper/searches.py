@@ -12,9 +12,9 @@ from importlib.metadata import version
 
 import numpy as np
 
-from harness.paper.printed import SEARCH, Printed, rows
+from harness.paper.printed import SEARCH, PrintedNumber, read_rows
 from harness.store import arrays
-from harness.store.manifest import Record
+from harness.store.manifest import Manifest
 
 RECORDED_WITH = "1.17.1"
 _SAME = 1e-6
@@ -25,7 +25,7 @@ Cell = tuple[str, int, float, float]
 
 
 @dataclass(frozen=True)
-class Search:
+class ComparedSearch:
     """One search: what was found here and what is recorded."""
 
     study: str
@@ -47,31 +47,31 @@ class Search:
         return abs(self.theta / self.recorded - 1) <= _SAME
 
 
-def searches(study: str, url: str, record: Record) -> list[Search]:
+def compare_searches(study: str, url: str, manifest: Manifest) -> list[ComparedSearch]:
     """All recorded searches of a study that its store has done."""
-    there: dict[int, np.ndarray[tuple[int, ...], np.dtype[np.float64]]] = {}
-    grid, found = record.extent.grid, []
-    for row in rows("theta_ml.csv"):
+    backend: dict[int, np.ndarray[tuple[int, ...], np.dtype[np.float64]]] = {}
+    grid, found = manifest.extent.grid, []
+    for row in read_rows("theta_ml.csv"):
         n, gamma, lam = int(row["n"]), float(row["gamma"]), float(row["lam"])
         if row["study"] != study or SEARCH not in grid.theta or n not in grid.n:
             continue
-        if n not in there:  # over replications (paths × draws), γ, θ and λ
-            values = arrays.read(url, n, "theta_hat", record.generation)
-            there[n] = values.reshape(-1, *values.shape[2:])
+        if n not in backend:  # over replications (paths × draws), γ, θ and λ
+            values = arrays.read(url, n, "theta_hat", manifest.generation)
+            backend[n] = values.reshape(-1, *values.shape[2:])
         places = grid.gamma.index(gamma), grid.theta.index(SEARCH), grid.lam.index(lam)
-        theta = float(there[n][(int(row["replication"]), *places)])
-        found.append(Search(study, n, gamma, lam, int(row["replication"]), theta, float(row["theta"])))
+        theta = float(backend[n][(int(row["replication"]), *places)])
+        found.append(ComparedSearch(study, n, gamma, lam, int(row["replication"]), theta, float(row["theta"])))
     return found
 
 
-def of_number(found: Iterable[Search], one: Printed) -> list[Search]:
+def select_searches(found: Iterable[ComparedSearch], one: PrintedNumber) -> list[ComparedSearch]:
     """The searches that a printed number depends on."""
     if one.theta != SEARCH:
         return []
     return [each for each in found if each.cell == (one.study, one.n, one.gamma, one.lam)]
 
 
-def diagnosis(found: Sequence[Search]) -> str:
+def describe_searches(found: Sequence[ComparedSearch]) -> str:
     """How the searches compare with the recorded ones, in words."""
     here = f"SciPy {version('scipy')}"
     others = [one for one in found if not one.same]

@@ -6,30 +6,30 @@ import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from harness.paper.printed import SEARCH, Printed
+from harness.paper.printed import SEARCH, PrintedNumber
 from harness.scenario.load import Loaded, load
 
 
-def studies(asked: Sequence[Printed]) -> dict[str, list[Printed]]:
+def group_by_study(asked: Sequence[PrintedNumber]) -> dict[str, list[PrintedNumber]]:
     """The numbers of each study."""
     return {name: [one for one in asked if one.study == name] for name in dict.fromkeys(one.study for one in asked)}
 
 
-def scenario(name: str, asked: Sequence[Printed]) -> Loaded:
+def load_published(name: str, asked: Sequence[PrintedNumber]) -> Loaded:
     """The published scenario, at the n and θ of the numbers that are asked for."""
-    return cut(name, {one.n for one in asked}, {one.theta for one in asked})
+    return load_subset(name, {one.n for one in asked}, {one.theta for one in asked})
 
 
-def cut(name: str, sizes: Iterable[int], thetas: Iterable[str]) -> Loaded:
+def load_subset(name: str, sizes: Iterable[int], thetas: Iterable[str]) -> Loaded:
     """The published scenario, at some n and θ alone."""
-    values = sorted(map(_theta, thetas), key=lambda one: (isinstance(one, str), one))
+    values = sorted(map(_parse_theta, thetas), key=lambda one: (isinstance(one, str), one))
     return load(f"paper/{name}", [f"grid.n={json.dumps(sorted(sizes))}", f"grid.theta={json.dumps(values)}"])
 
 
-def _theta(text: str) -> int | str:
+def _parse_theta(text: str) -> int | str:
     return text if text == SEARCH else int(text)
 
 
-def store_of(folder: str, name: str) -> str:
+def get_store_url(folder: str, name: str) -> str:
     """Where its results are: the default of the whole scenario, which may be run into it later."""
     return f"{folder}/paper-{name}.zarr" if "://" in folder else str(Path(folder) / f"paper-{name}.zarr")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from harness.backends.base import place
-from harness.core.text import duration
-from harness.paper.reproduced import record_of
+from harness.backends.base import open_backend
+from harness.core.text import format_duration
+from harness.paper.reproduced import require_manifest
 from harness.store import artifacts, receipts
 
 _NAMES = {
@@ -20,21 +20,21 @@ _NAMES = {
 }
 
 
-def seconds(urls: Iterable[str]) -> Mapping[str, float]:
+def sum_seconds(urls: Iterable[str]) -> Mapping[str, float]:
     """Seconds of one core for each kind of work, over all units and preparations of some stores."""
     total: Counter[str] = Counter()
     for url in urls:
-        there = place(url)
-        signed = list(receipts.listed(there, record_of(url).extent.grid.n).values())
-        for content in receipts.read_all(there, signed):
+        backend = open_backend(url)
+        signed = list(receipts.list_receipts(backend, require_manifest(url).extent.grid.n).values())
+        for content in receipts.read_all(backend, signed):
             total.update(content["seconds"])
-        for name in artifacts.signed(there):
-            total["prepare"] += (artifacts.receipt(there, name) or {})["seconds"]
+        for name in artifacts.list_signed(backend):
+            total["prepare"] += (artifacts.read_receipt(backend, name) or {})["seconds"]
     return {kind: round(total[kind], 1) for kind in _NAMES}
 
 
-def text(spent: Mapping[str, float]) -> str:
+def format_timings(spent: Mapping[str, float]) -> str:
     """In words, the largest part first."""
     parts = sorted(spent.items(), key=lambda one: -one[1])
-    each = ", ".join(f"{_NAMES[kind]} {duration(one)}" for kind, one in parts if one)
+    each = ", ".join(f"{_NAMES[kind]} {format_duration(one)}" for kind, one in parts if one)
     return f"where the time went, in all runs, on one core: {each}"

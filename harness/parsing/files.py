@@ -13,7 +13,7 @@ import re
 import stat
 from pathlib import Path
 
-from harness.core.errors import Mistake
+from harness.core.errors import UserError
 
 LARGEST = 64 << 20
 """Bytes of a file that are read at most, unless the caller allows more."""
@@ -22,7 +22,7 @@ _FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 
 _NAME = re.compile(r"[^/\\\x00-\x1f\x7f-\x9f]{1,255}")
 
 
-class UnsafePath(Mistake):
+class UnsafePathError(UserError):
     """A path of a store that leads outside, or to something that is no regular file."""
 
 
@@ -54,7 +54,7 @@ def resolve(root: str, key: str) -> str:
     """
     parts = key.split("/")
     if not all(map(is_base_name, parts)):
-        raise UnsafePath(f"{root}: {key!r} is no path inside a store")
+        raise UnsafePathError(f"{root}: {key!r} is no path inside a store")
     path = root
     for part in parts[:-1]:
         path = f"{path}/{part}"
@@ -63,7 +63,7 @@ def resolve(root: str, key: str) -> str:
         except OSError:
             break  # nothing is there, so nothing leads outside
         if stat.S_ISLNK(mode):
-            raise _refused(path, mode)
+            raise _make_kind_error(path, mode)
     return f"{root}/{key}"
 
 
@@ -82,7 +82,7 @@ def read_file(path: str, largest: int = LARGEST) -> bytes:
         file = os.open(path, _FLAGS)
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.EMLINK, errno.ENXIO):  # a symbolic link, a socket
-            raise _refused(path, os.lstat(path).st_mode) from None
+            raise _make_kind_error(path, os.lstat(path).st_mode) from None
         raise
     try:
         found = os.fstat(file)
@@ -91,7 +91,7 @@ def read_file(path: str, largest: int = LARGEST) -> bytes:
         while part := os.read(file, 1 << 20):  # a file system may give it in parts
             data += part
             if len(data) > largest:
-                raise _too_large(path, len(data), largest)
+                raise _make_size_error(path, len(data), largest)
         return data
     finally:
         os.close(file)
@@ -99,19 +99,21 @@ def read_file(path: str, largest: int = LARGEST) -> bytes:
 
 def _check(path: str, found: os.stat_result, largest: int) -> None:
     if not stat.S_ISREG(found.st_mode):
-        raise _refused(path, found.st_mode)
+        raise _make_kind_error(path, found.st_mode)
     if found.st_size > largest:
-        raise _too_large(path, found.st_size, largest)
+        raise _make_size_error(path, found.st_size, largest)
 
 
-def _refused(path: str, mode: int) -> UnsafePath:
+def _make_kind_error(path: str, mode: int) -> UnsafePathError:
     kinds = {stat.S_IFLNK: "a symbolic link", stat.S_IFDIR: "a directory", stat.S_IFIFO: "a FIFO"}
     what = kinds.get(stat.S_IFMT(mode), "a device or socket")
-    return UnsafePath(f"{path} is {what}: inside a store only regular files are read and written")
+    return UnsafePathError(f"{path} is {what}: inside a store only regular files are read and written")
 
 
-def _too_large(path: str, size: int, largest: int) -> UnsafePath:
-    return UnsafePath(f"{path} has {size / 1e6:.3g} MB, more than the {largest / 1e6:.3g} MB that such a file can have")
+def _make_size_error(path: str, size: int, largest: int) -> UnsafePathError:
+    return UnsafePathError(
+        f"{path} has {size / 1e6:.3g} MB, more than the {largest / 1e6:.3g} MB that such a file can have"
+    )
 
 
 def read_regular_file(path: str | Path, largest: int = LARGEST) -> bytes:
@@ -132,7 +134,7 @@ def read_regular_file(path: str | Path, largest: int = LARGEST) -> bytes:
     if "\0" in str(path):
         raise ValueError("can't be read: no file has such a name")
     try:
-        with open(path, "rb", opener=_open_at_once) as file:
+        with open(path, "rb", opener=_open_nonblocking) as file:
             found = os.fstat(file.fileno())
             if not stat.S_ISREG(found.st_mode):
                 raise ValueError("can't be read: it is no regular file")
@@ -145,6 +147,6 @@ def read_regular_file(path: str | Path, largest: int = LARGEST) -> bytes:
     return data
 
 
-def _open_at_once(path: str, flags: int) -> int:
+def _open_nonblocking(path: str, flags: int) -> int:
     """Open a file; a FIFO opens without a writer, and is refused then."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))

@@ -13,7 +13,7 @@ from harness.parsing.files import is_base_name
 T = TypeVar("T")
 
 
-class Malformed(ValueError):
+class MalformedError(ValueError):
     """A value that can't be right: its key, and what it must be."""
 
     def __init__(self, key: str, rule: str) -> None:
@@ -25,54 +25,54 @@ def load_json(raw: bytes | str, key: str) -> Any:
     try:
         return json.loads(raw)
     except (ValueError, RecursionError):
-        raise Malformed(key, "JSON") from None
+        raise MalformedError(key, "JSON") from None
 
 
 def check_table(value: object, key: str, longest: int = 100_000) -> dict[str, Any]:
     """Return a JSON object of a bounded size."""
     if not isinstance(value, dict):
-        raise Malformed(key, "a table")
+        raise MalformedError(key, "a table")
     if len(value) > longest:
-        raise Malformed(key, f"a table of at most {longest} entries")
+        raise MalformedError(key, f"a table of at most {longest} entries")
     return value
 
 
 def check_list(value: object, key: str, longest: int = 100_000) -> list[Any]:
     """Return a JSON array of a bounded length."""
     if not isinstance(value, list):
-        raise Malformed(key, "a list")
+        raise MalformedError(key, "a list")
     if len(value) > longest:
-        raise Malformed(key, f"a list of at most {longest} values")
+        raise MalformedError(key, f"a list of at most {longest} values")
     return value
 
 
 def check_text(value: object, key: str, longest: int = 100_000, pattern: str | None = None) -> str:
     """Return a text of a bounded length, of a given form if there is a pattern."""
     if not isinstance(value, str) or len(value) > longest:
-        raise Malformed(key, f"a text of at most {longest} characters")
+        raise MalformedError(key, f"a text of at most {longest} characters")
     if pattern is not None and re.fullmatch(pattern, value) is None:
-        raise Malformed(key, f"a text like {pattern}")
+        raise MalformedError(key, f"a text like {pattern}")
     return value
 
 
 def check_whole(value: object, key: str, least: int, most: int) -> int:
     """Return a whole number within bounds."""
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-        raise Malformed(key, f"a whole number from {least} to {most}")
+        raise MalformedError(key, f"a whole number from {least} to {most}")
     return value
 
 
 def check_number(value: object, key: str) -> float:
     """Return a finite number."""
     if not isinstance(value, int | float) or isinstance(value, bool) or not isfinite(value):
-        raise Malformed(key, "a finite number")
+        raise MalformedError(key, "a finite number")
     return value
 
 
 def check_flag(value: object, key: str) -> bool:
     """Return true or false."""
     if not isinstance(value, bool):
-        raise Malformed(key, "true or false")
+        raise MalformedError(key, "true or false")
     return value
 
 
@@ -80,7 +80,7 @@ def check_base_name(value: object, key: str) -> str:
     """Return the name of a file that can't lead out of its folder."""
     text = check_text(value, key, 255)
     if not is_base_name(text):
-        raise Malformed(key, "the plain name of a file")
+        raise MalformedError(key, "the plain name of a file")
     return text
 
 
@@ -93,5 +93,5 @@ def check_optional(table: Mapping[str, Any], name: str, key: str, check: Callabl
 def require(table: Mapping[str, Any], name: str, key: str) -> Any:
     """Return an entry of a table that must be there."""
     if name not in table:
-        raise Malformed(f"{key}.{name}" if key else name, "there")
+        raise MalformedError(f"{key}.{name}" if key else name, "there")
     return table[name]

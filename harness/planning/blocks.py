@@ -6,51 +6,53 @@ from math import ceil
 
 from harness.core.protocols import Family
 from harness.core.types import Extent
-from harness.planning.cost import Shape, bytes_per_replication, seconds_per_replication
+from harness.planning.cost import ReplicationShape, count_replication_bytes, estimate_replication_seconds
 from harness.planning.machine import Machine
-from harness.store.manifest import Group, initial_chunks, is_large
+from harness.store.manifest import Group, get_initial_chunks, is_large
 
 LONGEST, SHORTEST = 20.0, 0.25
 """Seconds of a unit: long against the cost of a task, short against the life of a worker."""
-_LIVES = 20.0
+_UNITS_PER_LIFETIME = 20.0
 """A worker should live so many times as long as a unit takes: what it is at when it goes is computed again."""
-PER_WORKER = 20
+UNITS_PER_WORKER = 20
 """So many units at least for each worker, that none idles at the end."""
 _BLOCK_BYTES = 64e6
 
 
-def cut(extent: Extent, shape: Shape, family: Family, machine: Machine) -> dict[int, Group]:
+def choose_blocks(extent: Extent, shape: ReplicationShape, family: Family, machine: Machine) -> dict[int, Group]:
     """A block for each n, so that a unit takes seconds and every worker gets many.
 
     Draws of one path stay together as far as they can: they share its data.
     """
-    each = {n: seconds_per_replication(extent, n, shape, family, machine.flops) for n in extent.grid.n}
+    each = {n: estimate_replication_seconds(extent, n, shape, family, machine.flops) for n in extent.grid.n}
     total = sum(each.values()) * extent.paths * extent.draws
-    target = min(max(total / (PER_WORKER * machine.workers), SHORTEST), LONGEST, machine.lifetime / _LIVES)
-    most = max(1, int(_BLOCK_BYTES // bytes_per_replication(extent, shape)))
-    chunks = initial_chunks(extent)
+    target = min(
+        max(total / (UNITS_PER_WORKER * machine.workers), SHORTEST), LONGEST, machine.lifetime / _UNITS_PER_LIFETIME
+    )
+    most = max(1, int(_BLOCK_BYTES // count_replication_bytes(extent, shape)))
+    chunks = get_initial_chunks(extent)
     groups = {}
     for n, seconds in each.items():
-        rows, columns = _block(min(max(1, round(target / seconds)), most), extent.paths, extent.draws)
+        rows, columns = _choose_block(min(max(1, round(target / seconds)), most), extent.paths, extent.draws)
         shortest = int(min(SHORTEST / seconds, most)) // columns if columns == extent.draws else 1
         block = max(rows, shortest), columns  # a study that starts small may grow: its units may have room
         groups[n] = Group(block, chunks, is_large(block, chunks))
     return groups
 
 
-def _block(replications: int, paths: int, draws: int) -> tuple[int, int]:
+def _choose_block(replications: int, paths: int, draws: int) -> tuple[int, int]:
     """About so many replications as paths × draws, in equal parts.
 
     Examples
     --------
-    >>> _block(7, paths=50, draws=20), _block(45, paths=50, draws=20), _block(9999, paths=50, draws=20)
+    >>> _choose_block(7, paths=50, draws=20), _choose_block(45, paths=50, draws=20), _choose_block(9999, paths=50, draws=20)
     ((1, 7), (2, 20), (50, 20))
     """
     if replications < draws:
-        return 1, _equal(draws, replications)
-    return _equal(paths, replications // draws), draws
+        return 1, _compute_equal_size(draws, replications)
+    return _compute_equal_size(paths, replications // draws), draws
 
 
-def _equal(length: int, part: int) -> int:
+def _compute_equal_size(length: int, part: int) -> int:
     """The size of parts not above `part`, as equal as they can be."""
     return ceil(length / ceil(length / min(part, length)))

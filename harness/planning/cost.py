@@ -7,12 +7,12 @@ from math import prod
 
 import numpy as np
 
-from harness.core.extent import included
+from harness.core.extent import find_included
 from harness.core.protocols import Family
-from harness.core.schema import QUANTILES, Variable, replication_variables
+from harness.core.schema import QUANTILES, Variable, list_variables
 from harness.core.types import Bools, Extent, Unit
-from harness.planning.diff import cells_left
-from harness.store.manifest import Record
+from harness.planning.diff import diff_cells
+from harness.store.manifest import Manifest
 from harness.store.receipts import Receipt
 
 WORKER_BYTES = 350e6
@@ -22,12 +22,12 @@ _PER_TARGET, _PER_POINT = 2.5e-4, 1.2e-6
 
 
 @dataclass(frozen=True)
-class Shape:
+class ReplicationShape:
     """What the cost of a replication depends on besides n."""
 
     test_points: int
     keep: tuple[str, ...]
-    drawing: float = 4e-4
+    draw_seconds: float = 4e-4
     """Seconds that a sample of the smallest n takes to draw."""
 
 
@@ -70,12 +70,16 @@ class Work:
         return Work(self.new + other.new, self.extended + other.extended, self.again + other.again)
 
 
-def seconds_per_replication(extent: Extent, n: int, shape: Shape, family: Family, flops: float) -> float:
+def estimate_replication_seconds(
+    extent: Extent, n: int, shape: ReplicationShape, family: Family, flops: float
+) -> float:
     """How long one replication takes at this n, with all its cells."""
-    return _seconds(np.asarray(included(extent, n).any(axis=0)), extent, n, shape, family, flops)
+    return _estimate_seconds(np.asarray(find_included(extent, n).any(axis=0)), extent, n, shape, family, flops)
 
 
-def _seconds(wanted: Bools, extent: Extent, n: int, shape: Shape, family: Family, flops: float) -> float:
+def _estimate_seconds(
+    wanted: Bools, extent: Extent, n: int, shape: ReplicationShape, family: Family, flops: float
+) -> float:
     """How long some cells of a replication take, over γ, θ and λ."""
     work = 0.0
     for theta, some in zip(extent.grid.theta, wanted.swapaxes(0, 1), strict=True):
@@ -84,22 +88,22 @@ def _seconds(wanted: Bools, extent: Extent, n: int, shape: Shape, family: Family
                 work += gammas * family.flops(n, shape.test_points, 1, True)
             elif gammas:
                 work += family.flops(n, shape.test_points, gammas, False)
-    return work / flops + shape.drawing + float(wanted.sum()) * (_PER_TARGET + _PER_POINT * shape.test_points)
+    return work / flops + shape.draw_seconds + float(wanted.sum()) * (_PER_TARGET + _PER_POINT * shape.test_points)
 
 
-def bytes_per_replication(extent: Extent, shape: Shape) -> int:
+def count_replication_bytes(extent: Extent, shape: ReplicationShape) -> int:
     """Before compression."""
-    return sum(variable_bytes(variable, extent, shape) for variable in replication_variables(shape.keep))
+    return sum(count_variable_bytes(variable, extent, shape) for variable in list_variables(shape.keep))
 
 
-def variable_bytes(variable: Variable, extent: Extent, shape: Shape) -> int:
+def count_variable_bytes(variable: Variable, extent: Extent, shape: ReplicationShape) -> int:
     """Of one variable of one replication, before compression."""
     lengths = {"quantile": len(QUANTILES), "point": shape.test_points}
     sizes = [lengths[dim] if dim in lengths else len(getattr(extent.grid, dim)) for dim in variable.dims]
     return np.dtype(variable.dtype).itemsize * prod(sizes)
 
 
-def cells_of(extent: Extent) -> int:
+def count_cells_per_n(extent: Extent) -> int:
     """How many cells there are at one n, α among their axes, whatever the rules leave out."""
     grid = extent.grid
     return prod(len(axis) for axis in (grid.procedure, grid.gamma, grid.theta, grid.lam, grid.alpha))
@@ -109,68 +113,68 @@ def cells_of(extent: Extent) -> int:
 class Costs:
     """What units cost, by what of them is there already."""
 
-    record: Record
-    shape: Shape
+    manifest: Manifest
+    shape: ReplicationShape
     family: Family
     flops: float
     retry: bool
-    _known: dict[tuple[int, int | None], tuple[float, float]] = field(default_factory=dict)
+    _cache: dict[tuple[int, int | None], tuple[float, float]] = field(default_factory=dict)
 
-    def of(self, unit: Unit, receipt: Receipt | None) -> Work:
+    def estimate_work(self, unit: Unit, receipt: Receipt | None) -> Work:
         """The work that a unit is, given its newest receipt."""
         if receipt is None:
-            return Work(new=Share(1, len(unit), self.whole(unit.n) * len(unit)))
-        generation = min(receipt.generation, self.record.generation)  # another driver may have made it grow just now
-        there = len(within(self.record.extents[generation], unit))
-        extended, again = self._partly(unit.n, generation)
-        new = _share(len(unit) - there, self.whole(unit.n))
+            return Work(new=Share(1, len(unit), self.estimate_full_seconds(unit.n) * len(unit)))
+        generation = min(receipt.generation, self.manifest.generation)  # another driver may have made it grow just now
+        there = len(clip_unit(self.manifest.extents[generation], unit))
+        extended, again = self._estimate_partial_seconds(unit.n, generation)
+        new = _make_share(len(unit) - there, self.estimate_full_seconds(unit.n))
         if self.retry and receipt.failed and not again:
-            return Work(new, _share(there, extended), self._retried(unit.n, receipt.failed, there))
-        return Work(new, _share(there, extended), _share(there, again))
+            return Work(new, _make_share(there, extended), self._estimate_retry(unit.n, receipt.failed, there))
+        return Work(new, _make_share(there, extended), _make_share(there, again))
 
-    def whole(self, n: int) -> float:
+    def estimate_full_seconds(self, n: int) -> float:
         """Seconds of a replication with all its cells."""
-        if (n, None) not in self._known:
-            one = seconds_per_replication(self.record.extent, n, self.shape, self.family, self.flops)
-            self._known[n, None] = one, 0.0
-        return self._known[n, None][0]
+        if (n, None) not in self._cache:
+            one = estimate_replication_seconds(self.manifest.extent, n, self.shape, self.family, self.flops)
+            self._cache[n, None] = one, 0.0
+        return self._cache[n, None][0]
 
-    def _retried(self, n: int, failed: int, there: int) -> Share:
+    def _estimate_retry(self, n: int, failed: int, there: int) -> Share:
         """Cells that failed, as dear as they are on average; which replications they are in isn't known here."""
-        cells = int(included(self.record.extent, n).any(axis=0).sum())
-        return Share(1, min(failed, there), self.whole(n) * failed / max(cells, 1))
+        cells = int(find_included(self.manifest.extent, n).any(axis=0).sum())
+        return Share(1, min(failed, there), self.estimate_full_seconds(n) * failed / max(cells, 1))
 
-    def _partly(self, n: int, generation: int) -> tuple[float, float]:
+    def _estimate_partial_seconds(self, n: int, generation: int) -> tuple[float, float]:
         """Seconds of a replication that was written at an extent: for cells it doesn't have, and for cells it has."""
-        if (n, generation) not in self._known:
-            extent = self.record.extent
-            new, again = cells_left(self.record.extents[generation], extent, n)
+        if (n, generation) not in self._cache:
+            extent = self.manifest.extent
+            new, again = diff_cells(self.manifest.extents[generation], extent, n)
             first, both = (
-                _seconds(cells, extent, n, self.shape, self.family, self.flops) if cells.any() else 0.0
+                _estimate_seconds(cells, extent, n, self.shape, self.family, self.flops) if cells.any() else 0.0
                 for cells in (new, new | again)
             )
-            self._known[n, generation] = first, both - first
-        return self._known[n, generation]
+            self._cache[n, generation] = first, both - first
+        return self._cache[n, generation]
 
 
-def _share(replications: int, seconds: float) -> Share:
+def _make_share(replications: int, seconds: float) -> Share:
     """Of one unit: so many replications of so many seconds each."""
     return Share(1, replications, replications * seconds) if replications and seconds else Share()
 
 
-def within(asked: Extent, unit: Unit) -> Unit:
+def clip_unit(asked: Extent, unit: Unit) -> Unit:
     """The part of a unit that is asked for."""
     paths = range(unit.paths.start, min(unit.paths.stop, asked.paths))
     draws = range(unit.draws.start, min(unit.draws.stop, asked.draws))
     return Unit(unit.n, unit.path_block, unit.draw_block, paths, draws)
 
 
-def memory(record: Record, asked: Extent, shape: Shape, family: Family) -> float:
+def estimate_worker_memory(manifest: Manifest, asked: Extent, shape: ReplicationShape, family: Family) -> float:
     """Bytes that a worker needs."""
-    per = bytes_per_replication(record.extent, shape)
+    per = count_replication_bytes(manifest.extent, shape)
     return max(
         WORKER_BYTES
         + family.memory(n, shape.test_points)
-        + 2.0 * per * record.groups[n].block[0] * record.groups[n].block[1]
+        + 2.0 * per * manifest.groups[n].block[0] * manifest.groups[n].block[1]
         for n in asked.grid.n
     )

@@ -17,7 +17,7 @@ from harness.backends.address import is_url
 _N, _TURNS = 500, 5
 
 
-def flops(threads: int = 1) -> float:
+def measure_flops(threads: int = 1) -> float:
     """Operations a second of a worker with so many threads, in a factorisation: the best of a few turns."""
     rng = np.random.default_rng(0)
     A = rng.random((_N, _N))
@@ -31,27 +31,27 @@ def flops(threads: int = 1) -> float:
     return float(_N**3 / 3 / best)
 
 
-def cores() -> int:
+def count_cores() -> int:
     """The cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def memory() -> float:
+def get_total_memory() -> float:
     """Bytes that this machine, or the container around us, has."""
     from distributed.system import MEMORY_LIMIT
 
     return float(MEMORY_LIMIT)
 
 
-def disk(url: str) -> tuple[float, int]:
+def get_free_disk(url: str) -> tuple[float, int]:
     """Bytes free where a store is or will be, and bytes of a block there; inf and 1 for a bucket."""
     if is_url(url):
         return float("inf"), 1
-    there = Path(url).absolute()
-    while not there.exists():
-        there = there.parent
-    found = shutil.disk_usage(there)
-    return float(found.free), os.statvfs(there).f_frsize if hasattr(os, "statvfs") else 4096
+    backend = Path(url).absolute()
+    while not backend.exists():
+        backend = backend.parent
+    found = shutil.disk_usage(backend)
+    return float(found.free), os.statvfs(backend).f_frsize if hasattr(os, "statvfs") else 4096
 
 
 @dataclass(frozen=True)

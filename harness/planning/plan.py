@@ -7,25 +7,25 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
-from harness.core.errors import Mistake
-from harness.core.extent import holds
+from harness.core.errors import UserError
+from harness.core.extent import is_complete
 from harness.core.protocols import Family
-from harness.core.schema import COORDINATES, CUBE, replication_variables
+from harness.core.schema import COORDINATES, CUBE, list_variables
 from harness.core.types import Extent, Preparation, Unit
 from harness.planning.cost import (
     WORKER_BYTES,
     Costs,
-    Shape,
+    ReplicationShape,
     Share,
     Work,
-    bytes_per_replication,
-    cells_of,
-    memory,
-    variable_bytes,
-    within,
+    clip_unit,
+    count_cells_per_n,
+    count_replication_bytes,
+    count_variable_bytes,
+    estimate_worker_memory,
 )
 from harness.planning.machine import Machine
-from harness.store.manifest import Record
+from harness.store.manifest import Manifest
 from harness.store.receipts import Receipt
 
 _RECEIPT, _CHUNK = 500, 17
@@ -90,47 +90,49 @@ class Plan:
 
 
 def make_plan(
-    record: Record,
+    manifest: Manifest,
     asked: Extent,
     receipts: Mapping[str, Receipt],
-    shape: Shape,
+    shape: ReplicationShape,
     family: Family,
     machine: Machine,
     retry: bool = False,
 ) -> Plan:
     """Which units are left, the longest first, and what they cost: those without a receipt for all that is asked."""
-    costs = Costs(record, shape, family, machine.flops, retry)
-    sizes = sorted((_size(costs, n, asked, receipts) for n in asked.grid.n), key=lambda one: (-one.seconds, one.n))
+    costs = Costs(manifest, shape, family, machine.flops, retry)
+    sizes = sorted((_plan_size(costs, n, asked, receipts) for n in asked.grid.n), key=lambda one: (-one.seconds, one.n))
     each = [work for size in sizes for work in size.work]
     left = [unit for size in sizes for unit in size.todo]
-    work = _sum(each)
-    per = bytes_per_replication(record.extent, shape)
-    variables = len(replication_variables(shape.keep))
+    work = _sum_work(each)
+    per = count_replication_bytes(manifest.extent, shape)
+    variables = len(list_variables(shape.keep))
     return Plan(
         sizes=tuple(sizes),
         seconds=work.seconds,
         duration=max(work.seconds / machine.workers, max((one.seconds for one in each), default=0.0)),
         bytes_per_replication=dict.fromkeys(asked.grid.n, per),
         bytes=per * sum(len(unit) for unit in left) + len(left) * (_RECEIPT + variables * _CHUNK),
-        files=len(left) * (variables + 1) + _fixed_files(len(asked.grid.n), variables),
-        disk=_disk(record, asked, left, shape, machine.block),
-        memory=memory(record, asked, shape, family),
+        files=len(left) * (variables + 1) + _count_fixed_files(len(asked.grid.n), variables),
+        disk=_estimate_disk(manifest, asked, left, shape, machine.block),
+        memory=estimate_worker_memory(manifest, asked, shape, family),
         work=work,
-        generations=frozenset(min(receipts[unit.name].generation, record.generation) for unit in left if unit.signed),
+        generations=frozenset(min(receipts[unit.name].generation, manifest.generation) for unit in left if unit.signed),
     )
 
 
-def _size(costs: Costs, n: int, asked: Extent, receipts: Mapping[str, Receipt]) -> SizePlan:
+def _plan_size(costs: Costs, n: int, asked: Extent, receipts: Mapping[str, Receipt]) -> SizePlan:
     """The units at one n that are left."""
-    record = costs.record
-    units = record.units(n, asked)
-    todo = tuple(left_over(record, asked, units, receipts, costs.retry))
-    rows, columns = record.groups[n].block
-    work = tuple(costs.of(unit, receipts.get(unit.name)) for unit in todo)
-    return SizePlan(n, (rows, columns), todo, len(units) - len(todo), costs.whole(n) * rows * columns, work)
+    manifest = costs.manifest
+    units = manifest.list_units(n, asked)
+    todo = tuple(find_remaining_units(manifest, asked, units, receipts, costs.retry))
+    rows, columns = manifest.groups[n].block
+    work = tuple(costs.estimate_work(unit, receipts.get(unit.name)) for unit in todo)
+    return SizePlan(
+        n, (rows, columns), todo, len(units) - len(todo), costs.estimate_full_seconds(n) * rows * columns, work
+    )
 
 
-def _sum(each: Iterable[Work]) -> Work:
+def _sum_work(each: Iterable[Work]) -> Work:
     """All of it; the same work many times is the rule."""
     total = Work()
     for one, count in Counter(each).items():
@@ -139,25 +141,25 @@ def _sum(each: Iterable[Work]) -> Work:
     return total
 
 
-def _fixed_files(sizes: int, variables: int) -> int:
+def _count_fixed_files(sizes: int, variables: int) -> int:
     """Metadata, coordinates and the cube: two files for each array of the root, and for each n its group's."""
     return 2 * (len(CUBE) + 8) + sizes * (variables + 2 * 7 + 1 + len(CUBE))
 
 
-def _disk(record: Record, asked: Extent, left: Sequence[Unit], shape: Shape, block: int) -> int:
+def _estimate_disk(manifest: Manifest, asked: Extent, left: Sequence[Unit], shape: ReplicationShape, block: int) -> int:
     """Bytes on the disk: every file takes whole blocks, and every folder one, however little is in it."""
 
     def blocks(size: float) -> int:
         return int(max(-(-size // block), 1)) * block
 
-    variables = replication_variables(shape.keep)
-    each = [variable_bytes(variable, record.extent, shape) + 0.0 for variable in variables]
+    variables = list_variables(shape.keep)
+    each = [count_variable_bytes(variable, manifest.extent, shape) + 0.0 for variable in variables]
     sizes = Counter(len(unit) for unit in left)
     units = sum(
         count * (blocks(_RECEIPT) + sum(blocks(size * bytes_ + _CHUNK) for bytes_ in each))
         for size, count in sizes.items()
     )
-    cells = cells_of(record.extent)
+    cells = count_cells_per_n(manifest.extent)
     count = len(asked.grid.n)
     arrays = len(CUBE) + len(COORDINATES) + count * (len(variables) + len(COORDINATES) - 1)
     labels = (1 + count) * len(COORDINATES)
@@ -167,28 +169,28 @@ def _disk(record: Record, asked: Extent, left: Sequence[Unit], shape: Shape, blo
     return units + cube + metadata + (arrays + labels + count + folders + 4) * block
 
 
-def left_over(
-    record: Record, asked: Extent, units: Iterable[Unit], receipts: Mapping[str, Receipt], retry: bool
+def find_remaining_units(
+    manifest: Manifest, asked: Extent, units: Iterable[Unit], receipts: Mapping[str, Receipt], retry: bool
 ) -> Iterable[Unit]:
     """The units that have no receipt for all that is asked of them, or failures that are to be done again."""
     for unit in units:
         receipt = receipts.get(unit.name)
         if receipt is None:
             yield unit
-        elif (retry and receipt.failed) or not _covers(record, receipt.generation, asked, unit):
+        elif (retry and receipt.failed) or not _is_covered(manifest, receipt.generation, asked, unit):
             yield replace(unit, signed=True)
 
 
-def _covers(record: Record, generation: int, asked: Extent, unit: Unit) -> bool:
+def _is_covered(manifest: Manifest, generation: int, asked: Extent, unit: Unit) -> bool:
     """Whether what was written at an extent has what is asked for now: nearly always it is that very extent."""
-    if generation == record.generation:
+    if generation == manifest.generation:
         return True
-    if generation > record.generation:
+    if generation > manifest.generation:
         return False
-    return holds(record.extents[generation], asked, within(asked, unit))
+    return is_complete(manifest.extents[generation], asked, clip_unit(asked, unit))
 
 
-def prepared_first(plan: Plan, missing: Sequence[Preparation], machine: Machine) -> Plan:
+def add_preparations(plan: Plan, missing: Sequence[Preparation], machine: Machine) -> Plan:
     """With what has to be prepared before the units."""
     if not missing:
         return plan
@@ -223,9 +225,9 @@ def check_fits(plan: Plan, machine: Machine, where: str) -> None:
             "choose another place with --store, or ask for less"
         )
     if wrong:
-        raise Mistake("\n".join(wrong))
+        raise UserError("\n".join(wrong))
 
 
-def by_size(plan: Plan) -> Sequence[SizePlan]:
+def sort_sizes(plan: Plan) -> Sequence[SizePlan]:
     """The sizes in the order of n."""
     return sorted(plan.sizes, key=lambda size: size.n)

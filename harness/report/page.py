@@ -2,59 +2,61 @@
 
 from __future__ import annotations
 
-from harness.report.html.choices import Section, together
-from harness.report.html.document import document, links, written
-from harness.report.html.markup import Markup, joined, tag
-from harness.report.sections.design import asked, in_a_line
-from harness.report.sections.facts import Facts, gathered
-from harness.report.sections.figures import SETTINGS, pictures
-from harness.report.sections.lead import lead
-from harness.report.sections.provenance import failures, made
-from harness.report.sections.tables import mad_table, sheets
-from harness.report.sections.uncertainty import broken, key, level, sure
-from harness.report.sections.verdict_cards import cards
-from harness.report.sections.verdict_map import choices, verdict_map
-from harness.results.replications import damage_text
+from harness.report.html.choices import Section, join_parts
+from harness.report.html.document import render_document, render_footer, render_links
+from harness.report.html.markup import Markup, join_markup, tag
+from harness.report.sections.design import render_design, summarise_design
+from harness.report.sections.facts import Facts, gather_facts
+from harness.report.sections.figures import SETTINGS, render_figures
+from harness.report.sections.lead import render_lead
+from harness.report.sections.provenance import render_failures, render_provenance
+from harness.report.sections.tables import render_mad_table, render_tables
+from harness.report.sections.uncertainty import describe_violations, render_key, render_level, render_uncertainty
+from harness.report.sections.verdict_cards import render_cards
+from harness.report.sections.verdict_map import make_choices, render_verdict_map
+from harness.results.replications import format_damage
 
 
-def page(url: str, shown: str, settings: int = SETTINGS) -> str:
+def render_page(url: str, shown: str, settings: int = SETTINGS) -> str:
     """The report of a store, which the reader knows by the name `shown`; figures of so many settings."""
-    facts = gathered(url)
+    facts = gather_facts(url)
     sections = [
-        _verdicts(facts),
-        _numbers(facts, shown),
-        *([_figures(facts, shown, settings)] if settings else []),
-        Section("asked", "What was asked", asked(facts)),
-        Section("sure", "How sure it is", sure(facts)),
-        Section("made", "How it was made", made(facts)),
+        _make_verdicts_section(facts),
+        _make_numbers_section(facts, shown),
+        *([_make_figures_section(facts, shown, settings)] if settings else []),
+        Section("asked", "What was asked", render_design(facts)),
+        Section("sure", "How sure it is", render_uncertainty(facts)),
+        Section("made", "How it was made", render_provenance(facts)),
     ]
-    title = f"{facts.record.scenario.get('name', 'study')} – ckrr report"
-    return document(title, _top(facts, sections), sections, written(f"ckrr report {shown}"), script=True)
+    title = f"{facts.manifest.scenario.get('name', 'study')} – ckrr report"
+    return render_document(
+        title, _render_header(facts, sections), sections, render_footer(f"ckrr report {shown}"), script=True
+    )
 
 
-def _top(facts: Facts, sections: list[Section]) -> Markup:
-    scenario = facts.record.scenario
+def _render_header(facts: Facts, sections: list[Section]) -> Markup:
+    scenario = facts.manifest.scenario
     said = str(scenario.get("description", "")).strip()
     return tag(
         "header",
         tag("h1", str(scenario.get("name", "study"))),
         tag("p", said, class_="soft") if said else Markup(""),
-        tag("p", in_a_line(facts), class_="soft"),
-        _unfinished(facts),
-        _damaged(facts),
-        lead(facts),
-        _caveats(facts),
-        links(sections),
+        tag("p", summarise_design(facts), class_="soft"),
+        _render_progress_banner(facts),
+        _render_damage_banner(facts),
+        render_lead(facts),
+        _render_caveats(facts),
+        render_links(sections),
     )
 
 
-def _unfinished(facts: Facts) -> Markup:
+def _render_progress_banner(facts: Facts) -> Markup:
     """A study that isn't complete says so before anything else."""
     share = facts.state["share_of_everything"]
     if share == 1 and facts.driver is None:
         return Markup("")
     done = "complete" if share == 1 else f"unfinished: {100 * share:.0f} % of its units are done"
-    rest = joined(["No run is at work on it; ", tag("code", "ckrr run"), " goes on."])
+    rest = join_markup(["No run is at work on it; ", tag("code", "ckrr run"), " goes on."])
     work = f"A run is at work on it now ({facts.driver})." if facts.driver else rest
     now = "All below is from what was there when this report was written, so it may change."
     return tag(
@@ -62,29 +64,38 @@ def _unfinished(facts: Facts) -> Markup:
     )
 
 
-def _damaged(facts: Facts) -> Markup:
+def _render_damage_banner(facts: Facts) -> Markup:
     """Say that numbers were lost since they were written."""
-    text = damage_text(facts.damaged)
+    text = format_damage(facts.damaged)
     return tag("div", tag("p", text), class_="banner", role="note") if facts.damaged else Markup("")
 
 
-def _caveats(facts: Facts) -> Markup:
+def _render_caveats(facts: Facts) -> Markup:
     """What is measured where exchangeability is broken."""
-    said = broken(facts)
+    said = describe_violations(facts)
     return tag("div", *(tag("p", text) for text in said), class_="banner caveat", role="note") if said else Markup("")
 
 
-def _verdicts(facts: Facts) -> Section:
-    body = together([key(), level(facts), cards(facts), tag("h3", "Where"), verdict_map(facts), failures(facts)])
-    return Section("verdicts", "Verdicts", body, choices(facts).style())
+def _make_verdicts_section(facts: Facts) -> Section:
+    body = join_parts(
+        [
+            render_key(),
+            render_level(facts),
+            render_cards(facts),
+            tag("h3", "Where"),
+            render_verdict_map(facts),
+            render_failures(facts),
+        ]
+    )
+    return Section("verdicts", "Verdicts", body, make_choices(facts).make_style())
 
 
-def _numbers(facts: Facts, shown: str) -> Section:
-    made = sheets(facts, f"ckrr table {shown}")
-    body = together([made.markup, mad_table(facts, f"ckrr table {shown}")])
+def _make_numbers_section(facts: Facts, shown: str) -> Section:
+    made = render_tables(facts, f"ckrr table {shown}")
+    body = join_parts([made.markup, render_mad_table(facts, f"ckrr table {shown}")])
     return Section("numbers", "Numbers", body, made.style)
 
 
-def _figures(facts: Facts, shown: str, settings: int) -> Section:
-    made = pictures(facts, shown, settings)
+def _make_figures_section(facts: Facts, shown: str, settings: int) -> Section:
+    made = render_figures(facts, shown, settings)
     return Section("figures", "Figures", made.markup, made.style)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from harness.core.errors import Mistake
-from harness.store.locate import store_of
+from harness.core.errors import UserError
+from harness.store.locate import find_store
 
 LARGEST = 5_000_000
 """Bytes of a report that can be mailed."""
 
 
-def default_file(url: str) -> Path:
+def get_default_file(url: str) -> Path:
     """Beside a store of this machine, `results/my.html` for `results/my.zarr`; here for one in a bucket."""
     name = url.rstrip("/").rpartition("/")[2].removesuffix(".zarr") or "report"
     return Path(f"{name}.html") if "://" in url else Path(url).with_name(f"{name}.html")
@@ -28,25 +28,25 @@ def write(url: str, output: str | None = None, shown: str | None = None, setting
     shown : how the reader knows the store
     settings : how many choices of γ, θ, λ and α have figures
     """
-    url = store_of(url)
-    target = Path(output) if output else default_file(url)
-    check(target)
-    from harness.report.page import page
+    url = find_store(url)
+    target = Path(output) if output else get_default_file(url)
+    check_target(target)
+    from harness.report.page import render_page
     from harness.report.sections.figures import SETTINGS
 
-    put(target, page(url, shown or url, SETTINGS if settings is None else settings))
+    write_atomically(target, render_page(url, shown or url, SETTINGS if settings is None else settings))
     return target
 
 
-def check(target: Path) -> None:
+def check_target(target: Path) -> None:
     """Refuses what can't be a file."""
     if target.is_dir():
-        raise Mistake(f"{target} is a directory: -o takes the name of a file")
+        raise UserError(f"{target} is a directory: -o takes the name of a file")
     if not target.parent.is_dir():
-        raise Mistake(f"{target.parent} is no directory: -o takes a file in one that is there")
+        raise UserError(f"{target.parent} is no directory: -o takes a file in one that is there")
 
 
-def put(target: Path, text: str) -> None:
+def write_atomically(target: Path, text: str) -> None:
     """Writes a file, all or nothing."""
     draft = target.with_name(f".{target.name}.{os.getpid()}.partial")
     try:

@@ -7,23 +7,25 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import xarray as xr
 
-from harness.core.errors import Mistake
-from harness.core.text import nearest
+from harness.core.errors import UserError
+from harness.core.text import suggest_name
 from harness.core.types import Bools, Values
-from harness.results.mad import MAD, mad
+from harness.results.mad import MAD, estimate_mad
 from harness.results.measures import MEASURES, Measure
-from harness.results.replications import Runs, Slab, Where, runs
+from harness.results.replications import ReplicationReader, Slab, Where, open_replications
 from harness.statistics import intervals
 from harness.statistics.intervals import LEVEL, Estimate
 
 PARTS = ("value", "se", "low", "high", "paths", "replications")
 
 
-def measure_named(name: str) -> Measure:
+def find_measure(name: str) -> Measure:
     """By its name."""
     if name not in MEASURES:
         known = [*MEASURES, MAD, "level", "verdict"]
-        raise Mistake(f"there is no measure {name!r}: it must be one of {', '.join(known)}{nearest(name, known)}")
+        raise UserError(
+            f"there is no measure {name!r}: it must be one of {', '.join(known)}{suggest_name(name, known)}"
+        )
     return MEASURES[name]
 
 
@@ -42,64 +44,68 @@ def estimate(url: str, measure: str = "coverage", where: Where | None = None, le
     xarray.Dataset
         `value`, `se` (NaN where it can't be known), `low`, `high`, `paths`, `replications`, over the cube's axes.
     """
-    chosen = runs(url, where)
+    chosen = open_replications(url, where)
     if measure == MAD:
-        return _dataset(chosen, MAD, lambda slab: mad(chosen, slab, level)).isel(alpha=0, drop=True)
-    one = measure_named(measure)
-    return _dataset(chosen, one.what, lambda slab: summed_up(one, *one.of(chosen, slab), chosen, level))
+        return _make_dataset(chosen, MAD, lambda slab: estimate_mad(chosen, slab, level)).isel(alpha=0, drop=True)
+    one = find_measure(measure)
+    return _make_dataset(
+        chosen, one.what, lambda slab: estimate_measure(one, *one.compute(chosen, slab), chosen, level)
+    )
 
 
 def difference(
     url: str, versus: str, measure: str = "coverage", where: Where | None = None, level: float = LEVEL
 ) -> xr.Dataset:
     """A measure of each procedure less that of another, replication by replication: they saw the same data."""
-    chosen = runs(url, where)
+    chosen = open_replications(url, where)
     if measure not in MEASURES and measure in (MAD, "verdict"):
-        raise Mistake(f"{measure} is of a whole cell, not of a replication: there is no paired difference of it")
-    one = measure_named(measure)
-    if versus not in chosen.record.extent.grid.procedure:
-        names = ", ".join(chosen.record.extent.grid.procedure)
-        raise Mistake(f"procedure {versus!r} isn't in the store: it has {names}")
-    at = chosen.record.extent.grid.procedure.index(versus)
+        raise UserError(f"{measure} is of a whole cell, not of a replication: there is no paired difference of it")
+    one = find_measure(measure)
+    if versus not in chosen.manifest.extent.grid.procedure:
+        names = ", ".join(chosen.manifest.extent.grid.procedure)
+        raise UserError(f"procedure {versus!r} isn't in the store: it has {names}")
+    at = chosen.manifest.extent.grid.procedure.index(versus)
 
     def of(slab: Slab) -> Estimate:
-        values, ok = one.of(chosen, slab)
-        others, counts = one.of(chosen, Slab(slab.n, range(at, at + 1), slab.thetas))
+        values, ok = one.compute(chosen, slab)
+        others, counts = one.compute(chosen, Slab(slab.n, range(at, at + 1), slab.thetas))
         with np.errstate(invalid="ignore"):
             apart = values - others
         both = ok & counts
         if one.kind == "quantile":
-            return intervals.quantile(apart, both & ~np.isnan(apart), 0.5, level)
-        return intervals.average(apart, both, level)
+            return intervals.estimate_quantile(apart, both & ~np.isnan(apart), 0.5, level)
+        return intervals.estimate_mean(apart, both, level)
 
-    return _dataset(chosen, f"{one.what}, less that of {versus}, paired", of)
+    return _make_dataset(chosen, f"{one.what}, less that of {versus}, paired", of)
 
 
-def summed_up(measure: Measure, values: Values, ok: Bools, chosen: Runs, level: float = LEVEL) -> Estimate:
+def estimate_measure(
+    measure: Measure, values: Values, ok: Bools, chosen: ReplicationReader, level: float = LEVEL
+) -> Estimate:
     """Over replications."""
     if measure.kind == "share":
-        points = 1 if measure.name == "failed" else chosen.record.test_points
-        return intervals.share(values, ok, points, level)
+        points = 1 if measure.name == "failed" else chosen.manifest.test_points
+        return intervals.estimate_share(values, ok, points, level)
     if measure.kind == "mean":
-        return intervals.average(values, ok, level)
-    return intervals.quantile(values, ok, measure.q, level)
+        return intervals.estimate_mean(values, ok, level)
+    return intervals.estimate_quantile(values, ok, measure.q, level)
 
 
-def _dataset(chosen: Runs, what: str, of: Callable[[Slab], Estimate]) -> xr.Dataset:
-    made: dict[Slab, Estimate] = {slab: of(slab) for slab in chosen.slabs()}
+def _make_dataset(chosen: ReplicationReader, what: str, of: Callable[[Slab], Estimate]) -> xr.Dataset:
+    made: dict[Slab, Estimate] = {slab: of(slab) for slab in chosen.iter_slabs()}
     parts: Mapping[str, xr.DataArray] = {
-        part: chosen.array(
-            {slab: _full(getattr(one, part), one) for slab, one in made.items()}, 0 if _counts(part) else np.nan
+        part: chosen.make_array(
+            {slab: _broadcast(getattr(one, part), one) for slab, one in made.items()}, 0 if _is_count(part) else np.nan
         )
         for part in PARTS
     }
     return xr.Dataset(dict(parts), attrs={"description": what})
 
 
-def _counts(part: str) -> bool:
+def _is_count(part: str) -> bool:
     return part in ("paths", "replications")
 
 
-def _full(values: Values, one: Estimate) -> Values:
+def _broadcast(values: Values, one: Estimate) -> Values:
     """Counts are the same for all α."""
     return np.broadcast_to(values, one.value.shape)

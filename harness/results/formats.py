@@ -19,79 +19,79 @@ _NAMES = {"gamma": r"$\gamma$", "theta": r"$\theta$", "lam": r"$\lambda$", "alph
 _PARTS = ("value", "se", "low", "high")
 
 
-def markdown(made: Table) -> str:
+def format_markdown(made: Table) -> str:
     """A table of Markdown, labels in every row so that it may be sorted."""
-    heads = [*made.rows, *(made.head(key) for key in made.column_keys)]
+    heads = [*made.rows, *(made.format_head(key) for key in made.column_keys)]
     rule = [*("---" for _ in made.rows), *("---:" for _ in made.column_keys)]
-    body = [[*key, *(made.text(key, column) for column in made.column_keys)] for key in made.row_keys]
-    lines = [f"| {' | '.join(_escaped(one) for one in row)} |" for row in [heads, rule, *body]]
+    body = [[*key, *(made.format_cell(key, column) for column in made.column_keys)] for key in made.row_keys]
+    lines = [f"| {' | '.join(_escape_markdown(one) for one in row)} |" for row in [heads, rule, *body]]
     return "\n\n".join([made.caption, "\n".join(lines), *made.notes])
 
 
-def _escaped(text: str) -> str:
+def _escape_markdown(text: str) -> str:
     return text.replace("|", r"\|")
 
 
-def latex(made: Table) -> str:
+def format_latex(made: Table) -> str:
     """For the booktabs package; heads of several axes span the columns that share them."""
     columns = "l" * len(made.rows) + "r" * len(made.column_keys)
     lines = [
         r"% needs \usepackage{booktabs}",
         r"\begin{table}",
         r"\centering",
-        rf"\caption{{{_tex_caption(made.caption)}}}",
+        rf"\caption{{{_format_caption(made.caption)}}}",
         rf"\begin{{tabular}}{{{columns}}}",
         r"\toprule",
     ]
-    lines += _tex_heads(made)
+    lines += _format_heads(made)
     lines.append(r"\midrule")
-    for row in made.lines()[1:]:
+    for row in made.format_lines()[1:]:
         labels, numbers = row[: len(made.rows)], row[len(made.rows) :]
-        lines.append(" & ".join([*map(_number, labels), *map(_number, numbers)]) + r" \\")
+        lines.append(" & ".join([*map(_format_number, labels), *map(_format_number, numbers)]) + r" \\")
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}"])
 
 
 _FIXED = re.compile(r"\b(n|gamma|theta|lam|alpha) = ([^,;]+)")
 
 
-def _tex_caption(caption: str) -> str:
+def _format_caption(caption: str) -> str:
     what, _, at = caption.rpartition("; ")
     if not what or not _FIXED.match(at):
-        return _tex(caption)
-    return f"{_tex(what)}; {_FIXED.sub(lambda match: _equation(match[1], match[2]), at)}"
+        return _escape_tex(caption)
+    return f"{_escape_tex(what)}; {_FIXED.sub(lambda match: _format_equation(match[1], match[2]), at)}"
 
 
-def _tex_heads(made: Table) -> list[str]:
+def _format_heads(made: Table) -> list[str]:
     """A line for each axis of the columns; the last one names the rows' axes, too."""
     names, lines = [_NAMES.get(axis, axis) for axis in made.rows], list[str]()
     for depth in range(1, len(made.columns) + 1):
         last = depth == len(made.columns)
         runs = [(key[-1], len(list(some))) for key, some in groupby(key[:depth] for key in made.column_keys)]
-        heads = [_tex_head(made.columns[depth - 1], one, count) for one, count in runs]
+        heads = [_format_head(made.columns[depth - 1], one, count) for one, count in runs]
         lines.append(" & ".join([*(names if last else [""] * len(names)), *heads]) + r" \\")
         if not last:
-            lines.append(_rules(len(names), [count for _, count in runs]))
+            lines.append(_format_rules(len(names), [count for _, count in runs]))
     return lines or [" & ".join([*names, "value"]) + r" \\"]
 
 
-def _tex_head(axis: str, value: str, count: int) -> str:
-    word = _tex(value) if axis in ("procedure", "measure") else _equation(axis, value)
+def _format_head(axis: str, value: str, count: int) -> str:
+    word = _escape_tex(value) if axis in ("procedure", "measure") else _format_equation(axis, value)
     return word if count == 1 else rf"\multicolumn{{{count}}}{{c}}{{{word}}}"
 
 
-def _equation(axis: str, value: str) -> str:
+def _format_equation(axis: str, value: str) -> str:
     r"""An axis and its value.
 
     Examples
     --------
-    >>> _equation("theta", "100"), _equation("theta", "ml")
+    >>> _format_equation("theta", "100"), _format_equation("theta", "ml")
     ('$\\theta = 100$', '$\\theta$ = ml')
     """
-    name, number = _NAMES.get(axis, axis), _number(value)
+    name, number = _NAMES.get(axis, axis), _format_number(value)
     return f"{name[:-1]} = {number[1:]}" if number.startswith("$") and name.endswith("$") else f"{name} = {number}"
 
 
-def _rules(start: int, spans: Sequence[int]) -> str:
+def _format_rules(start: int, spans: Sequence[int]) -> str:
     """Lines under the heads that span several columns."""
     found, at = [], start + 1
     for count in spans:
@@ -118,29 +118,29 @@ _SPECIAL: dict[str, str | int | None] = {
 }
 
 
-def _number(text: str) -> str:
+def _format_number(text: str) -> str:
     r"""A number with its error as mathematics, a word as it is.
 
     Examples
     --------
-    >>> _number("0.901 ± 0.003"), _number("1e-06"), _number("valid"), _number("inf")
+    >>> _format_number("0.901 ± 0.003"), _format_number("1e-06"), _format_number("valid"), _format_number("inf")
     ('$0.901 \\pm 0.003$', '$10^{-6}$', 'valid', '$\\infty$')
     """
     if text[:1] not in _FIRST:
-        return r"$\infty$" if text == "inf" else _tex(text)
-    return f"${_POWER.sub(_power, text).translate(_MATHS)}$"
+        return r"$\infty$" if text == "inf" else _escape_tex(text)
+    return f"${_POWER.sub(_format_power, text).translate(_MATHS)}$"
 
 
-def _power(match: re.Match[str]) -> str:
+def _format_power(match: re.Match[str]) -> str:
     factor = "" if match[1] == "1" else rf"{match[1]} \cdot "
     return f"{factor}10^{{{int(match[2])}}}"
 
 
-def _tex(text: str) -> str:
+def _escape_tex(text: str) -> str:
     return text.translate(str.maketrans(_SPECIAL))
 
 
-def tidy(made: Table) -> list[dict[str, object]]:
+def list_cells(made: Table) -> list[dict[str, object]]:
     """A line for each cell."""
     return [
         {
@@ -154,21 +154,21 @@ def tidy(made: Table) -> list[dict[str, object]]:
     ]
 
 
-def as_csv(made: Table) -> str:
+def format_csv(made: Table) -> str:
     """With a header line; empty where an error isn't known."""
-    lines, out = tidy(made), io.StringIO()
+    lines, out = list_cells(made), io.StringIO()
     writer = csv.DictWriter(out, list(lines[0]) if lines else [], lineterminator="\n")
     writer.writeheader()
     writer.writerows({key: "" if value != value else value for key, value in line.items()} for line in lines)
     return out.getvalue().rstrip("\n")
 
 
-def as_json(made: Table) -> str:
+def format_json(made: Table) -> str:
     """A list of objects; what isn't finite is a text ("inf") or null."""
-    return json.dumps([{key: _plain(value) for key, value in line.items()} for line in tidy(made)])
+    return json.dumps([{key: _to_json_value(value) for key, value in line.items()} for line in list_cells(made)])
 
 
-def _plain(value: object) -> object:
+def _to_json_value(value: object) -> object:
     if not isinstance(value, float) or isfinite(value):
         return value
     return None if value != value else str(value)
@@ -176,8 +176,8 @@ def _plain(value: object) -> object:
 
 FORMATS: dict[str, Callable[[Table], str]] = {
     "text": str,
-    "markdown": markdown,
-    "latex": latex,
-    "csv": as_csv,
-    "json": as_json,
+    "markdown": format_markdown,
+    "latex": format_latex,
+    "csv": format_csv,
+    "json": format_json,
 }

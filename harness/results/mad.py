@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from harness.core.types import Array, Values
-from harness.results.replications import Runs, Slab
-from harness.statistics.clustered import path_count
+from harness.results.replications import ReplicationReader, Slab
+from harness.statistics.clustered import count_paths
 from harness.statistics.intervals import Estimate
 
 MAD = "mad"
@@ -18,21 +18,21 @@ SAMPLES = 400
 _SEED = 20190119
 
 
-def mad(runs: Runs, slab: Slab, level: float) -> Estimate:
+def estimate_mad(runs: ReplicationReader, slab: Slab, level: float) -> Estimate:
     """Over procedure, γ, θ, λ and one place for all α."""
-    error, ok = 1.0 - runs.read(slab, "coverage"), runs.ok(slab)[..., None]
-    alpha = np.array(runs.record.extent.grid.alpha)
+    error, ok = 1.0 - runs.read(slab, "coverage"), runs.is_ok(slab)[..., None]
+    alpha = np.array(runs.manifest.extent.grid.alpha)
     sums = np.where(ok, error, 0.0).sum(axis=1)
     counts = ok.sum(axis=1)
-    value = _largest(sums.sum(axis=0), counts.sum(axis=0), alpha)
+    value = _compute_mad(sums.sum(axis=0), counts.sum(axis=0), alpha)
     samples = bootstrap(sums, counts, alpha)
-    paths = path_count(ok)[..., 0]
+    paths = count_paths(ok)[..., 0]
     known = paths > 1
     tail = (1 - level) / 2
     se = np.where(known, samples.std(axis=0, ddof=1), np.nan)
     low, high = (np.where(known, np.quantile(samples, q, axis=0), np.nan) for q in (tail, 1 - tail))
     ends = (np.minimum(low, value), np.maximum(high, value))
-    return _spread(value, se, *ends, paths, ok.sum(axis=(0, 1))[..., 0], len(alpha))
+    return _repeat_over_alpha(value, se, *ends, paths, ok.sum(axis=(0, 1))[..., 0], len(alpha))
 
 
 def bootstrap(sums: Array, counts: Values, alpha: Array) -> Array:
@@ -42,16 +42,18 @@ def bootstrap(sums: Array, counts: Values, alpha: Array) -> Array:
     found = []
     for _ in range(SAMPLES):
         times = np.bincount(rng.integers(0, paths, paths), minlength=paths).astype(float)
-        found.append(_largest(np.tensordot(times, sums, 1), np.tensordot(times, counts, 1), alpha))
+        found.append(_compute_mad(np.tensordot(times, sums, 1), np.tensordot(times, counts, 1), alpha))
     return np.array(found)
 
 
-def _largest(sums: Array, counts: Values, alpha: Array) -> Array:
+def _compute_mad(sums: Array, counts: Values, alpha: Array) -> Array:
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray(np.abs(sums / counts - alpha).max(axis=-1))
 
 
-def _spread(value: Array, se: Array, low: Array, high: Array, paths: Values, count: Values, levels: int) -> Estimate:
+def _repeat_over_alpha(
+    value: Array, se: Array, low: Array, high: Array, paths: Values, count: Values, levels: int
+) -> Estimate:
     """Repeated over α, as cubes have that axis."""
     parts = [np.repeat(each[..., None], levels, axis=-1) for each in (value, se, low, high, paths, count)]
     return Estimate(*parts)

@@ -15,10 +15,10 @@ from math import ceil, inf, isnan
 
 import numpy as np
 
-from harness.core.errors import Mistake
+from harness.core.errors import UserError
 from harness.core.types import Array
-from harness.results.replications import Runs, Slab, Where, runs
-from harness.statistics.clustered import components, mean
+from harness.results.replications import ReplicationReader, Slab, Where, open_replications
+from harness.statistics.clustered import mean, variance_components
 
 
 @dataclass(frozen=True)
@@ -38,20 +38,20 @@ class Need:
 def precision(url: str, target: float, where: Where | None = None) -> list[Need]:
     """For every n (of those chosen) what the target error of coverage needs."""
     if not 0 < target < 1:
-        raise Mistake(f"the precision must be a standard error of coverage between 0 and 1, got {target:g}")
-    chosen = runs(url, where)
+        raise UserError(f"the precision must be a standard error of coverage between 0 and 1, got {target:g}")
+    chosen = open_replications(url, where)
     found: dict[int, list[Need]] = {}
-    for slab in chosen.slabs():
-        found.setdefault(slab.n, []).append(_need(chosen, slab, target))
-    return [_worst(needs) for _, needs in sorted(found.items())]
+    for slab in chosen.iter_slabs():
+        found.setdefault(slab.n, []).append(_compute_need(chosen, slab, target))
+    return [_find_worst(needs) for _, needs in sorted(found.items())]
 
 
-def _need(chosen: Runs, slab: Slab, target: float) -> Need:
-    values, ok = chosen.read(slab, "coverage"), chosen.ok(slab)[..., None]
+def _compute_need(chosen: ReplicationReader, slab: Slab, target: float) -> Need:
+    values, ok = chosen.read(slab, "coverage"), chosen.is_ok(slab)[..., None]
     counts = np.broadcast_to(ok, values.shape).sum(axis=1)
     paths, draws = (counts > 0).sum(axis=0), counts.max(axis=0)
-    between, within = components(values, ok)
-    least = _least(mean(values, ok), counts.sum(axis=0), chosen.record.test_points)
+    between, within = variance_components(values, ok)
+    least = _compute_least_variance(mean(values, ok), counts.sum(axis=0), chosen.manifest.test_points)
     within = np.where(np.isnan(within), 0.0, within)
     with np.errstate(invalid="ignore", divide="ignore"):
         one_path = np.maximum(between + within / draws, least / draws)
@@ -71,14 +71,14 @@ def _need(chosen: Runs, slab: Slab, target: float) -> Need:
     )
 
 
-def _least(share: Array, count: Array, points: int) -> Array:
+def _compute_least_variance(share: Array, count: Array, points: int) -> Array:
     """The variance of one replication's coverage that m independent points would have, never quite 0."""
     total = count * points
     kept = (share * total + 2) / (total + 4)
     return kept * (1 - kept) / points
 
 
-def _worst(needs: list[Need]) -> Need:
+def _find_worst(needs: list[Need]) -> Need:
     """Over the slabs of one n."""
     known = [need for need in needs if not isnan(need.se)]
     if not known:

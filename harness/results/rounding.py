@@ -7,32 +7,32 @@ from math import floor, inf, isfinite, isnan, log10
 DASH = "–"
 
 
-def decimals(error: float) -> int:
+def count_decimals(error: float) -> int:
     """How many digits after the point an error allows: it has one digit that counts, two if that is a 1.
 
     Examples
     --------
-    >>> decimals(0.0034), decimals(0.0013), decimals(0.12), decimals(7.0), decimals(0.0996)
+    >>> count_decimals(0.0034), count_decimals(0.0013), count_decimals(0.12), count_decimals(7.0), count_decimals(0.0996)
     (3, 4, 2, 0, 1)
     """
-    return max(-_place(error), 0)
+    return max(-_find_last_place(error), 0)
 
 
-def _place(error: float) -> int:
+def _find_last_place(error: float) -> int:
     """The power of ten of the last digit that is shown."""
     place = floor(log10(error))
     leading = round(error * 10.0**-place)
     return place + 1 if leading == 10 else place - int(leading == 1)
 
 
-def shown(value: float, error: float, least: float = 0.0) -> str:
+def format_with_error(value: float, error: float, least: float = 0.0) -> str:
     """A value with its error; alone where the error isn't known, with the digits that `least`, an error, allows.
 
     Examples
     --------
-    >>> shown(0.90123, 0.0034), shown(1.0, 0.0), shown(0.9, float("nan"), 0.02), shown(float("inf"), float("nan"))
+    >>> format_with_error(0.90123, 0.0034), format_with_error(1.0, 0.0), format_with_error(0.9, float("nan"), 0.02), format_with_error(float("inf"), float("nan"))
     ('0.901 ± 0.003', '1', '0.90', 'inf')
-    >>> shown(123456.0, 1230.0), shown(float("nan"), 1.0), shown(0.00004, 0.00002)
+    >>> format_with_error(123456.0, 1230.0), format_with_error(float("nan"), 1.0), format_with_error(0.00004, 0.00002)
     ('123500 ± 1200', '–', '4e-05 ± 2e-05')
     """
     if isnan(value):
@@ -40,33 +40,33 @@ def shown(value: float, error: float, least: float = 0.0) -> str:
     if not isfinite(value):
         return "inf" if value == inf else "−inf"
     if not isfinite(error) or error <= 1e-12 * abs(value):
-        return alone(value, error, least)
+        return format_without_error(value, error, least)
     if error < 1e-4:
-        return _tiny(value, error)
-    digits = decimals(error)
+        return _format_tiny(value, error)
+    digits = count_decimals(error)
     if digits == 0 and error >= 10:
-        unit = 10.0 ** _place(error)
+        unit = 10.0 ** _find_last_place(error)
         return f"{round(value / unit) * unit:.0f} ± {round(error / unit) * unit:.0f}"
-    return f"{_fixed(value, digits)} ± {error:.{digits}f}"
+    return f"{_format_fixed(value, digits)} ± {error:.{digits}f}"
 
 
-def _fixed(value: float, digits: int) -> str:
+def _format_fixed(value: float, digits: int) -> str:
     """Without the minus of a nought."""
     text = f"{value:.{digits}f}"
     return text.removeprefix("-") if float(text) == 0 else text
 
 
-def alone(value: float, error: float, least: float = 0.0) -> str:
+def format_without_error(value: float, error: float, least: float = 0.0) -> str:
     """A value whose error is 0, or isn't known."""
     if isfinite(error):
         return f"{value:.4g}"
-    return f"{value:.{decimals(least)}f}" if 1e-4 <= least < 1 else f"{value:.3g}"
+    return f"{value:.{count_decimals(least)}f}" if 1e-4 <= least < 1 else f"{value:.3g}"
 
 
-def _tiny(value: float, error: float) -> str:
+def _format_tiny(value: float, error: float) -> str:
     """Errors that would need many noughts."""
     if abs(value) >= 1e-3:
-        return f"{value:.{decimals(error)}f} ± {error:.0e}"
+        return f"{value:.{count_decimals(error)}f} ± {error:.0e}"
     place = floor(log10(error))
     figures = max(floor(log10(abs(value))) - place, 0) if value else 0
     return f"{value:.{figures}e} ± {error:.0e}" if value else f"0 ± {error:.0e}"

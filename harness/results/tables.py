@@ -13,16 +13,16 @@ from math import isnan
 
 import xarray as xr
 
-from harness.core.errors import Mistake
-from harness.core.labels import label
+from harness.core.errors import UserError
+from harness.core.labels import format_label
 from harness.core.schema import CUBE_DIMS
-from harness.core.text import nearest, table as columned
+from harness.core.text import format_table as columned, suggest_name
 from harness.monitor.state import status
 from harness.results.estimates import difference, estimate
 from harness.results.mad import MAD
 from harness.results.measures import MEASURES
-from harness.results.replications import Where, count_damaged, damage_text
-from harness.results.rounding import DASH, shown
+from harness.results.replications import Where, count_damaged, format_damage
+from harness.results.rounding import DASH, format_with_error
 from harness.results.validity import SHARE_OF_ALPHA, TOLERANCE, verdicts
 from harness.statistics.intervals import LEVEL
 
@@ -48,7 +48,7 @@ class Cell:
             return self.word
         if self.se == 0 and self.high > self.low and self.value in (0.0, 1.0):  # all alike: the error isn't 0
             return f"0 (< {self.high:.1g})" if self.value == 0 else f"1 (> {1 - float(f'{1 - self.low:.1g}'):g})"
-        return shown(self.value, self.se, self.least)
+        return format_with_error(self.value, self.se, self.least)
 
 
 @dataclass(frozen=True)
@@ -65,12 +65,12 @@ class Table:
     cells: Mapping[tuple[Key, Key], Cell]
     """Without those that were never run."""
 
-    def text(self, row: Key, column: Key) -> str:
+    def format_cell(self, row: Key, column: Key) -> str:
         """What stands in a place."""
         cell = self.cells.get((row, column))
         return DASH if cell is None else str(cell)
 
-    def head(self, column: Key) -> str:
+    def format_head(self, column: Key) -> str:
         """What stands above a column."""
         pairs = zip(self.columns, column, strict=True)
         parts = (one if axis in ("procedure", MEASURE) else f"{axis} = {one}" for axis, one in pairs)
@@ -79,15 +79,15 @@ class Table:
     def __str__(self) -> str:
         """Columns that stand under each other."""
         notes = "".join(f"\nnote: {note}" for note in self.notes)
-        return f"{self.caption}\n{columned(self.lines(), len(self.rows))}{notes}"
+        return f"{self.caption}\n{columned(self.format_lines(), len(self.rows))}{notes}"
 
-    def lines(self) -> list[list[str]]:
+    def format_lines(self) -> list[list[str]]:
         """Heads and rows; a label that is as above is left out."""
-        lines = [[*self.rows, *(self.head(key) for key in self.column_keys)]]
+        lines = [[*self.rows, *(self.format_head(key) for key in self.column_keys)]]
         before: Key = ()
         for key in self.row_keys:
             labels = ["" if key[: i + 1] == before[: i + 1] else one for i, one in enumerate(key)]
-            lines.append([*labels, *(self.text(key, column) for column in self.column_keys)])
+            lines.append([*labels, *(self.format_cell(key, column) for column in self.column_keys)])
             before = key
         return lines
 
@@ -110,32 +110,32 @@ def table(
     where : for some axes the values that are wanted
     versus : a procedure to compare with
     """
-    found = {name: _found(url, name, where, versus) for name in measures}
-    sizes = {axis: len(values) for axis, values in _labels(found).items()}
-    rows, columns = laid_out(sizes, rows, columns)
-    labels = _labels(found)
+    found = {name: _load_measure(url, name, where, versus) for name in measures}
+    sizes = {axis: len(values) for axis, values in _list_labels(found).items()}
+    rows, columns = lay_out_axes(sizes, rows, columns)
+    labels = _list_labels(found)
     fixed = {axis: labels[axis][0] for axis in sizes if axis not in rows and axis not in columns}
     cells: dict[tuple[Key, Key], Cell] = {}
     for name, dataset in found.items():
-        for key, cell in _cells(dataset, name).items():
+        for key, cell in _make_cells(dataset, name).items():
             places = dict(zip([*dataset["value"].dims, MEASURE], [*key, name], strict=True))
-            cells[_key(places, rows), _key(places, columns)] = cell
+            cells[_make_key(places, rows), _make_key(places, columns)] = cell
     row_keys = [key for key in product(*(labels[axis] for axis in rows)) if any(key == row for row, _ in cells)]
     column_keys = [key for key in product(*(labels[axis] for axis in columns)) if any(key == c for _, c in cells)]
-    caption = _caption(measures, fixed, versus, cells)
-    return Table(caption, _notes(url), rows, columns, row_keys, column_keys, cells)
+    caption = _format_caption(measures, fixed, versus, cells)
+    return Table(caption, _list_notes(url), rows, columns, row_keys, column_keys, cells)
 
 
-def _notes(url: str) -> list[str]:
+def _list_notes(url: str) -> list[str]:
     """That there is more to come, or that something failed."""
     state, lost = status(url), count_damaged(url)
     done = state["share_of_everything"]
     share = f"the study isn't complete: {done:.0%} of its units are done"
     failed = "some replications failed, and numbers are of the others: --measure failed, ckrr errors"
-    return [share] * (done < 1) + [failed] * bool(state["failed"]) + ([damage_text(lost)] if lost else [])
+    return [share] * (done < 1) + [failed] * bool(state["failed"]) + ([format_damage(lost)] if lost else [])
 
 
-def _found(url: str, name: str, where: Where | None, versus: str | None) -> xr.Dataset:
+def _load_measure(url: str, name: str, where: Where | None, versus: str | None) -> xr.Dataset:
     if versus is not None:
         return difference(url, versus, name, where)
     if name == LEVELS:
@@ -145,18 +145,18 @@ def _found(url: str, name: str, where: Where | None, versus: str | None) -> xr.D
     return verdicts(url, where) if name == VERDICT else estimate(url, name, where)
 
 
-def _labels(found: Mapping[str, xr.Dataset]) -> dict[str, list[str]]:
+def _list_labels(found: Mapping[str, xr.Dataset]) -> dict[str, list[str]]:
     """The values of every axis as text."""
     first = next(iter(found.values()))["value"]
     if any(set(one["value"].dims) != set(first.dims) for one in found.values()):
-        raise Mistake(f"{MAD} is over all alpha: ask for it by itself")
+        raise UserError(f"{MAD} is over all alpha: ask for it by itself")
     return {
-        **{str(dim): [label(each) for each in first[dim].values.tolist()] for dim in first.dims},
+        **{str(dim): [format_label(each) for each in first[dim].values.tolist()] for dim in first.dims},
         MEASURE: list(found),
     }
 
 
-def laid_out(
+def lay_out_axes(
     sizes: Mapping[str, int], rows: Sequence[str] | None, columns: Sequence[str] | None
 ) -> tuple[list[str], list[str]]:
     """The axes of rows and columns, all that have several values among them.
@@ -164,17 +164,19 @@ def laid_out(
     Examples
     --------
     >>> sizes = {"procedure": 6, "gamma": 2, "theta": 1, "lam": 1, "n": 4, "alpha": 1, "measure": 1}
-    >>> laid_out(sizes, None, None)
+    >>> lay_out_axes(sizes, None, None)
     (['gamma', 'procedure'], ['n'])
-    >>> laid_out(sizes, ["procedure"], ["gamma"])
+    >>> lay_out_axes(sizes, ["procedure"], ["gamma"])
     (['n', 'procedure'], ['gamma'])
     """
     named = [*(rows or ()), *(columns or ())]
     for axis in named:
         if axis not in sizes:
-            raise Mistake(f"there is no axis {axis!r}: it must be one of {', '.join(sizes)}{nearest(axis, sizes)}")
+            raise UserError(
+                f"there is no axis {axis!r}: it must be one of {', '.join(sizes)}{suggest_name(axis, sizes)}"
+            )
         if named.count(axis) > 1:
-            raise Mistake(f"{axis} is named twice: an axis goes to the rows or to the columns, once")
+            raise UserError(f"{axis} is named twice: an axis goes to the rows or to the columns, once")
     usual = [axis for axis in ("n", MEASURE) if sizes[axis] > 1 and axis not in (rows or ())]
     across = list(columns) if columns is not None else usual
     down = [axis for axis in (rows or ("procedure",)) if axis not in across]
@@ -182,40 +184,40 @@ def laid_out(
     return [*left, *down], across
 
 
-def _cells(found: xr.Dataset, name: str) -> dict[Key, Cell]:
+def _make_cells(found: xr.Dataset, name: str) -> dict[Key, Cell]:
     """By the labels of their places."""
     dims = found["value"].dims
-    axes = [[label(each) for each in found[dim].values.tolist()] for dim in dims]
+    axes = [[format_label(each) for each in found[dim].values.tolist()] for dim in dims]
     parts = [found[part].transpose(*dims).values.ravel().tolist() for part in ("value", "se", "low", "high")]
     counts = found["replications"].transpose(*dims).values.ravel().tolist()
     words = found[VERDICT].transpose(*dims).values.ravel().tolist() if name == VERDICT else [""] * len(counts)
     kind = MEASURES[name].kind if name in MEASURES else "share"
     return {
-        key: Cell(value, se, low, high, _least(value, count, kind), word)
+        key: Cell(value, se, low, high, _compute_least_error(value, count, kind), word)
         for key, count, word, value, se, low, high in zip(product(*axes), counts, words, *parts, strict=True)
         if count > 0
     }
 
 
-def _least(value: float, count: int, kind: str) -> float:
+def _compute_least_error(value: float, count: int, kind: str) -> float:
     """Where one path gives no error, shares get the digits that so many replications would allow."""
     return max((value * (1 - value) / count) ** 0.5, 1e-4) if kind == "share" and 0 < value < 1 else 0.0
 
 
-def _key(places: Mapping[object, str], axes: Sequence[str]) -> Key:
+def _make_key(places: Mapping[object, str], axes: Sequence[str]) -> Key:
     return tuple(places[axis] for axis in axes)
 
 
-def _caption(
+def _format_caption(
     measures: Sequence[str], fixed: Mapping[str, str], versus: str | None, cells: Mapping[tuple[Key, Key], Cell]
 ) -> str:
-    what = ", ".join(_sentence(name) for name in measures)
+    what = ", ".join(_describe_measure(name) for name in measures)
     paired = f", less that of {versus} (paired)" if versus else ""
     at = ", ".join(f"{axis} = {value}" for axis, value in fixed.items() if axis != MEASURE)
-    return f"{what}{paired}{_errors(measures, cells)}{f'; {at}' if at else ''}"
+    return f"{what}{paired}{_format_error_note(measures, cells)}{f'; {at}' if at else ''}"
 
 
-def _errors(measures: Sequence[str], cells: Mapping[tuple[Key, Key], Cell]) -> str:
+def _format_error_note(measures: Sequence[str], cells: Mapping[tuple[Key, Key], Cell]) -> str:
     """What stands beside the numbers."""
     if not set(measures) - {VERDICT, LEVELS}:
         return ""
@@ -225,7 +227,7 @@ def _errors(measures: Sequence[str], cells: Mapping[tuple[Key, Key], Cell]) -> s
     return f" ± Monte-Carlo standard error between paths{bounds}"
 
 
-def _sentence(name: str) -> str:
+def _describe_measure(name: str) -> str:
     if name == VERDICT:
         told = f"tolerance {TOLERANCE:g}, or α/{1 / SHARE_OF_ALPHA:.0f} if that is less"
         return f"verdict on coverage against its level ({told}; with probability {LEVEL:g} none of the grid is wrong)"

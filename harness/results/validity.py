@@ -20,21 +20,21 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
-from harness.core.extent import cells
-from harness.core.labels import axis_values
-from harness.cube.aggregate import levels_at
+from harness.core.extent import count_cells
+from harness.core.labels import list_axis_values
+from harness.cube.aggregate import tabulate_levels
 from harness.results.estimates import estimate
 from harness.results.measures import MEASURES
-from harness.results.replications import Where, runs
+from harness.results.replications import Where, open_replications
 from harness.statistics.intervals import LEVEL
-from harness.store.manifest import Record
+from harness.store.manifest import Manifest
 
 VALID, CONSERVATIVE, INVALID, UNDECIDED, EMPTY = "valid", "conservative", "invalid", "undecided", ""
 VERDICTS = (VALID, CONSERVATIVE, INVALID, UNDECIDED)
 TOLERANCE, SHARE_OF_ALPHA = 0.02, 0.2
 
 
-def tolerances(alpha: xr.DataArray, tolerance: float | None) -> xr.DataArray:
+def compute_tolerances(alpha: xr.DataArray, tolerance: float | None) -> xr.DataArray:
     """τ at each α."""
     return xr.full_like(alpha, tolerance) if tolerance is not None else (SHARE_OF_ALPHA * alpha).clip(max=TOLERANCE)
 
@@ -54,40 +54,40 @@ def verdicts(
         `verdict` ("" where nothing was run), `value`, `se`, the simultaneous `low` and `high`, `target`, `tolerance`,
         `promised` (the target is an exact level), `exchangeable` (and its conditions hold), over the cube's axes.
     """
-    chosen = runs(url, where)
-    record = chosen.record
-    each = 1 - (1 - level) / max(cells(record.extent), 1)
+    chosen = open_replications(url, where)
+    manifest = chosen.manifest
+    each = 1 - (1 - level) / max(count_cells(manifest.extent), 1)
     found = estimate(url, measure, where, each)
-    target, promised = _targets(found, record)
+    target, promised = _compute_targets(found, manifest)
     found["target"], found["promised"] = target, promised
-    found["tolerance"] = tolerances(found["alpha"], tolerance)
-    free = xr.DataArray([record.is_free(text) for text in found["theta"].values], dims="theta")
-    found["exchangeable"] = promised & free & (record.test == "iid")
-    found["verdict"] = judged(found["low"], found["high"], target, found["tolerance"]).where(
+    found["tolerance"] = compute_tolerances(found["alpha"], tolerance)
+    free = xr.DataArray([manifest.is_independent(text) for text in found["theta"].values], dims="theta")
+    found["exchangeable"] = promised & free & (manifest.test == "iid")
+    found["verdict"] = judge(found["low"], found["high"], target, found["tolerance"]).where(
         found["replications"] > 0, EMPTY
     )
     found.attrs = {
         "description": f"verdicts on {MEASURES[measure].what}, at {level:g} for the whole grid",
         "level": level,
-        "cells": cells(record.extent),
+        "cells": count_cells(manifest.extent),
     }
     return found
 
 
-def _targets(found: xr.Dataset, record: Record) -> tuple[xr.DataArray, xr.DataArray]:
+def _compute_targets(found: xr.Dataset, manifest: Manifest) -> tuple[xr.DataArray, xr.DataArray]:
     """The level of each procedure, n, θ and α, and whether it is an exact one."""
-    grid = record.extent.grid
+    grid = manifest.extent.grid
     levels = xr.DataArray(
-        np.array([levels_at(record, n) for n in grid.n]),
+        np.array([tabulate_levels(manifest, n) for n in grid.n]),
         dims=("n", "procedure", "theta", "alpha"),
-        coords={axis: np.array(axis_values(grid, axis), dtype=object) for axis in ("procedure", "theta")}
+        coords={axis: np.array(list_axis_values(grid, axis), dtype=object) for axis in ("procedure", "theta")}
         | {"n": list(grid.n), "alpha": list(grid.alpha)},
     ).sel({axis: found[axis] for axis in ("n", "procedure", "theta", "alpha")})
     promised = levels.notnull()
     return levels.where(promised, 1 - found["alpha"]), promised
 
 
-def judged(low: xr.DataArray, high: xr.DataArray, target: xr.DataArray, tolerance: xr.DataArray) -> xr.DataArray:
+def judge(low: xr.DataArray, high: xr.DataArray, target: xr.DataArray, tolerance: xr.DataArray) -> xr.DataArray:
     """What intervals say about a target."""
     least, most = target - tolerance, target + tolerance
     verdict = xr.full_like(low, UNDECIDED, dtype=object)

@@ -10,12 +10,12 @@ from typing import Any
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
-def written(scenario: Mapping[str, Any]) -> str:
+def dump_scenario(scenario: Mapping[str, Any]) -> str:
     """A scenario as TOML: plain keys first, then its tables; what is None or an empty list is left out.
 
     Examples
     --------
-    >>> print(written({"name": "my", "keep": [], "source": {"function": "gp", "theta": 1.0}, "exclude": [{"n": [5]}]}))
+    >>> print(dump_scenario({"name": "my", "keep": [], "source": {"function": "gp", "theta": 1.0}, "exclude": [{"n": [5]}]}))
     name = "my"
     <BLANKLINE>
     [source]
@@ -26,12 +26,12 @@ def written(scenario: Mapping[str, Any]) -> str:
     n = [5]
     """
     plain = {key: value for key, value in scenario.items() if not _is_table(value)}
-    parts = ["\n".join(_lines(plain))]
+    parts = ["\n".join(_format_lines(plain))]
     for key, value in scenario.items():
         if isinstance(value, Mapping):
-            parts.append("\n".join([f"[{_key(key)}]", *_lines(value)]))
+            parts.append("\n".join([f"[{_format_key(key)}]", *_format_lines(value)]))
         elif _is_table(value):
-            parts += ["\n".join([f"[[{_key(key)}]]", *_lines(one)]) for one in value]
+            parts += ["\n".join([f"[[{_format_key(key)}]]", *_format_lines(one)]) for one in value]
     return "\n\n".join(parts)
 
 
@@ -41,28 +41,30 @@ def _is_table(value: object) -> bool:
     return bool(rows) and all(isinstance(each, Mapping) for each in rows)
 
 
-def _lines(table: Mapping[str, Any]) -> list[str]:
+def _format_lines(table: Mapping[str, Any]) -> list[str]:
     return [
-        f"{_key(key)} = {_value(value)}" for key, value in table.items() if value is not None and value not in ([], ())
+        f"{_format_key(key)} = {_format_value(value)}"
+        for key, value in table.items()
+        if value is not None and value not in ([], ())
     ]
 
 
-def _key(key: str) -> str:
-    return key if _BARE.fullmatch(key) else _text(key)
+def _format_key(key: str) -> str:
+    return key if _BARE.fullmatch(key) else _format_text(key)
 
 
-def _value(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
-        return _text(value)
+        return _format_text(value)
     if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_value, value))}]"
+        return f"[{', '.join(map(_format_value, value))}]"
     if isinstance(value, Mapping):
-        return f"{{ {', '.join(f'{_key(key)} = {_value(each)}' for key, each in value.items())} }}"
+        return f"{{ {', '.join(f'{_format_key(key)} = {_format_value(each)}' for key, each in value.items())} }}"
     return repr(value)
 
 
-def _text(text: str) -> str:
+def _format_text(text: str) -> str:
     """JSON's strings are TOML's, but for a character that TOML wants escaped and JSON doesn't."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

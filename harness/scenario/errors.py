@@ -13,8 +13,8 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from harness.core.errors import Mistake
-from harness.core.text import escape_line, nearest, shorten, shown
+from harness.core.errors import UserError
+from harness.core.text import escape_line, shorten, shorten_repr, suggest_name
 
 MOST_SHOWN = 20
 """Mistakes that a report shows; it counts the others."""
@@ -50,7 +50,7 @@ _WORDS = {
 }
 
 
-UNKNOWN_NAME, SAID_ALL = "unknown_name", "said_all"
+UNKNOWN_NAME, COMPLETE_MESSAGE = "unknown_name", "said_all"
 """Types of errors of ours: one whose context has the `name` and the names that are `known`, and one that quotes values
 itself."""
 _UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")
@@ -70,7 +70,9 @@ class Complaint:
         return f"{self.key} {self.text}" if self.key else self.text
 
 
-def report(where: str, complaints: Iterable[Complaint], settings: Mapping[str, str] = MappingProxyType({})) -> Mistake:
+def make_user_error(
+    where: str, complaints: Iterable[Complaint], settings: Mapping[str, str] = MappingProxyType({})
+) -> UserError:
     """Make one error of a file's mistakes, a line each: the first ones, and how many more there are.
 
     Parameters
@@ -84,7 +86,7 @@ def report(where: str, complaints: Iterable[Complaint], settings: Mapping[str, s
 
     Examples
     --------
-    >>> print(report("my.toml", [Complaint(f"k{i}", "is unknown") for i in range(25)]))  # doctest: +ELLIPSIS
+    >>> print(make_user_error("my.toml", [Complaint(f"k{i}", "is unknown") for i in range(25)]))  # doctest: +ELLIPSIS
     my.toml: k0 is unknown
     ...
     my.toml: k19 is unknown
@@ -92,18 +94,18 @@ def report(where: str, complaints: Iterable[Complaint], settings: Mapping[str, s
     """
     all_of_them = list(complaints)
     first = [one for one in all_of_them if one.text][:MOST_SHOWN]
-    lines = [f"{_origin(one.key, where, settings)}: {escape_line(str(one), _LONGEST_LINE)}" for one in first]
+    lines = [f"{_find_origin(one.key, where, settings)}: {escape_line(str(one), _LONGEST_LINE)}" for one in first]
     more = len(all_of_them) - len(first)
     rest = [f"{where}: … and {more} more mistake{'s' if more > 1 else ''}"] if more else []
-    return Mistake("\n".join([*lines, *rest]))
+    return UserError("\n".join([*lines, *rest]))
 
 
-def _origin(key: str, where: str, settings: Mapping[str, str]) -> str:
+def _find_origin(key: str, where: str, settings: Mapping[str, str]) -> str:
     """Who said what is at a key.
 
     Examples
     --------
-    >>> _origin("grid.n[1]", "my.toml", {"grid.n": "--set grid.n=[25,0]"})
+    >>> _find_origin("grid.n[1]", "my.toml", {"grid.n": "--set grid.n=[25,0]"})
     '--set grid.n=[25,0]'
     """
     setting = next((text for name, text in settings.items() if re.match(rf"{re.escape(name)}(?![\w-])", key)), None)
@@ -127,33 +129,35 @@ def from_pydantic(error: ValidationError, names: Callable[[tuple[Any, ...]], Ite
     """
     found: dict[tuple[Any, ...], Mapping[str, Any]] = {}
     for one in error.errors(include_url=False):
-        found.setdefault(_place(one), one)
+        found.setdefault(_get_location(one), one)
     lists = {where[:i] for where in found for i, part in enumerate(where) if isinstance(part, int)}
     kept = [(where, one) for where, one in found.items() if where not in lists]
-    first = [_complaint(one, where, names) for where, one in kept[: 2 * MOST_SHOWN]]
+    first = [_make_complaint(one, where, names) for where, one in kept[: 2 * MOST_SHOWN]]
     return [*first, *(Complaint("", "") for _ in kept[2 * MOST_SHOWN :])]
 
 
-def _place(one: Mapping[str, Any]) -> tuple[Any, ...]:
+def _get_location(one: Mapping[str, Any]) -> tuple[Any, ...]:
     """Where an error is, without the branches of unions that pydantic names there; an unknown key may be named so."""
     parts, is_key = one["loc"], one["type"] in _UNKNOWN
     return tuple(part for i, part in enumerate(parts, 1) if not _is_noise(part) or (is_key and i == len(parts)))
 
 
-def _complaint(
+def _make_complaint(
     one: Mapping[str, Any], where: tuple[Any, ...], names: Callable[[tuple[Any, ...]], Iterable[str]]
 ) -> Complaint:
     if not where:
         return Complaint("", str(one["msg"]))
-    return Complaint(_key(where), _text(one, where, names), unknown=one["type"] in _UNKNOWN)
+    return Complaint(_format_key(where), _describe_error(one, where, names), unknown=one["type"] in _UNKNOWN)
 
 
-def _key(where: tuple[Any, ...]) -> str:
+def _format_key(where: tuple[Any, ...]) -> str:
     """A place as people write it: grid.theta[3]."""
-    return "".join(f"[{part}]" if isinstance(part, int) else f".{_plain(part)}" for part in where).removeprefix(".")
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{_format_part(part)}" for part in where).removeprefix(
+        "."
+    )
 
 
-def _plain(part: object) -> str:
+def _format_part(part: object) -> str:
     """A key as it stands in the file, in quotes if it has anything strange."""
     text = shorten(str(part))
     return text if text.replace("_", "").replace("-", "").isalnum() else repr(text)
@@ -164,25 +168,29 @@ def _is_noise(part: object) -> bool:
     return isinstance(part, str) and ("[" in part or part in ("str", "float", "int", "constrained-str"))
 
 
-def _text(one: Mapping[str, Any], where: tuple[Any, ...], names: Callable[[tuple[Any, ...]], Iterable[str]]) -> str:
+def _describe_error(
+    one: Mapping[str, Any], where: tuple[Any, ...], names: Callable[[tuple[Any, ...]], Iterable[str]]
+) -> str:
     kind = one["type"]
     if kind in _UNKNOWN:
         known = list(names(where[:-1]))
-        return f"is unknown{nearest(str(where[-1]), known)}; known here: {', '.join(known)}"
+        return f"is unknown{suggest_name(str(where[-1]), known)}; known here: {', '.join(known)}"
     words = _WORDS.get(kind)
     context = one.get("ctx", {})
     text = words.format(**context) if words else str(one["msg"])
     if kind == UNKNOWN_NAME:
-        text += nearest(context["name"], context["known"])
-    return text if kind.startswith("missing") or kind == SAID_ALL else f"{text}, got {shown(one['input'])}"
+        text += suggest_name(context["name"], context["known"])
+    return (
+        text if kind.startswith("missing") or kind == COMPLETE_MESSAGE else f"{text}, got {shorten_repr(one['input'])}"
+    )
 
 
-def homed(complaint: Complaint, tables: Mapping[str, Iterable[str]]) -> Complaint:
+def suggest_table(complaint: Complaint, tables: Mapping[str, Iterable[str]]) -> Complaint:
     """A key that is unknown where it stands, and known in another table: it says where it belongs.
 
     Examples
     --------
-    >>> str(homed(Complaint("source.lam", "is unknown; known here: test", unknown=True), {"[grid]": ["n", "lam"]}))
+    >>> str(suggest_table(Complaint("source.lam", "is unknown; known here: test", unknown=True), {"[grid]": ["n", "lam"]}))
     'source.lam is unknown here: lam belongs in [grid]'
     """
     name = complaint.key.rpartition(".")[2]
@@ -192,26 +200,26 @@ def homed(complaint: Complaint, tables: Mapping[str, Iterable[str]]) -> Complain
     return replace(complaint, text=f"is unknown here: {name} belongs in {' or '.join(homes)}")
 
 
-def keys_of(model: type[BaseModel]) -> Callable[[tuple[Any, ...]], Iterable[str]]:
+def make_key_lookup(model: type[BaseModel]) -> Callable[[tuple[Any, ...]], Iterable[str]]:
     """The keys that a model allows at a place in it."""
 
     def names(where: tuple[Any, ...]) -> Iterable[str]:
         here: type[BaseModel] = model
         for part in where:
             if isinstance(part, str):
-                here = _model_in(here.model_fields[part].annotation) or here
+                here = _find_model(here.model_fields[part].annotation) or here
         return here.model_fields
 
     return names
 
 
-def _model_in(annotation: Any) -> type[BaseModel] | None:
+def _find_model(annotation: Any) -> type[BaseModel] | None:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
-    return next((found for each in get_args(annotation) if (found := _model_in(each))), None)
+    return next((found for each in get_args(annotation) if (found := _find_model(each))), None)
 
 
-class Wrong(Exception):
+class ScenarioError(Exception):
     """What is wrong with a part of a scenario."""
 
     def __init__(self, *complaints: Complaint) -> None:

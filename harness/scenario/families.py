@@ -7,15 +7,15 @@ import types
 from collections.abc import Mapping
 from typing import Any
 
-from harness.core.protocols import Family, Kernelled, Smoothable
-from harness.core.text import nearest, shown
-from harness.scenario.errors import Complaint, Wrong
+from harness.core.protocols import Family, SupportsKernel, SupportsSmoothing
+from harness.core.text import shorten_repr, suggest_name
+from harness.scenario.errors import Complaint, ScenarioError
 from harness.scenario.importing import import_name
 
 FAMILIES = {name: f"harness.families.{name}:FAMILY" for name in ("krr", "baselines", "peers")}
 
 
-_FAMILY = ("procedures", "searches", "reference", "version", "inputs", "score", "level", "flops", "memory")
+_FAMILY_MEMBERS = ("procedures", "searches", "reference", "version", "inputs", "score", "level", "flops", "memory")
 
 
 _NOTHING = object()
@@ -24,12 +24,12 @@ _NOTHING = object()
 _NOT_A_FAMILY = {types.ModuleType: "module", type: "class", types.FunctionType: "function"}
 
 
-def family(name: str) -> Family:
+def find_family(name: str) -> Family:
     """By its name, or as "package.module:name"."""
     if name not in FAMILIES and ":" not in name:
         known = ", ".join(FAMILIES)
-        hint = f"{shown(name)}{nearest(name, FAMILIES)}"
-        raise Wrong(Complaint("family", f"must be {known} or 'package.module:name', got {hint}"))
+        hint = f"{shorten_repr(name)}{suggest_name(name, FAMILIES)}"
+        raise ScenarioError(Complaint("family", f"must be {known} or 'package.module:name', got {hint}"))
     found: Family = import_name(FAMILIES.get(name, name), "family", ours=name in FAMILIES)
     _check_family(found, name)
     return found
@@ -39,21 +39,19 @@ def _check_family(found: object, name: str) -> None:
     """Refuse what isn't an object with all members of the protocol, without calling or evaluating any of them."""
     what = next((word for kind, word in _NOT_A_FAMILY.items() if issubclass(type(found), kind)), None)
     if what is not None:
-        text = (
-            f"names {shown(name)}, which is a {what}: a family is an object, as the line `FAMILY = MyFamily()` makes it"
-        )
-        raise Wrong(Complaint("family", text))
-    missing = [each for each in _FAMILY if inspect.getattr_static(found, each, _NOTHING) is _NOTHING]
+        text = f"names {shorten_repr(name)}, which is a {what}: a family is an object, as the line `FAMILY = MyFamily()` makes it"
+        raise ScenarioError(Complaint("family", text))
+    missing = [each for each in _FAMILY_MEMBERS if inspect.getattr_static(found, each, _NOTHING) is _NOTHING]
     if missing:
-        raise Wrong(Complaint("family", f"names {shown(name)}, which has no {', '.join(missing)}"))
+        raise ScenarioError(Complaint("family", f"names {shorten_repr(name)}, which has no {', '.join(missing)}"))
 
 
-def kernel_told(plain: Mapping[str, Any]) -> dict[str, Any]:
+def kernel_options(plain: Mapping[str, Any]) -> dict[str, Any]:
     """What a scenario says of the kernel, where that isn't the default: part of what numbers depend on.
 
     Examples
     --------
-    >>> kernel_told({"kernel": "gaussian", "scales": None}), kernel_told({"kernel": "matern52", "scales": (1, 10)})
+    >>> kernel_options({"kernel": "gaussian", "scales": None}), kernel_options({"kernel": "matern52", "scales": (1, 10)})
     ({}, {'kernel': 'matern52', 'scales': [1.0, 10.0]})
     """
     told = {key: plain.get(key) for key in ("kernel", "scales", "features")}
@@ -61,22 +59,24 @@ def kernel_told(plain: Mapping[str, Any]) -> dict[str, Any]:
     return {key: [float(each) for each in value] if key == "scales" else value for key, value in found.items()}
 
 
-def on_kernel(known: Family, name: str, told: Mapping[str, Any], dimension: int) -> Family:
+def with_kernel(known: Family, name: str, told: Mapping[str, Any], dimension: int) -> Family:
     """The family on the kernel that a scenario tells of."""
     if not told:
         return known
-    if not isinstance(known, Kernelled):
-        raise Wrong(Complaint(next(iter(told)), f"must be left out: the family {name!r} has no choice of kernels"))
+    if not isinstance(known, SupportsKernel):
+        raise ScenarioError(
+            Complaint(next(iter(told)), f"must be left out: the family {name!r} has no choice of kernels")
+        )
     try:
         return known.on_kernel(dimension, **told)
     except ValueError as error:
-        raise Wrong(Complaint("", str(error))) from None
+        raise ScenarioError(Complaint("", str(error))) from None
 
 
-def smoothed(known: Family, name: str, asked: bool) -> Family:
+def with_smoothing(known: Family, name: str, asked: bool) -> Family:
     """The family with smoothed p-values, if they are asked for."""
     if not asked:
         return known
-    if not isinstance(known, Smoothable):
-        raise Wrong(Complaint("smoothed", f"must be left out: the family {name!r} has no smoothed p-values"))
+    if not isinstance(known, SupportsSmoothing):
+        raise ScenarioError(Complaint("smoothed", f"must be left out: the family {name!r} has no smoothed p-values"))
     return known.smooth()

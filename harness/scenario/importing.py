@@ -5,8 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from harness.core.text import message_of, shown
-from harness.scenario.errors import Complaint, Wrong
+from harness.core.text import format_error, shorten_repr
+from harness.scenario.errors import Complaint, ScenarioError
 
 
 def import_name(name: str, key: str, ours: bool = False) -> Any:
@@ -26,8 +26,10 @@ def import_name(name: str, key: str, ours: bool = False) -> Any:
         loaded = importlib.import_module(module)
         found = {attribute: getattr(loaded, attribute)} if ours else vars(loaded)
     except (Exception, SystemExit) as error:  # a module may raise anything; ValueError and TypeError for strange names
-        said = str(error) if isinstance(error, ImportError) else message_of(error)
-        raise Wrong(Complaint(key, f"names {shown(module)}, which can't be imported: {said}")) from error
+        said = str(error) if isinstance(error, ImportError) else format_error(error)
+        raise ScenarioError(Complaint(key, f"names {shorten_repr(module)}, which can't be imported: {said}")) from error
     if attribute not in found:
-        raise Wrong(Complaint(key, f"names {shown(attribute)}, which {shown(module)} doesn't have"))
+        raise ScenarioError(
+            Complaint(key, f"names {shorten_repr(attribute)}, which {shorten_repr(module)} doesn't have")
+        )
     return found[attribute]

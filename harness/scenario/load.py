@@ -14,18 +14,25 @@ from typing import Any
 from pydantic import ValidationError
 
 from harness.compute import measures
-from harness.core.errors import Mistake
+from harness.core.errors import UserError
 from harness.core.hashing import hash_file
-from harness.core.labels import label
-from harness.core.packaged import scenario_files
-from harness.core.protocols import Family, Limited
+from harness.core.labels import format_label
+from harness.core.packaged import list_scenario_files
+from harness.core.protocols import Family, LimitedSource
 from harness.core.seeds import Seeds
-from harness.core.text import escape_line, nearest, shown
+from harness.core.text import escape_line, shorten_repr, suggest_name
 from harness.core.types import Extent
 from harness.parsing.toml import DEEPEST, parse_toml, read_toml
-from harness.scenario.errors import Complaint, Wrong, from_pydantic, homed, keys_of, report
-from harness.scenario.families import family, kernel_told, on_kernel, smoothed
-from harness.scenario.sources import Built, build
+from harness.scenario.errors import (
+    Complaint,
+    ScenarioError,
+    from_pydantic,
+    make_key_lookup,
+    make_user_error,
+    suggest_table,
+)
+from harness.scenario.families import find_family, kernel_options, with_kernel, with_smoothing
+from harness.scenario.sources import Built, build_source
 from harness.scenario.spec import GridPart, Replications, Scenario
 
 BLAS_THREADS = 1
@@ -51,44 +58,44 @@ class Loaded:
     @property
     def extent(self) -> Extent:
         """What it asks for."""
-        return self.scenario.extent()
+        return self.scenario.make_extent()
 
     @property
     def seeds(self) -> Seeds:
         """Its random streams."""
-        return Seeds.of(self.scenario.seed, self.built.told)
+        return Seeds.from_source(self.scenario.seed, self.built.non_default)
 
-    def threaded(self, threads: int) -> Loaded:
+    def with_threads(self, threads: int) -> Loaded:
         """On workers with so many BLAS threads."""
         return replace(self, fingerprint={**self.fingerprint, "blas_threads": threads})
 
 
 def load(reference: str, settings: Iterable[str] = ()) -> Loaded:
     """A scenario by the path of its file or by the name of a packaged one, with `key=value` settings applied."""
-    path = find(reference)
+    path = find_scenario_file(reference)
     plain = _read(path)
-    changed = {_set(plain, setting): f"--set {_quoted(setting)}" for setting in settings}
+    changed = {_apply_setting(plain, setting): f"--set {_quote(setting)}" for setting in settings}
     return check(plain, str(path), path.parent, changed)
 
 
-def find(reference: str) -> Path:
+def find_scenario_file(reference: str) -> Path:
     """Find the file of a scenario, by its path or by the name of a packaged one."""
-    path, mode = Path(reference), _mode(reference)
+    path, mode = Path(reference), _get_mode(reference)
     if mode is not None and stat.S_ISREG(mode):
         return path
-    known = scenario_files()
+    known = list_scenario_files()
     if reference in known:
         return known[reference]
     if mode is not None:
         what = "a directory" if stat.S_ISDIR(mode) else "no regular file"
-        raise Mistake(f"{reference} is {what}; a scenario is a .toml file")
-    raise Mistake(
-        f"{_quoted(reference)}: no such file, and no packaged scenario of that name (`ckrr list` has them)"
-        f"{nearest(reference, known)}"
+        raise UserError(f"{reference} is {what}; a scenario is a .toml file")
+    raise UserError(
+        f"{_quote(reference)}: no such file, and no packaged scenario of that name (`ckrr list` has them)"
+        f"{suggest_name(reference, known)}"
     )
 
 
-def _mode(path: str) -> int | None:
+def _get_mode(path: str) -> int | None:
     """Return what is at a path, as `os.stat` says it; None if nothing can be seen there."""
     try:
         return os.stat(path).st_mode
@@ -100,10 +107,10 @@ def _read(path: Path) -> dict[str, Any]:
     try:
         return read_toml(path)
     except ValueError as error:
-        raise Mistake(f"{path}: {error}") from None
+        raise UserError(f"{path}: {error}") from None
 
 
-def _set(plain: dict[str, Any], setting: str) -> str:
+def _apply_setting(plain: dict[str, Any], setting: str) -> str:
     """Put the value of a setting in place of what the file says.
 
     Parameters
@@ -121,19 +128,19 @@ def _set(plain: dict[str, Any], setting: str) -> str:
     key, equals, text = setting.partition("=")
     *folders, last = parts = key.strip().split(".")
     if not equals or not all(parts):
-        raise Mistake(f"--set {_quoted(setting)}: must be key=value, as in grid.n=[25,50]")
+        raise UserError(f"--set {_quote(setting)}: must be key=value, as in grid.n=[25,50]")
     if len(parts) > DEEPEST:
-        raise Mistake(f"--set {_quoted(setting)}: the key has more than {DEEPEST} parts")
-    value = _value(text, setting)
+        raise UserError(f"--set {_quote(setting)}: the key has more than {DEEPEST} parts")
+    value = _parse_value(text, setting)
     for folder in folders:
         plain = plain.setdefault(folder, {})
         if not isinstance(plain, dict):
-            raise Mistake(f"--set {_quoted(setting)}: {_quoted(folder)} is no table")
+            raise UserError(f"--set {_quote(setting)}: {_quote(folder)} is no table")
     plain[last] = value
     return key.strip()
 
 
-def _value(text: str, setting: str) -> Any:
+def _parse_value(text: str, setting: str) -> Any:
     """Parse the value of a setting: TOML, or a word without quotes."""
     try:
         found = parse_toml(f"value = {text}")
@@ -141,13 +148,13 @@ def _value(text: str, setting: str) -> Any:
         if _WORD.fullmatch(text.strip()):
             return text.strip()
         reason, hint = str(error).partition(":")[0], "lists are [25,50], texts in them are in quotes"
-        raise Mistake(f"--set {_quoted(setting)}: the value {reason}: {hint}") from None
+        raise UserError(f"--set {_quote(setting)}: the value {reason}: {hint}") from None
     if len(found) > 1:
-        raise Mistake(f"--set {_quoted(setting)}: must be one value, got several keys")
+        raise UserError(f"--set {_quote(setting)}: must be one value, got several keys")
     return found["value"]
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     """Return what was typed as it can be shown in a line."""
     return escape_line(text, _LONGEST_TYPED)
 
@@ -157,21 +164,21 @@ def check(
 ) -> Loaded:
     """Everything that can be wrong with a scenario, in one report; `changed` says by what, for keys of `--set`."""
     complaints: list[Complaint] = []
-    known = _family(plain, complaints)
-    built = _source(plain, folder, complaints)
-    scenario = _scenario(plain, known, complaints)
+    known = _load_family(plain, complaints)
+    built = _load_source(plain, folder, complaints)
+    scenario = _parse_scenario(plain, known, complaints)
     if scenario is not None and built is not None:
-        complaints += _sizes(scenario, built)
-        complaints += _unknown(scenario, built.source.only) if isinstance(built.source, Limited) else []
-        known = _as_told(scenario, known, built, complaints)
+        complaints += _check_sizes(scenario, built)
+        complaints += _check_available(scenario, built.source.only) if isinstance(built.source, LimitedSource) else []
+        known = _configure_family(scenario, known, built, complaints)
     if complaints or scenario is None or built is None or known is None:
-        tables = _tables(built)
+        tables = _get_table_keys(built)
         ordered = sorted(complaints, key=lambda one: "is missing" in one.text)
-        raise report(where, [homed(one, tables) for one in ordered], changed)
-    return Loaded(where, scenario, built, known, _fingerprint(scenario, built, known))
+        raise make_user_error(where, [suggest_table(one, tables) for one in ordered], changed)
+    return Loaded(where, scenario, built, known, _make_fingerprint(scenario, built, known))
 
 
-def _tables(built: Built | None) -> dict[str, Iterable[str]]:
+def _get_table_keys(built: Built | None) -> dict[str, Iterable[str]]:
     """The keys that each part of the file may have."""
     return {
         "[grid]": GridPart.model_fields,
@@ -181,64 +188,67 @@ def _tables(built: Built | None) -> dict[str, Iterable[str]]:
     }
 
 
-def _family(plain: Mapping[str, Any], complaints: list[Complaint]) -> Family | None:
+def _load_family(plain: Mapping[str, Any], complaints: list[Complaint]) -> Family | None:
     name = plain.get("family", "krr")
     try:
-        return family(name) if isinstance(name, str) else family("krr")
-    except Wrong as wrong:
+        return find_family(name) if isinstance(name, str) else find_family("krr")
+    except ScenarioError as wrong:
         complaints += wrong.complaints
         return None
 
 
-def _as_told(scenario: Scenario, known: Family | None, built: Built, complaints: list[Complaint]) -> Family | None:
+def _configure_family(
+    scenario: Scenario, known: Family | None, built: Built, complaints: list[Complaint]
+) -> Family | None:
     """The family on the scenario's kernel, smoothed if that is asked for."""
     try:
-        told = kernel_told(scenario.model_dump())
-        known = None if known is None else on_kernel(known, scenario.family, told, built.source.dimension)
-        return None if known is None else smoothed(known, scenario.family, scenario.smoothed)
-    except Wrong as wrong:
+        told = kernel_options(scenario.model_dump())
+        known = None if known is None else with_kernel(known, scenario.family, told, built.source.dimension)
+        return None if known is None else with_smoothing(known, scenario.family, scenario.smoothed)
+    except ScenarioError as wrong:
         complaints += wrong.complaints
         return None
 
 
-def _source(plain: Mapping[str, Any], folder: Path, complaints: list[Complaint]) -> Built | None:
+def _load_source(plain: Mapping[str, Any], folder: Path, complaints: list[Complaint]) -> Built | None:
     table = plain.get("source")
     try:
-        return build(table, folder) if isinstance(table, dict) else None
-    except Wrong as wrong:
+        return build_source(table, folder) if isinstance(table, dict) else None
+    except ScenarioError as wrong:
         complaints += wrong.complaints
         return None
 
 
-def _scenario(plain: Mapping[str, Any], known: Family | None, complaints: list[Complaint]) -> Scenario | None:
+def _parse_scenario(plain: Mapping[str, Any], known: Family | None, complaints: list[Complaint]) -> Scenario | None:
     context: dict[str, object] = {"family": plain.get("family", "krr")}
     if known is not None:
         context |= {"procedures": known.procedures, "searches": known.searches}
     try:
         return Scenario.model_validate(plain, context=context)
     except ValidationError as error:
-        complaints += from_pydantic(error, keys_of(Scenario))
+        complaints += from_pydantic(error, make_key_lookup(Scenario))
         return None
 
 
-def _sizes(scenario: Scenario, built: Built) -> Iterable[Complaint]:
+def _check_sizes(scenario: Scenario, built: Built) -> Iterable[Complaint]:
     largest = built.source.largest_n
     for i, n in enumerate(scenario.grid.n):
         if largest is not None and n > largest:
             yield Complaint(
                 f"grid.n[{i}]",
-                f"must be at most {largest}, got {n}: the source has no more train points ({_why(built)})",
+                f"must be at most {largest}, got {n}: the source has no more train points ({_explain_limit(built)})",
             )
 
 
-def _unknown(scenario: Scenario, only: Mapping[str, Sequence[object]]) -> Iterable[Complaint]:
+def _check_available(scenario: Scenario, only: Mapping[str, Sequence[object]]) -> Iterable[Complaint]:
     """Values for which a source has no data."""
     for axis in ("gamma", "theta", "lam", "n"):
         for i, value in enumerate(getattr(scenario.grid, axis)):
             if value not in only.get(axis, (value,)):
-                known = ", ".join(map(label, only[axis]))
+                known = ", ".join(map(format_label, only[axis]))
                 yield Complaint(
-                    f"grid.{axis}[{i}]", f"must be one of {known}, for which the source has data, got {shown(value)}"
+                    f"grid.{axis}[{i}]",
+                    f"must be one of {known}, for which the source has data, got {shorten_repr(value)}",
                 )
     for axis, count in (("path", scenario.replications.paths), ("draw", scenario.replications.draws)):
         if axis in only and count > len(only[axis]):
@@ -246,28 +256,28 @@ def _unknown(scenario: Scenario, only: Mapping[str, Sequence[object]]) -> Iterab
             yield Complaint(f"replications.{axis}s", text)
 
 
-def _why(built: Built) -> str:
+def _explain_limit(built: Built) -> str:
     """What bounds n."""
-    return "its pool" if "pool" in built.told else "a table's rows less test_points"
+    return "its pool" if "pool" in built.non_default else "a table's rows less test_points"
 
 
-def _fingerprint(scenario: Scenario, built: Built, known: Family) -> dict[str, Any]:
+def _make_fingerprint(scenario: Scenario, built: Built, known: Family) -> dict[str, Any]:
     """All that numbers depend on besides their place in the grid; kernel and smoothing where told of."""
-    told = kernel_told(scenario.model_dump())
+    told = kernel_options(scenario.model_dump())
     return {
         **({"kernel": told} if told else {}),
         **({"smoothed": True} if scenario.smoothed else {}),
         "seed": scenario.seed,
-        "source": dict(built.told),
+        "source": dict(built.non_default),
         "files": {name: hash_file(data) for name, data in sorted(built.files.items())},
         "family": scenario.family,
         "keep": sorted(scenario.keep),
-        "numerics": {"procedures": known.version, "measures": measures.VERSION, "sources": _sources_version()},
+        "numerics": {"procedures": known.version, "measures": measures.VERSION, "sources": _get_sources_version()},
         "blas_threads": BLAS_THREADS,
     }
 
 
-def _sources_version() -> int:
+def _get_sources_version() -> int:
     import scenarios
 
     return int(scenarios.VERSION)

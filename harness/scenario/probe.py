@@ -8,16 +8,16 @@ from time import perf_counter
 
 import numpy as np
 
-from harness.core.errors import Mistake
+from harness.core.errors import UserError
 from harness.core.protocols import Sample, Source
 from harness.core.seeds import Seeds
-from harness.core.text import message_of
+from harness.core.text import format_error
 from harness.core.types import Extent
 
-_DRAWS, _BRIEF = 8, 0.05
+_DRAWS, _TIMING_SECONDS = 8, 0.05
 """Samples that are drawn to see how long one takes, and seconds that this may take where one is quick: a busy machine
 makes some of them slow, and units would be cut by that."""
-_CHANCES = 5
+_ATTEMPTS = 5
 """Samples that must all fail before a source counts as broken."""
 
 
@@ -30,27 +30,29 @@ def check_source(source: Source, seeds: Seeds, extent: Extent, where: str) -> fl
     first = {axis: getattr(extent.grid, axis)[0] for axis in ("gamma", "theta", "lam")} | {"path": 0, "draw": 0}
     at, n = {axis: first[axis] for axis in source.redraws}, min(extent.grid.n)
     errors: list[Exception] = []
-    while len(errors) < _CHANCES:
+    while len(errors) < _ATTEMPTS:
         path = extent.paths + len(errors)
         times: list[float] = []
         try:
-            while len(times) < 2 or (len(times) < _DRAWS and sum(times) < _BRIEF):  # the first time things are loaded
+            while len(times) < 2 or (
+                len(times) < _DRAWS and sum(times) < _TIMING_SECONDS
+            ):  # the first time things are loaded
                 start = perf_counter()
-                sample = source.path(seeds.path(path)).draw(seeds.draw(path, 0), n, at)
+                sample = source.path(seeds.make_path_streams(path)).draw(seeds.make_draw_streams(path, 0), n, at)
                 times.append(perf_counter() - start)
         except Exception as error:
             errors.append(error)
             continue
-        for wrong in _wrong(sample, source, n):
-            raise Mistake(f"{where}: source drew {wrong}")
+        for wrong in _find_problems(sample, source, n):
+            raise UserError(f"{where}: source drew {wrong}")
         return min(times)
-    message = message_of(errors[0])
+    message = format_error(errors[0])
     last = traceback.extract_tb(errors[0].__traceback__)[-1]
     place = f"{Path(last.filename).name}, line {last.lineno}"
-    raise Mistake(f"{where}: source can't draw a sample of n = {n}: {message} ({place})") from errors[0]
+    raise UserError(f"{where}: source can't draw a sample of n = {n}: {message} ({place})") from errors[0]
 
 
-def _wrong(sample: Sample, source: Source, n: int) -> list[str]:
+def _find_problems(sample: Sample, source: Source, n: int) -> list[str]:
     """What is wrong with a sample, in words."""
     m, d = source.test_points, source.dimension
     expected = {"X": (n, d), "y": (n,), "noise": (n,), "X_test": (m, d), "y_test": (m,), "noise_test": (m,)}

@@ -25,17 +25,17 @@ from typing import Any, NoReturn, TypeGuard, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
-from harness.core.protocols import Source, Worldly
-from harness.core.text import escape_line, message_of, nearest, shown
+from harness.core.protocols import Source, SupportsWorld
+from harness.core.text import escape_line, format_error, shorten_repr, suggest_name
 from harness.core.types import REDRAWS
 from harness.parsing.files import read_regular_file
-from harness.scenario.errors import Complaint, Wrong, from_pydantic, keys_of
+from harness.scenario.errors import Complaint, ScenarioError, from_pydantic, make_key_lookup
 from harness.scenario.importing import import_name
 from harness.store.manifest import LARGEST_FILE
 
 FILE = "file"
 """The parameter by which a source takes a file to read."""
-_SOURCE = ("dimension", "test", "test_points", "knows_f", "redraws", "largest_n", "path")
+_SOURCE_MEMBERS = ("dimension", "test", "test_points", "knows_f", "redraws", "largest_n", "path")
 
 
 LARGEST_CODE = 1 << 20
@@ -49,7 +49,7 @@ class Built:
     """A source, what of its parameters isn't the default, and the files it needs."""
 
     source: Source
-    told: Mapping[str, Any]
+    non_default: Mapping[str, Any]
     files: Mapping[str, bytes]
     parameters: tuple[str, ...] = ()
     """All that it may be told."""
@@ -58,23 +58,23 @@ class Built:
 def _check_members(made: object, members: tuple[str, ...], key: str, name: str) -> None:
     missing = [each for each in members if not hasattr(made, each)]
     if missing:
-        raise Wrong(Complaint(key, f"names {name!r}, which has no {', '.join(missing)}"))
+        raise ScenarioError(Complaint(key, f"names {name!r}, which has no {', '.join(missing)}"))
 
 
-def build(table: Mapping[str, Any], folder: Path) -> Built:
+def build_source(table: Mapping[str, Any], folder: Path) -> Built:
     """A source from its table in a scenario file; every mistake at once."""
     name = table.get("function")
     if not isinstance(name, str):
-        text = "is missing" if name is None else f"must be a text, got {shown(name)}"
-        raise Wrong(Complaint("source.function", f"{text}: the name of a source"))
+        text = "is missing" if name is None else f"must be a text, got {shorten_repr(name)}"
+        raise ScenarioError(Complaint("source.function", f"{text}: the name of a source"))
     files: dict[str, bytes] = {}
-    maker = _maker(name, folder, files)
+    maker = _find_maker(name, folder, files)
     given = {key: value for key, value in table.items() if key != "function"}
     _read_file(given, folder, files)
-    source = _made(maker, given, name)
+    source = _make_source(maker, given, name)
     _check_plain(given)
-    told = {"function": _plain_name(name), **_told(maker, table)}
-    return Built(source, told, files, tuple(_keys(maker)))
+    told = {"function": _normalise_name(name), **_get_non_default(maker, table)}
+    return Built(source, told, files, tuple(_get_accepted_parameters(maker)))
 
 
 def _check_plain(given: Mapping[str, Any]) -> None:
@@ -82,7 +82,7 @@ def _check_plain(given: Mapping[str, Any]) -> None:
     text = "must be no date, and have none in it: write a text"
     dates = [Complaint(f"source.{key}", text) for key, value in given.items() if _has_date(value)]
     if dates:
-        raise Wrong(*dates)
+        raise ScenarioError(*dates)
 
 
 def _has_date(value: object) -> bool:
@@ -91,19 +91,19 @@ def _has_date(value: object) -> bool:
     return isinstance(value, date | time)
 
 
-def _plain_name(name: str) -> str:
+def _normalise_name(name: str) -> str:
     """A file is known by its name, wherever it lies."""
     path, _, attribute = name.partition(":")
     return f"{Path(path).name}:{attribute or 'source'}" if path.endswith(".py") else name
 
 
-def _maker(name: str, folder: Path, files: dict[str, bytes]) -> Callable[..., Source]:
+def _find_maker(name: str, folder: Path, files: dict[str, bytes]) -> Callable[..., Source]:
     """Find what makes a source; a file that it is defined in is added to `files`."""
     path, _, attribute = name.partition(":")
     if path.endswith(".py"):
-        text = _bytes(folder / path, "source.function", LARGEST_CODE)
+        text = _read_bytes(folder / path, "source.function", LARGEST_CODE)
         files[Path(path).name] = text
-        return _from_text(text, Path(path).name, attribute or "source")
+        return _load_from_text(text, Path(path).name, attribute or "source")
     if ":" in name:
         found: Callable[..., Source] = import_name(name, "source.function")
         if not _is_source(found):
@@ -112,16 +112,16 @@ def _maker(name: str, folder: Path, files: dict[str, bytes]) -> Callable[..., So
     known: Mapping[str, Callable[..., Source]] = importlib.import_module("scenarios").SOURCES
     if name not in known:
         names = ", ".join(known)
-        hint = nearest(name, known)
-        text_ = f"must be one of {names}, 'package.module:name' or 'file.py:name', got {shown(name)}{hint}"
-        raise Wrong(Complaint("source.function", text_))
+        hint = suggest_name(name, known)
+        text_ = f"must be one of {names}, 'package.module:name' or 'file.py:name', got {shorten_repr(name)}{hint}"
+        raise ScenarioError(Complaint("source.function", text_))
     return known[name]
 
 
 def _is_source(found: object) -> bool:
     """Return whether something was meant as a source: it has the mark, or is a class with all members of a source."""
     marked: bool = importlib.import_module("scenarios").is_source(found)
-    return marked or (_is_class(found) and not _lacking(found))
+    return marked or (_is_class(found) and not _list_missing_members(found))
 
 
 def _is_class(found: object) -> TypeGuard[type]:
@@ -129,23 +129,25 @@ def _is_class(found: object) -> TypeGuard[type]:
     return issubclass(type(found), type)
 
 
-def _lacking(made: type) -> list[str]:
+def _list_missing_members(made: type) -> list[str]:
     """Return the members of a source that a class has neither as an attribute nor as an annotation."""
-    there = {name for each in made.__mro__ for name in (*vars(each), *inspect.get_annotations(each))}
-    return [name for name in _SOURCE if name not in there]
+    backend = {name for each in made.__mro__ for name in (*vars(each), *inspect.get_annotations(each))}
+    return [name for name in _SOURCE_MEMBERS if name not in backend]
 
 
 def _refuse_unmarked(found: object, name: str, why: str = "it is not marked as a source") -> NoReturn:
     """Say that something isn't called, and the line that is missing."""
-    text = f"names {shown(name)}, which is not called: {why}"
+    text = f"names {shorten_repr(name)}, which is not called: {why}"
     if not issubclass(type(found), type | types.FunctionType | types.BuiltinFunctionType):
-        raise Wrong(Complaint("source.function", f"names {shown(name)}, which is neither a function nor a class"))
+        raise ScenarioError(
+            Complaint("source.function", f"names {shorten_repr(name)}, which is neither a function nor a class")
+        )
     if _is_class(found):
-        text = f"{text}, and it lacks {', '.join(_lacking(found))} of a source"
-    raise Wrong(Complaint("source.function", f"{text}; put the line `@scenarios.source` above its definition"))
+        text = f"{text}, and it lacks {', '.join(_list_missing_members(found))} of a source"
+    raise ScenarioError(Complaint("source.function", f"{text}; put the line `@scenarios.source` above its definition"))
 
 
-def _from_text(text: bytes, file: str, attribute: str) -> Callable[..., Source]:
+def _load_from_text(text: bytes, file: str, attribute: str) -> Callable[..., Source]:
     """Run a user's file as a module of its own, and return what it defines by a name."""
     name = f"ckrr_source_{sha256(text).hexdigest()[:16]}"
     module = sys.modules.get(name)
@@ -156,111 +158,123 @@ def _from_text(text: bytes, file: str, attribute: str) -> Callable[..., Source]:
             exec(compile(text, file, "exec"), module.__dict__)
         except (Exception, SystemExit) as error:
             del sys.modules[name]
-            complaint = Complaint("source.function", f"names {shown(file)}, which doesn't run: {message_of(error)}")
-            raise Wrong(complaint) from error
+            complaint = Complaint(
+                "source.function", f"names {shorten_repr(file)}, which doesn't run: {format_error(error)}"
+            )
+            raise ScenarioError(complaint) from error
     found: Any = vars(module).get(attribute)
     if not callable(found):
         known = [each for each, value in vars(module).items() if callable(value) and not each.startswith("_")]
-        hint = nearest(attribute, known)
-        raise Wrong(Complaint("source.function", f"names {shown(attribute)}, which {shown(file)} doesn't define{hint}"))
-    made_from = _called_by(found)
+        hint = suggest_name(attribute, known)
+        raise ScenarioError(
+            Complaint(
+                "source.function", f"names {shorten_repr(attribute)}, which {shorten_repr(file)} doesn't define{hint}"
+            )
+        )
+    made_from = _unwrap_partial(found)
     if not _is_source(made_from) and getattr(made_from, "__module__", None) != name:
-        _refuse_unmarked(made_from, attribute, f"{shown(file)} only imports it, and it is not marked as a source")
+        _refuse_unmarked(
+            made_from, attribute, f"{shorten_repr(file)} only imports it, and it is not marked as a source"
+        )
     maker: Callable[..., Source] = found
     return maker
 
 
-def _called_by(found: object) -> object:
+def _unwrap_partial(found: object) -> object:
     """Return the function that a `functools.partial` calls; anything else as it is."""
     while type(found) is partial:
         found = found.func
     return found
 
 
-def _bytes(path: Path, key: str, largest: int) -> bytes:
+def _read_bytes(path: Path, key: str, largest: int) -> bytes:
     try:
         return read_regular_file(path, largest)
     except ValueError as error:
-        raise Wrong(Complaint(key, f"names the file {escape_line(str(path), _LONGEST_PATH)}, which {error}")) from None
+        raise ScenarioError(
+            Complaint(key, f"names the file {escape_line(str(path), _LONGEST_PATH)}, which {error}")
+        ) from None
 
 
 def _read_file(given: dict[str, Any], folder: Path, files: dict[str, bytes]) -> None:
     """A table's path is relative to the scenario's file."""
     if isinstance(given.get(FILE), str):
         path = folder / given[FILE]
-        files[path.name] = _bytes(path, f"source.{FILE}", LARGEST_FILE)
+        files[path.name] = _read_bytes(path, f"source.{FILE}", LARGEST_FILE)
         given[FILE] = str(path)
 
 
-def _made(maker: Callable[..., Source], given: Mapping[str, Any], name: str) -> Source:
+def _make_source(maker: Callable[..., Source], given: Mapping[str, Any], name: str) -> Source:
     """Calls the maker, with types and names checked by its own annotations."""
-    model = _model(maker)
+    model = _make_model(maker)
     try:
-        checked = model.model_validate({key: _comparable(value) for key, value in given.items()})
-        mine = {key: getattr(checked, key) for key in given if key in _parameters(maker)}
-        source = _in_world(maker(**mine), {key: getattr(checked, key) for key in given if key not in mine}, name)
+        checked = model.model_validate({key: _make_comparable(value) for key, value in given.items()})
+        mine = {key: getattr(checked, key) for key in given if key in _get_parameters(maker)}
+        source = _apply_world(maker(**mine), {key: getattr(checked, key) for key in given if key not in mine}, name)
     except ValidationError as error:
-        raise Wrong(*_prefixed(from_pydantic(error, keys_of(model)))) from None
+        raise ScenarioError(*_add_prefix(from_pydantic(error, make_key_lookup(model)))) from None
     except ValueError as error:
-        raise Wrong(Complaint("", f"source.{error}")) from None
-    except Wrong:
+        raise ScenarioError(Complaint("", f"source.{error}")) from None
+    except ScenarioError:
         raise
     except Exception as error:
-        raise Wrong(Complaint("source.function", f"{shown(name)} can't be made: {message_of(error)}")) from error
-    _check_members(source, _SOURCE, "source.function", name)
+        raise ScenarioError(
+            Complaint("source.function", f"{shorten_repr(name)} can't be made: {format_error(error)}")
+        ) from error
+    _check_members(source, _SOURCE_MEMBERS, "source.function", name)
     strange = [axis for axis in source.redraws if axis not in REDRAWS]
     if strange:
         text = f"names {name!r}, whose redraws must be among {', '.join(REDRAWS)}, got {strange[0]!r}"
-        raise Wrong(Complaint("source.function", text))
+        raise ScenarioError(Complaint("source.function", text))
     return source
 
 
-def _in_world(source: Source, told: Mapping[str, Any], name: str) -> Source:
+def _apply_world(source: Source, told: Mapping[str, Any], name: str) -> Source:
     """With the noise and the test inputs that a table asks for; a source that has its own refuses."""
     if not told:
         return source
-    if not isinstance(source, Worldly):
+    if not isinstance(source, SupportsWorld):
         text = f"must be left out: the source {name!r} has noise and test points of its own"
-        raise Wrong(Complaint(f"source.{next(iter(told))}", text))
-    return source.in_world(_world()(**told))
+        raise ScenarioError(Complaint(f"source.{next(iter(told))}", text))
+    return source.in_world(_get_world()(**told))
 
 
-def _world() -> Callable[..., Any]:
+def _get_world() -> Callable[..., Any]:
     """Whose keys any source's table may have."""
     made: Callable[..., Any] = importlib.import_module("scenarios").World
     return made
 
 
-def _model(maker: Callable[..., Source]) -> type[BaseModel]:
+def _make_model(maker: Callable[..., Source]) -> type[BaseModel]:
     """What the annotations of a maker, and of the world, say: as a table that can be checked."""
     fields = {
-        **_fields(maker),
-        **_fields(_world()),
-        **_fields(maker),
+        **_get_fields(maker),
+        **_get_fields(_get_world()),
+        **_get_fields(maker),
     }  # in this order, and the maker's where both have it
     return create_model(
         "source", __config__=ConfigDict(extra="forbid", arbitrary_types_allowed=True, strict=True), **fields
     )
 
 
-def _fields(maker: Callable[..., Any]) -> dict[str, Any]:
+def _get_fields(maker: Callable[..., Any]) -> dict[str, Any]:
     try:
         hints = get_type_hints(vars(maker)["__init__"] if isinstance(maker, type) else maker)
     except Exception:  # annotations that can't be resolved check nothing
         hints = {}
     fields: dict[str, Any] = {}
-    for name, parameter in _parameters(maker).items():
+    for name, parameter in _get_parameters(maker).items():
         default = ... if parameter.default is inspect.Parameter.empty else parameter.default
         fields[name] = (hints.get(name, Any), default)
     return fields
 
 
-def _keys(maker: Callable[..., Source]) -> Mapping[str, inspect.Parameter]:
+def _get_accepted_parameters(maker: Callable[..., Source]) -> Mapping[str, inspect.Parameter]:
     """What a table may say: its maker's parameters, and those of the world that the maker doesn't have itself."""
-    return {**_parameters(maker), **_parameters(_world()), **_parameters(maker)}
+    return {**_get_parameters(maker), **_get_parameters(_get_world()), **_get_parameters(maker)}
 
 
-def _parameters(maker: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
+def _get_parameters(maker: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
     """Those that a table may name; a maker whose parameters can't be known takes none."""
     try:
         found = inspect.signature(maker).parameters
@@ -270,40 +284,40 @@ def _parameters(maker: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
     return {name: one for name, one in found.items() if one.kind in named}
 
 
-def _prefixed(complaints: list[Complaint]) -> list[Complaint]:
+def _add_prefix(complaints: list[Complaint]) -> list[Complaint]:
     return [replace(one, key=f"source.{one.key}" if one.key else "source") for one in complaints]
 
 
-def _told(maker: Callable[..., Source], table: Mapping[str, Any]) -> dict[str, Any]:
+def _get_non_default(maker: Callable[..., Source], table: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters that aren't what they are without being told; a file by its name."""
-    parameters = _keys(maker)
+    parameters = _get_accepted_parameters(maker)
     told = {}
     for key, value in table.items():
-        if key != "function" and (key not in parameters or parameters[key].default != _comparable(value)):
-            told[key] = Path(value).name if key == FILE else _canonical(value)
+        if key != "function" and (key not in parameters or parameters[key].default != _make_comparable(value)):
+            told[key] = Path(value).name if key == FILE else _canonicalise(value)
     return told
 
 
-def _comparable(value: Any) -> Any:
+def _make_comparable(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def _canonical(value: Any) -> Any:
+def _canonicalise(value: Any) -> Any:
     """50 and 50.0 are the same parameter."""
     if isinstance(value, list):
-        return [_canonical(each) for each in value]
+        return [_canonicalise(each) for each in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def unpacked(table: Mapping[str, Any], files: Mapping[str, bytes]) -> Source:
+def unpack_source(table: Mapping[str, Any], files: Mapping[str, bytes]) -> Source:
     """A source on a worker: its files come from the store."""
     with tempfile.TemporaryDirectory(prefix="ckrr-") as folder:
         for name, data in files.items():
             (Path(folder) / name).write_bytes(data)
-        return build(portable(table), Path(folder)).source
+        return build_source(make_portable(table), Path(folder)).source
 
 
-def portable(table: Mapping[str, Any]) -> dict[str, Any]:
+def make_portable(table: Mapping[str, Any]) -> dict[str, Any]:
     """A source's table with its files in the folder of the scenario, wherever they were."""
-    plain = {**table, "function": _plain_name(table["function"])}
+    plain = {**table, "function": _normalise_name(table["function"])}
     return {**plain, FILE: Path(plain[FILE]).name} if FILE in plain else plain

@@ -21,9 +21,9 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from harness.core.text import shown
+from harness.core.text import shorten_repr
 from harness.core.types import Extent, Grid, Theta
-from harness.scenario.errors import SAID_ALL, UNKNOWN_NAME
+from harness.scenario.errors import COMPLETE_MESSAGE, UNKNOWN_NAME
 
 LARGEST_SEED = 2**63 - 1
 MOST_VALUES, MOST_RULES, MOST_SCALES = 256, 1000, 10_000
@@ -32,52 +32,52 @@ MOST_CELLS, MOST_REPLICATIONS = 10**7, 10**9
 """Of a grid, over all its axes; and paths × draws."""
 
 
-def _not_bool(value: object) -> object:
+def _refuse_bool(value: object) -> object:
     """Python takes true for the number 1; a reader doesn't."""
     if isinstance(value, bool):
         raise PydanticCustomError("boolean", "must be a number")
     return value
 
 
-def _distinct(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    twice = sorted({shown(value) for value, times in Counter(values).items() if times > 1})
+def _check_distinct(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    twice = sorted({shorten_repr(value) for value, times in Counter(values).items() if times > 1})
     if twice:
         raise PydanticCustomError("twice", "must not have a value twice: {values}", {"values": ", ".join(twice)})
     return values
 
 
-def _named(name: str, what: str, info: ValidationInfo, before: str = "") -> str:
+def _check_name(name: str, what: str, info: ValidationInfo, before: str = "") -> str:
     """A name that the family knows: the context of the validation has the lists."""
     context = info.context or {}
     known = list(context.get(what, [name]))
     if name not in known:
         family = context.get("family", "krr")
-        whose = "" if family == "krr" else f", which family = {shown(family)} has"
+        whose = "" if family == "krr" else f", which family = {shorten_repr(family)} has"
         text = f"must be {before}one of {', '.join(known)}{whose}"
         raise PydanticCustomError(UNKNOWN_NAME, "{text}", {"text": text, "name": name, "known": known})
     return name
 
 
-def _procedure(name: str, info: ValidationInfo) -> str:
-    return _named(name, "procedures", info)
+def _check_procedure(name: str, info: ValidationInfo) -> str:
+    return _check_name(name, "procedures", info)
 
 
-def _theta(value: object, info: ValidationInfo) -> Theta:
+def _parse_theta(value: object, info: ValidationInfo) -> Theta:
     """A number or a name, checked in one go so that a mistake is told once."""
     if isinstance(value, str):
-        return _named(value, "searches", info, before="a number > 0 or ")
+        return _check_name(value, "searches", info, before="a number > 0 or ")
     if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < inf:
         return float(value)
     raise PydanticCustomError("theta", "must be a finite number > 0 or the name of a search")
 
 
-Number = Annotated[float, BeforeValidator(_not_bool), Field(allow_inf_nan=False)]
+Number = Annotated[float, BeforeValidator(_refuse_bool), Field(allow_inf_nan=False)]
 Positive = Annotated[Number, Field(gt=0)]
 NotNegative = Annotated[Number, Field(ge=0)]
 Level = Annotated[Number, Field(gt=0, lt=1)]
-Whole = Annotated[int, BeforeValidator(_not_bool), Field(strict=True)]
-Procedure = Annotated[str, AfterValidator(_procedure)]
-ThetaValue = Annotated[float | str, PlainValidator(_theta)]
+Whole = Annotated[int, BeforeValidator(_refuse_bool), Field(strict=True)]
+Procedure = Annotated[str, AfterValidator(_check_procedure)]
+ThetaValue = Annotated[float | str, PlainValidator(_parse_theta)]
 
 
 class _Part(BaseModel):
@@ -87,25 +87,33 @@ class _Part(BaseModel):
 class GridPart(_Part):
     """[grid]: the values to study, all combinations of them."""
 
-    gamma: Annotated[tuple[NotNegative, ...], Field(min_length=1, max_length=MOST_VALUES), AfterValidator(_distinct)]
+    gamma: Annotated[
+        tuple[NotNegative, ...], Field(min_length=1, max_length=MOST_VALUES), AfterValidator(_check_distinct)
+    ]
     n: Annotated[
         tuple[Annotated[Whole, Field(ge=2, le=1_000_000)], ...],
         Field(min_length=1, max_length=MOST_VALUES),
-        AfterValidator(_distinct),
+        AfterValidator(_check_distinct),
     ]
-    theta: Annotated[tuple[ThetaValue, ...], Field(min_length=1, max_length=MOST_VALUES), AfterValidator(_distinct)]
-    lam: Annotated[tuple[Positive, ...], Field(min_length=1, max_length=MOST_VALUES), AfterValidator(_distinct)]
-    alpha: Annotated[tuple[Level, ...], Field(min_length=1, max_length=MOST_VALUES), AfterValidator(_distinct)] = (
+    theta: Annotated[
+        tuple[ThetaValue, ...], Field(min_length=1, max_length=MOST_VALUES), AfterValidator(_check_distinct)
+    ]
+    lam: Annotated[tuple[Positive, ...], Field(min_length=1, max_length=MOST_VALUES), AfterValidator(_check_distinct)]
+    alpha: Annotated[
+        tuple[Level, ...], Field(min_length=1, max_length=MOST_VALUES), AfterValidator(_check_distinct)
+    ] = (
         0.01,
         0.05,
         0.1,
         0.25,
     )
-    procedure: Annotated[tuple[Procedure, ...], Field(min_length=1, max_length=MOST_VALUES), AfterValidator(_distinct)]
+    procedure: Annotated[
+        tuple[Procedure, ...], Field(min_length=1, max_length=MOST_VALUES), AfterValidator(_check_distinct)
+    ]
 
     @model_validator(mode="before")
     @classmethod
-    def _one_is_a_list(cls, plain: Any) -> Any:
+    def _wrap_single_values(cls, plain: Any) -> Any:
         """A single value may stand without brackets."""
         if isinstance(plain, dict):
             return {key: value if isinstance(value, list | tuple) else [value] for key, value in plain.items()}
@@ -119,7 +127,7 @@ class GridPart(_Part):
             product = " × ".join(f"{count} {name}" for name, count in axes.items())
             text = "must have at most {most} cells, got {cells}: {product}"
             context = {"most": MOST_CELLS, "cells": prod(axes.values()), "product": product}
-            raise PydanticCustomError(SAID_ALL, text, context)
+            raise PydanticCustomError(COMPLETE_MESSAGE, text, context)
         return self
 
 
@@ -139,16 +147,16 @@ class Replications(_Part):
         if self.paths * self.draws > MOST_REPLICATIONS:
             text = "must have paths × draws of at most {most}, got {paths} × {draws}"
             context = {"most": MOST_REPLICATIONS, "paths": self.paths, "draws": self.draws}
-            raise PydanticCustomError(SAID_ALL, text, context)
+            raise PydanticCustomError(COMPLETE_MESSAGE, text, context)
         return self
 
 
-def _listed(value: object) -> object:
+def _wrap_in_list(value: object) -> object:
     return value if isinstance(value, list | tuple) else [value]
 
 
 One = TypeVar("One")
-Values = Annotated[tuple[One, ...], Field(max_length=MOST_VALUES), BeforeValidator(_listed)]
+Values = Annotated[tuple[One, ...], Field(max_length=MOST_VALUES), BeforeValidator(_wrap_in_list)]
 
 
 class Rule(_Part):
@@ -160,7 +168,7 @@ class Rule(_Part):
     lam: Values[Number] | None = None
     procedure: Values[Procedure] | None = None
 
-    def named(self) -> dict[str, tuple[object, ...]]:
+    def get_axes(self) -> dict[str, tuple[object, ...]]:
         """The axes it names, with their values."""
         return {axis: values for axis, values in self if values is not None}
 
@@ -181,27 +189,29 @@ class Scenario(_Part):
     """How many random features, for a kernel with -rff."""
     smoothed: Annotated[bool, Field(strict=True)] = False
     """Whether p-values are smoothed, so that conformal regions cover with 1 − α exactly, at every n."""
-    keep: Annotated[tuple[Literal["pointwise"], ...], Field(max_length=MOST_VALUES), AfterValidator(_distinct)] = ()
+    keep: Annotated[
+        tuple[Literal["pointwise"], ...], Field(max_length=MOST_VALUES), AfterValidator(_check_distinct)
+    ] = ()
     source: dict[str, Any]
     grid: GridPart
     replications: Replications
     exclude: Annotated[tuple[Rule, ...], Field(max_length=MOST_RULES)] = ()
 
     @model_validator(mode="after")
-    def _rules_match_something(self) -> Scenario:
+    def _check_rules(self) -> Scenario:
         for i, rule in enumerate(self.exclude):
-            if not rule.named():
+            if not rule.get_axes():
                 raise PydanticCustomError(
                     "rule", "exclude[{i}] names no axis, so it would leave out everything", {"i": i}
                 )
-            for axis, values in rule.named().items():
+            for axis, values in rule.get_axes().items():
                 strange = [value for value in values if value not in getattr(self.grid, axis)]
                 if strange:
                     text = "exclude[{i}].{axis} has {value}, which isn't in grid.{axis}"
-                    raise PydanticCustomError("rule", text, {"i": i, "axis": axis, "value": shown(strange[0])})
+                    raise PydanticCustomError("rule", text, {"i": i, "axis": axis, "value": shorten_repr(strange[0])})
         return self
 
-    def extent(self) -> Extent:
+    def make_extent(self) -> Extent:
         """What it asks for."""
         grid = self.grid
         theta: tuple[Theta, ...] = grid.theta
@@ -209,5 +219,5 @@ class Scenario(_Part):
             Grid(grid.procedure, grid.gamma, theta, grid.lam, grid.n, grid.alpha),
             self.replications.paths,
             self.replications.draws,
-            tuple(rule.named() for rule in self.exclude),
+            tuple(rule.get_axes() for rule in self.exclude),
         )

@@ -24,25 +24,25 @@ def mean(values: Values, ok: Bools) -> Array:
         return np.asarray(np.where(ok, values, 0.0).sum(axis=(0, 1), dtype=float) / counts)
 
 
-def clustered(values: Values, ok: Bools) -> tuple[Array, Array]:
+def clustered_error(values: Values, ok: Bools) -> tuple[Array, Array]:
     """Mean over all replications, and its standard error between paths.
 
     Examples
     --------
     >>> x = np.array([[0.0, 0.0], [1.0, 1.0]])              # two paths with two equal draws each
-    >>> centre, error = clustered(x, np.ones_like(x, dtype=bool))
+    >>> centre, error = clustered_error(x, np.ones_like(x, dtype=bool))
     >>> float(centre), float(error)
     (0.5, 0.5)
     """
     centre = mean(values, ok)
     with np.errstate(invalid="ignore", divide="ignore"):
         sums = np.where(ok, values - centre, 0.0).sum(axis=1, dtype=float)
-        paths = path_count(ok)
+        paths = count_paths(ok)
         square = paths / (paths - 1.0) * (sums**2).sum(axis=0) / ok.sum(axis=(0, 1)) ** 2
         return centre, np.where(paths > 1, np.sqrt(square), np.nan)
 
 
-def path_count(ok: Bools) -> Values:
+def count_paths(ok: Bools) -> Values:
     """On how many paths there is a replication that counts."""
     return np.asarray(ok.any(axis=1).sum(axis=0))
 
@@ -69,7 +69,7 @@ def quantile(values: Values, ok: Bools, q: float = 0.5) -> Array:
     return order_statistics(values, ok, np.ceil(np.round(q * counts, 9)))
 
 
-def components(values: Values, ok: Bools) -> tuple[Array, Array]:
+def variance_components(values: Values, ok: Bools) -> tuple[Array, Array]:
     """Variance between paths and variance between the draws of a path, by analysis of variance.
 
     With one draw a path the two can't be told apart: all of it is between paths, and the second is NaN.
@@ -77,12 +77,12 @@ def components(values: Values, ok: Bools) -> tuple[Array, Array]:
     Examples
     --------
     >>> x = np.array([[0.0, 0.2], [1.0, 1.2], [2.0, 2.2]])
-    >>> between, within = components(x, np.ones_like(x, dtype=bool))
+    >>> between, within = variance_components(x, np.ones_like(x, dtype=bool))
     >>> float(between), float(within)
     (0.99, 0.02)
     """
     counts = np.broadcast_to(ok, values.shape).sum(axis=1)
-    total, paths = counts.sum(axis=0), path_count(np.broadcast_to(ok, values.shape))
+    total, paths = counts.sum(axis=0), count_paths(np.broadcast_to(ok, values.shape))
     with np.errstate(invalid="ignore", divide="ignore"):
         means = np.where(ok, values, 0.0).sum(axis=1, dtype=float) / counts
         centre = np.where(counts > 0, counts * means, 0.0).sum(axis=0) / total

@@ -22,7 +22,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from harness.core.types import Array, Bools, Values
-from harness.statistics.clustered import clustered, order_statistics, path_count
+from harness.statistics.clustered import clustered_error, count_paths, order_statistics
 
 LEVEL = 0.95
 
@@ -70,30 +70,30 @@ def share_interval(share: Array, se: Array, paths: Values, points: Values, level
     return np.where(known, low, np.nan), np.where(known, high, np.nan)
 
 
-def share(values: Values, ok: Bools, points: int, level: float = LEVEL) -> Estimate:
+def estimate_share(values: Values, ok: Bools, points: int, level: float = LEVEL) -> Estimate:
     """The mean of shares of `points` test points each."""
-    centre, se = clustered(values, ok)
+    centre, se = clustered_error(values, ok)
     counts = np.broadcast_to(ok, values.shape).sum(axis=(0, 1))
-    paths = path_count(np.broadcast_to(ok, values.shape))
+    paths = count_paths(np.broadcast_to(ok, values.shape))
     low, high = share_interval(centre, se, paths, counts * points, level)
     return Estimate(centre, se, low, high, paths, counts)
 
 
-def average(values: Values, ok: Bools, level: float = LEVEL) -> Estimate:
+def estimate_mean(values: Values, ok: Bools, level: float = LEVEL) -> Estimate:
     """The mean of anything; infinite, and without an error, where a value is."""
-    centre, se = clustered(values, ok)
+    centre, se = clustered_error(values, ok)
     counts = np.broadcast_to(ok, values.shape).sum(axis=(0, 1))
-    paths = path_count(np.broadcast_to(ok, values.shape))
+    paths = count_paths(np.broadcast_to(ok, values.shape))
     half = t_quantile(paths, level) * se
     return Estimate(centre, se, centre - half, centre + half, paths, counts)
 
 
-def quantile(values: Values, ok: Bools, q: float = 0.5, level: float = LEVEL) -> Estimate:
+def estimate_quantile(values: Values, ok: Bools, q: float = 0.5, level: float = LEVEL) -> Estimate:
     """A quantile over replications; its standard error is the interval's length by 2t."""
     counts = np.broadcast_to(ok, values.shape).sum(axis=(0, 1))
-    paths = path_count(np.broadcast_to(ok, values.shape))
+    paths = count_paths(np.broadcast_to(ok, values.shape))
     value = order_statistics(values, ok, np.ceil(np.round(q * counts, 9)))
-    _, se = clustered((values <= value).astype(float), ok)
+    _, se = clustered_error((values <= value).astype(float), ok)
     with np.errstate(invalid="ignore", divide="ignore"):
         se = np.maximum(se, np.sqrt(q * (1 - q) / counts) / 2)
         t = t_quantile(paths, level)

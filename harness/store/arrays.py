@@ -18,83 +18,83 @@ import numpy as np
 import zarr
 from zarr.core.sync import sync
 
-from harness.backends.base import Place, place
-from harness.backends.errors import telling
-from harness.core.errors import Mistake
-from harness.core.schema import replication_variables
-from harness.core.text import one_line
+from harness.backends.base import Backend, open_backend
+from harness.backends.errors import translate_errors
+from harness.core.errors import UserError
+from harness.core.schema import list_variables
+from harness.core.text import fold_whitespace
 from harness.core.types import Block, Unit, Values
 from harness.store import chunk_io, receipts
 from harness.store.chunk_io import Box
-from harness.store.codecs import bounded as bounded_codecs
-from harness.store.layout import group_name, template
-from harness.store.manifest import COPY, FILES, LARGEST_FILE, ROOT, Record, digest
-from harness.store.manifest_io import check_readable, copy_of, load
-from harness.store.zarr_store import checked_store
+from harness.store.codecs import bounded_codecs as bounded_codecs
+from harness.store.layout import get_group_name, make_template
+from harness.store.manifest import COPY, FILES, LARGEST_FILE, ROOT, Manifest, hash_fingerprint
+from harness.store.manifest_io import check_readable, dump_copy, load_manifest
+from harness.store.zarr_store import open_checked_store
 
 zarr.config.set({"array.write_empty_chunks": True})  # otherwise a chunk equal to the fill is deleted
 
 
-def publish(there: Place, record: Record, files: Mapping[str, bytes]) -> None:
+def publish(backend: Backend, manifest: Manifest, files: Mapping[str, bytes]) -> None:
     """Makes a store, or grows it: the copy of the manifest first, then every key that changes, the root's last.
 
     The old text of a mended file is kept.
     """
-    check_readable(there.url, record)
-    there.put(COPY, copy_of(record))
+    check_readable(backend.url, manifest)
+    backend.put(COPY, dump_copy(manifest))
     needed = {f"{FILES}/{name}": data for name, data in files.items()}
     for key in needed:
-        old = there.get(key, LARGEST_FILE)
+        old = backend.get(key, LARGEST_FILE)
         if old is not None and old != needed[key]:
-            there.put(f"{key}.{sha256(old).hexdigest()[:8]}", old)
-    wanted = template(record)
-    there_are = there.gets(wanted) if there.get(ROOT) is not None else [None] * len(wanted)
+            backend.put(f"{key}.{sha256(old).hexdigest()[:8]}", old)
+    wanted = make_template(manifest)
+    there_are = backend.get_many(wanted) if backend.get(ROOT) is not None else [None] * len(wanted)
     changed = {key: data for (key, data), old in zip(wanted.items(), there_are, strict=True) if old != data}
-    changed |= {key: data for key, data in needed.items() if there.get(key, LARGEST_FILE) != data}
+    changed |= {key: data for key, data in needed.items() if backend.get(key, LARGEST_FILE) != data}
     last = changed.pop(ROOT, None)
-    there.puts(changed)
+    backend.put_many(changed)
     if last is not None:
-        there.put(ROOT, last)
+        backend.put(ROOT, last)
 
 
-def restore(there: Place) -> bool:
+def restore_root(backend: Backend) -> bool:
     """Rebuild a root that was lost or damaged, from the copy of the manifest; whether there was need to."""
-    record = load(there)
-    if record is None or not record.root_is_lost:
+    manifest = load_manifest(backend)
+    if manifest is None or not manifest.root_is_lost:
         return False
-    publish(there, record, {})
-    forget_handles()
+    publish(backend, manifest, {})
+    clear_handles()
     return True
 
 
-def write(url: str, record: Record, block: Block) -> receipts.Receipt:
+def write_unit(url: str, manifest: Manifest, block: Block) -> receipts.Receipt:
     """A unit's block and its receipt: all variables at once, then status, then the receipt."""
     unit = block.unit
-    _check_alignment(record, unit)
+    _check_alignment(manifest, unit)
     where = tuple(slice(each.start, each.stop) for each in (unit.paths, unit.draws))
-    *others, status = replication_variables(record.keep)
+    *others, status = list_variables(manifest.keep)
     for variables in (others, [status]):
-        paths = [f"{group_name(unit.n)}/{v.name}" for v in variables]
-        _write(url, paths, record.generation, where, [block.values[v.name] for v in variables])
-    return receipts.write(place(url), block, record.generation, digest(record.fingerprint))
+        paths = [f"{get_group_name(unit.n)}/{v.name}" for v in variables]
+        _write_chunks(url, paths, manifest.generation, where, [block.values[v.name] for v in variables])
+    return receipts.write(open_backend(url), block, manifest.generation, hash_fingerprint(manifest.fingerprint))
 
 
-def _write(url: str, paths: Sequence[str], generation: int, where: Box, values: Sequence[Values]) -> None:
+def _write_chunks(url: str, paths: Sequence[str], generation: int, where: Box, values: Sequence[Values]) -> None:
     """Whole chunks of several arrays."""
-    there, far = place(url), []
+    backend, far = open_backend(url), []
     for path, new in zip(paths, values, strict=True):
-        one = plain(url, path, generation)
+        one = open_local_array(url, path, generation)
         if one is None:
-            far.append((array(url, path, generation), new))
+            far.append((open_array(url, path, generation), new))
             continue
-        for key, data in chunk_io.encoded(one, where, new):
-            there.put(key, data, make=False)  # a store that was removed just now stays away
+        for key, data in chunk_io.encode_chunks(one, where, new):
+            backend.put(key, data, make=False)  # a store that was removed just now stays away
     if far:
-        with telling(url):
-            sync(_written(far, where))
+        with translate_errors(url):
+            sync(_write_arrays(far, where))
 
 
-async def _written(writes: Sequence[tuple[zarr.Array[Any], Values]], where: Box) -> None:
+async def _write_arrays(writes: Sequence[tuple[zarr.Array[Any], Values]], where: Box) -> None:
     """Together, since most of it is waiting for a network. All are waited for, also when one fails: what is left alone
     complains when the process ends.
     """
@@ -104,12 +104,12 @@ async def _written(writes: Sequence[tuple[zarr.Array[Any], Values]], where: Box)
             raise outcome
 
 
-def _check_alignment(record: Record, unit: Unit) -> None:
+def _check_alignment(manifest: Manifest, unit: Unit) -> None:
     """A unit writes its own block, whole, up to the end of the axes: two writers in one chunk would lose data."""
-    rows, columns = record.groups[unit.n].block
+    rows, columns = manifest.groups[unit.n].block
     ends = (
-        min((unit.path_block + 1) * rows, record.extent.paths),
-        min((unit.draw_block + 1) * columns, record.extent.draws),
+        min((unit.path_block + 1) * rows, manifest.extent.paths),
+        min((unit.draw_block + 1) * columns, manifest.extent.draws),
     )
     starts = unit.path_block * rows, unit.draw_block * columns
     if (unit.paths.start, unit.draws.start) != starts or (unit.paths.stop, unit.draws.stop) != ends:
@@ -117,37 +117,37 @@ def _check_alignment(record: Record, unit: Unit) -> None:
 
 
 @lru_cache(maxsize=4096)
-def array(url: str, path: str, generation: int) -> zarr.Array[Any]:
+def open_array(url: str, path: str, generation: int) -> zarr.Array[Any]:
     """A handle, kept: making one costs as much as writing a chunk. `generation` makes it anew after a growth."""
-    found = _root(url, generation)[path]
+    found = _open_root(url, generation)[path]
     assert isinstance(found, zarr.Array)
     return found
 
 
 @lru_cache(maxsize=4096)
-def plain(url: str, path: str, generation: int) -> chunk_io.Plain | None:
+def open_local_array(url: str, path: str, generation: int) -> chunk_io.LocalArray | None:
     """The same, where it is a directory of small chunks; None where it isn't."""
-    return chunk_io.plain(array(url, path, generation))
+    return chunk_io.inspect_array(open_array(url, path, generation))
 
 
 @lru_cache(maxsize=64)
-def _root(url: str, generation: int) -> zarr.Group:
+def _open_root(url: str, generation: int) -> zarr.Group:
     """One file has the metadata of all arrays; it was written after them."""
-    with telling(url), bounded_codecs():
-        return zarr.open_group(checked_store(url), mode="r+", zarr_format=3, use_consolidated=True)
+    with translate_errors(url), bounded_codecs():
+        return zarr.open_group(open_checked_store(url), mode="r+", zarr_format=3, use_consolidated=True)
 
 
-def forget_handles() -> None:
+def clear_handles() -> None:
     """Another store may have come to the place of one that was here."""
-    plain.cache_clear()
-    array.cache_clear()
-    _root.cache_clear()
+    open_local_array.cache_clear()
+    open_array.cache_clear()
+    _open_root.cache_clear()
 
 
-def read_unit(url: str, record: Record, unit: Unit, variable: str) -> Values:
+def read_unit(url: str, manifest: Manifest, unit: Unit, variable: str) -> Values:
     """A unit's part of a variable, as large as it is now; fills where nothing was written."""
     where = (slice(unit.paths.start, unit.paths.stop), slice(unit.draws.start, unit.draws.stop))
-    return read(url, unit.n, variable, record.generation, where)
+    return read(url, unit.n, variable, manifest.generation, where)
 
 
 def read(
@@ -163,13 +163,13 @@ def read(
 
     If `bounded`, what would take more than a quarter of the memory is refused.
     """
-    path = f"{group_name(n)}/{variable}"
-    with telling(url), _reading(url, path):
+    path = f"{get_group_name(n)}/{variable}"
+    with translate_errors(url), _translate_decode_errors(url, path):
         if bounded:
-            _check_fits(url, array(url, path, generation), where)
-        one = plain(url, path, generation)
+            _check_fits(url, open_array(url, path, generation), where)
+        one = open_local_array(url, path, generation)
         if one is None or not chunk_io.is_box(where):
-            return np.asarray(array(url, path, generation)[where])
+            return np.asarray(open_array(url, path, generation)[where])
         return chunk_io.read(one, where, between)
 
 
@@ -178,30 +178,30 @@ def _check_fits(url: str, found: zarr.Array[Any], where: tuple[Any, ...]) -> Non
     slices = [each if isinstance(each, slice) else slice(None) for each in (() if where == (...,) else where)]
     lengths = [len(range(*each.indices(length))) for each, length in zip(slices, found.shape, strict=False)]
     size = found.dtype.itemsize * prod([*lengths, *found.shape[len(slices) :]])
-    if size > _most_bytes():
+    if size > _get_memory_limit():
         what = f"{found.path} takes {size / 1e9:.3g} GB, more than a quarter of this machine's memory"
-        raise Mistake(f"{url}: {what}: choose less (--where), or use a larger machine")
+        raise UserError(f"{url}: {what}: choose less (--where), or use a larger machine")
 
 
 @cache
-def _most_bytes() -> float:
+def _get_memory_limit() -> float:
     if not hasattr(os, "sysconf"):
         return 4e9
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 4
 
 
 @contextmanager
-def _reading(url: str, path: str) -> Iterator[None]:
+def _translate_decode_errors(url: str, path: str) -> Iterator[None]:
     """Say in one line which array has a chunk that can't be decoded: truncated, flipped, or none of ours."""
     try:
         yield
     except (ValueError, RuntimeError) as error:
         mend = f"`ckrr status {url} --verify` says more, and `ckrr run` computes it again"
-        raise Mistake(f"{url}: a chunk of {path} can't be read ({one_line(error)}): {mend}") from None
+        raise UserError(f"{url}: a chunk of {path} can't be read ({fold_whitespace(error)}): {mend}") from None
 
 
 def write_cube(url: str, generation: int, place_of_n: int, values: dict[str, Values]) -> None:
     """The root's arrays at one n."""
     everything = slice(None)
     where = (*[everything] * 4, slice(place_of_n, place_of_n + 1))
-    _write(url, list(values), generation, where, [np.expand_dims(each, 4) for each in values.values()])
+    _write_chunks(url, list(values), generation, where, [np.expand_dims(each, 4) for each in values.values()])

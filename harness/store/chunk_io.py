@@ -42,7 +42,7 @@ Box: TypeAlias = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
-class Plain:
+class LocalArray:
     """An array of our own template in a directory."""
 
     folder: str
@@ -53,7 +53,7 @@ class Plain:
     fill: Any
     zstd: Zstd
 
-    def box(self, where: Box) -> list[slice]:
+    def resolve_box(self, where: Box) -> list[slice]:
         """What is chosen along every axis, from a start to a stop."""
         told = () if where == (...,) else where
         wanted = [*told, *[slice(None)] * (len(self.shape) - len(told))]
@@ -61,26 +61,26 @@ class Plain:
         return [slice(start, max(start, stop)) for start, stop, _ in ends]
 
     @cached_property
-    def size(self) -> int:
+    def chunk_bytes(self) -> int:
         """Bytes of a chunk."""
         return prod(self.chunks) * self.dtype.itemsize
 
     @cached_property
-    def largest(self) -> int:
+    def max_file_bytes(self) -> int:
         """Bytes that its file can have: what can't be compressed gets a little longer."""
-        return 2 * self.size + 1024
+        return 2 * self.chunk_bytes + 1024
 
     @cached_property
-    def counts(self) -> tuple[int, ...]:
+    def chunk_counts(self) -> tuple[int, ...]:
         """Chunks along every axis."""
         return tuple(-(-length // size) for length, size in zip(self.shape, self.chunks, strict=True))
 
-    def key(self, place: tuple[int, ...]) -> str:
+    def make_key(self, place: tuple[int, ...]) -> str:
         """Of a chunk, within the array."""
         return ".".join(["c", *map(str, place)])
 
 
-def plain(array: zarr.Array[Any]) -> Plain | None:
+def inspect_array(array: zarr.Array[Any]) -> LocalArray | None:
     """What is to know of an array; None if it isn't one of ours."""
     metadata, store = array.metadata, array.store
     if not isinstance(metadata, ArrayV3Metadata) or not isinstance(store, LocalStore):
@@ -93,7 +93,7 @@ def plain(array: zarr.Array[Any]) -> Plain | None:
         return None
     level = next(codec.level for codec in metadata.codecs if isinstance(codec, ZstdCodec))
     folder = resolve(str(store.root), f"{array.path}/_").removesuffix("/_")
-    return Plain(folder, array.path, array.shape, array.chunks, array.dtype, array.fill_value, Zstd(level=level))
+    return LocalArray(folder, array.path, array.shape, array.chunks, array.dtype, array.fill_value, Zstd(level=level))
 
 
 def is_box(where: tuple[Any, ...]) -> bool:
@@ -107,23 +107,23 @@ def is_box(where: tuple[Any, ...]) -> bool:
     return where == (...,) or all(isinstance(each, slice) and each.step in (None, 1) for each in where)
 
 
-def read(one: Plain, where: Box, between: Callable[[], None] = lambda: None) -> Values:
+def read(one: LocalArray, where: Box, between: Callable[[], None] = lambda: None) -> Values:
     """A part of an array. A chunk that isn't there is full of the fill value.
 
     Where there are many chunks, `between` is called now and then: it may wait, or raise.
     """
-    box = one.box(where)
+    box = one.resolve_box(where)
     out = np.full([each.stop - each.start for each in box], one.fill, dtype=one.dtype)
-    places = _there(one, box) if out.size else iter(())
+    places = _find_chunks(one, box) if out.size else iter(())
 
     def put(batch: Iterable[tuple[int, ...]]) -> None:  # no two threads write to the same values
         for place in batch:
-            chunk = _chunk(one, place)
+            chunk = _read_chunk(one, place)
             if chunk is not None:
-                here, there = _overlap(one, place, box)
-                out[there] = chunk[here]
+                here, backend = _find_overlap(one, place, box)
+                out[backend] = chunk[here]
 
-    far = min((_seconds(put, [place]) for place in islice(places, _BATCH)), default=0.0) >= _FAR
+    far = min((_measure_seconds(put, [place]) for place in islice(places, _BATCH)), default=0.0) >= _FAR
     batches = iter(lambda: list(islice(places, _BATCH)), [])
     with ThreadPoolExecutor(_TOGETHER) if far else nullcontext() as pool:
         for _ in map(put, batches) if pool is None else pool.map(put, batches):
@@ -131,83 +131,87 @@ def read(one: Plain, where: Box, between: Callable[[], None] = lambda: None) -> 
     return out
 
 
-def _seconds(put: Callable[[list[tuple[int, ...]]], None], batch: list[tuple[int, ...]]) -> float:
+def _measure_seconds(put: Callable[[list[tuple[int, ...]]], None], batch: list[tuple[int, ...]]) -> float:
     start = perf_counter()
     put(batch)
     return perf_counter() - start
 
 
-def encoded(one: Plain, where: Box, values: Values) -> Iterator[tuple[str, bytes]]:
+def encode_chunks(one: LocalArray, where: Box, values: Values) -> Iterator[tuple[str, bytes]]:
     """The keys and bytes of a part that consists of whole chunks, up to the ends of the axes."""
-    box = one.box(where)
-    for place in product(*_ranges(one, box)):
-        here, there = _overlap(one, place, box)
+    box = one.resolve_box(where)
+    for place in product(*_get_chunk_ranges(one, box)):
+        here, backend = _find_overlap(one, place, box)
         chunk = np.full(one.chunks, one.fill, dtype=one.dtype)
-        chunk[here] = values[there]
+        chunk[here] = values[backend]
         inner = bytes(one.zstd.encode(chunk))
-        yield f"{one.path}/{one.key(place)}", inner + _checksum(inner)
+        yield f"{one.path}/{one.make_key(place)}", inner + _compute_checksum(inner)
 
 
-def _there(one: Plain, box: list[slice]) -> Iterator[tuple[int, ...]]:
+def _find_chunks(one: LocalArray, box: list[slice]) -> Iterator[tuple[int, ...]]:
     """Places of chunks to look for. Of most of an array, those that are there: a study that begins has hardly any; and
     NFS may not know for half a minute of a file that wasn't there when it was looked for by its name.
     """
-    ranges = _ranges(one, box)
-    if 2 * prod(map(len, ranges)) < prod(one.counts):
+    ranges = _get_chunk_ranges(one, box)
+    if 2 * prod(map(len, ranges)) < prod(one.chunk_counts):
         return product(*ranges)
-    return _listed(one, ranges)
+    return _list_chunks(one, ranges)
 
 
-def _listed(one: Plain, ranges: list[range]) -> Iterator[tuple[int, ...]]:
+def _list_chunks(one: LocalArray, ranges: list[range]) -> Iterator[tuple[int, ...]]:
     """As the directory says, in their order. (Numbers, since so many names would take much memory.)"""
     with os.scandir(one.folder) as entries:
         names = (entry.name.split(".")[1:] for entry in entries)
-        places = (tuple(map(int, name)) for name in names if len(name) == len(one.counts) and name[-1].isdecimal())
+        places = (
+            tuple(map(int, name)) for name in names if len(name) == len(one.chunk_counts) and name[-1].isdecimal()
+        )
         inside = (place for place in places if all(at in each for at, each in zip(place, ranges, strict=True)))
-        found = np.fromiter((_ravelled(place, one.counts) for place in inside), dtype=np.int64)
+        found = np.fromiter((_ravel_index(place, one.chunk_counts) for place in inside), dtype=np.int64)
     found.sort()
     for some in np.array_split(found, -(-len(found) // _BATCH) or 1):
-        yield from zip(*(each.tolist() for each in np.unravel_index(some, one.counts)), strict=True)
+        yield from zip(*(each.tolist() for each in np.unravel_index(some, one.chunk_counts)), strict=True)
 
 
-def _ravelled(place: tuple[int, ...], counts: tuple[int, ...]) -> int:
+def _ravel_index(place: tuple[int, ...], counts: tuple[int, ...]) -> int:
     flat = 0
     for at, count in zip(place, counts, strict=True):
         flat = flat * count + at
     return flat
 
 
-def _ranges(one: Plain, box: list[slice]) -> list[range]:
+def _get_chunk_ranges(one: LocalArray, box: list[slice]) -> list[range]:
     """Of the chunks that have a part of a box, along every axis."""
     return [range(each.start // size, -(-each.stop // size)) for each, size in zip(box, one.chunks, strict=True)]
 
 
-def _overlap(one: Plain, place: tuple[int, ...], box: list[slice]) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
+def _find_overlap(
+    one: LocalArray, place: tuple[int, ...], box: list[slice]
+) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
     """What a chunk and a box have in common: where it is in the chunk, and where in the box."""
     ends = ((each.start, each.stop) for each in box)
-    cuts = [_cut(at, size, *end) for at, size, end in zip(place, one.chunks, ends, strict=True)]
-    return tuple(here for here, _ in cuts), tuple(there for _, there in cuts)
+    cuts = [_intersect(at, size, *end) for at, size, end in zip(place, one.chunks, ends, strict=True)]
+    return tuple(here for here, _ in cuts), tuple(backend for _, backend in cuts)
 
 
 @lru_cache(maxsize=1024)  # most axes have one chunk
-def _cut(at: int, size: int, start: int, stop: int) -> tuple[slice, slice]:
+def _intersect(at: int, size: int, start: int, stop: int) -> tuple[slice, slice]:
     """Along an axis."""
     first = at * size
     start_here, stop_here = max(first, start), min(first + size, stop)
     return slice(start_here - first, stop_here - first), slice(start_here - start, stop_here - start)
 
 
-def _chunk(one: Plain, place: tuple[int, ...]) -> Values | None:
+def _read_chunk(one: LocalArray, place: tuple[int, ...]) -> Values | None:
     try:
-        raw = read_file(f"{one.folder}/{one.key(place)}", one.largest)
+        raw = read_file(f"{one.folder}/{one.make_key(place)}", one.max_file_bytes)
     except FileNotFoundError:
         return None
     inner, told = raw[:-_CHECK], raw[-_CHECK:]
-    if (found := _checksum(inner)) != told:
+    if (found := _compute_checksum(inner)) != told:
         raise ValueError(f"the checksum of a chunk is {found.hex()}, and {told.hex()} was stored")
-    check_frame(inner, one.size)
+    check_frame(inner, one.chunk_bytes)
     return np.frombuffer(decompress(inner), dtype=one.dtype).reshape(one.chunks)
 
 
-def _checksum(data: bytes) -> bytes:
+def _compute_checksum(data: bytes) -> bytes:
     return int(google_crc32c.value(data)).to_bytes(_CHECK, "little")

@@ -20,21 +20,21 @@ _LONGEST_TEXT = 1 << 20
 """Bytes of a chunk of labels, whose texts have no fixed size."""
 
 
-def content_size(frame: bytes) -> int | None:
+def read_content_size(frame: bytes) -> int | None:
     """Return the size that a zstd frame says its content has; None if it says nothing or is no frame.
 
     Examples
     --------
     >>> from numcodecs.zstd import compress
-    >>> content_size(bytes(compress(b"abc" * 1000))), content_size(b"abc")
+    >>> read_content_size(bytes(compress(b"abc" * 1000))), read_content_size(b"abc")
     (3000, None)
     """
     if frame[:4] != _MAGIC or len(frame) < 18:
-        return _short(frame)
+        return _read_short_frame(frame)
     return _read_header(frame[4:18])
 
 
-def _short(frame: bytes) -> int | None:
+def _read_short_frame(frame: bytes) -> int | None:
     """Of a frame that is shorter than the longest header."""
     return _read_header(frame[4:].ljust(14, b"\0")) if frame[:4] == _MAGIC and len(frame) > 6 else None
 
@@ -53,7 +53,7 @@ def _read_header(header: bytes) -> int | None:
 
 def check_frame(frame: bytes, size: int, exactly: bool = True) -> None:
     """Raise ValueError if a frame's content hasn't the size of its chunk, or is larger where that isn't fixed."""
-    found = content_size(frame)
+    found = read_content_size(frame)
     if found is None or found > size or (exactly and found != size):
         raise ValueError(f"a chunk says that it has {found} bytes, where {size} belong")
 
@@ -81,7 +81,7 @@ register_codec("zstd", BoundedZstd)
 
 
 @contextmanager
-def bounded() -> Iterator[None]:
+def bounded_codecs() -> Iterator[None]:
     """Open arrays within: their chunks are decompressed by `BoundedZstd` ever after."""
     with zarr.config.set({"codecs.zstd": _NAME}):
         yield

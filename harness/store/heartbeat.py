@@ -18,10 +18,10 @@ from pathlib import Path
 from time import time
 from typing import Any
 
-from harness.backends.base import Place
-from harness.core.errors import Unreachable
+from harness.backends.base import Backend
+from harness.core.errors import StoreUnreachableError
 from harness.parsing.json import (
-    Malformed,
+    MalformedError,
     check_number,
     check_optional,
     check_table,
@@ -63,11 +63,11 @@ class Driver:
         Where it can be seen, no clock is asked: one that jumps would make the living dead.
         """
         if self.host == platform.node() and Path("/proc").is_dir() and self.born is not None:
-            return born(self.pid) == self.born
+            return start_time(self.pid) == self.born
         return abs(time() - self.beat) < SILENT
 
     @property
-    def silent(self) -> float:
+    def seconds_silent(self) -> float:
         """Seconds since it was heard of."""
         return max(0.0, time() - self.beat)
 
@@ -76,7 +76,7 @@ class Driver:
         return where if self.job is None else f"job {self.job} of Slurm ({where})"
 
 
-def born(pid: int) -> str | None:
+def start_time(pid: int) -> str | None:
     """When a process started; None if it has ended, also where its parent hasn't asked about it yet."""
     try:
         state, *others = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
@@ -85,22 +85,24 @@ def born(pid: int) -> str | None:
     return None if state == "Z" else others[18]
 
 
-def me() -> Driver:
+def current_driver() -> Driver:
     """The process that we are, now."""
     pid = os.getpid()
-    return Driver(uuid.uuid4().hex, platform.node(), pid, time(), born=born(pid), job=os.environ.get("SLURM_JOB_ID"))
+    return Driver(
+        uuid.uuid4().hex, platform.node(), pid, time(), born=start_time(pid), job=os.environ.get("SLURM_JOB_ID")
+    )
 
 
-def told(driver: Driver) -> bytes:
+def to_bytes(driver: Driver) -> bytes:
     """As it is written."""
     return json.dumps(asdict(driver)).encode()
 
 
-def heard(raw: bytes | None) -> Driver | None:
+def from_bytes(raw: bytes | None) -> Driver | None:
     """From what a driver wrote; None for nothing, and for what no driver writes."""
     try:
         return None if raw is None else _parse(check_table(load_json(raw, DRIVER), DRIVER))
-    except Malformed:
+    except MalformedError:
         return None
 
 
@@ -115,14 +117,14 @@ def _parse(plain: Mapping[str, Any]) -> Driver:
     return Driver(texts[0], texts[1], pid, beat, far, born, job)
 
 
-def other(place: Place) -> Driver | None:
+def other_driver(place: Backend) -> Driver | None:
     """Another driver that is alive, if there is one."""
-    found = heard(place.get(DRIVER))
+    found = from_bytes(place.get(DRIVER))
     ours = (platform.node(), os.getpid())  # in containers every driver may be process 1
     return found if found is not None and found.alive and (found.host, found.pid) != ours else None
 
 
-class Presence:
+class Heartbeat:
     """A driver's signs of life in a store, and whether somebody asked it to stop.
 
     `also` is done at every beat. A driver that is asked to stop is told by `interrupt`, or else finds it in
@@ -130,79 +132,81 @@ class Presence:
     """
 
     def __init__(
-        self, place: Place, also: Callable[[], None] = lambda: None, interrupt: Callable[[], None] | None = None
+        self, place: Backend, also: Callable[[], None] = lambda: None, interrupt: Callable[[], None] | None = None
     ) -> None:
-        self._place, self._also = place, also
-        self._name, self._ended, self._asked = uuid.uuid4().hex, threading.Event(), threading.Event()
-        self._interrupt = interrupt or self._asked.set
+        self._backend, self._on_beat = place, also
+        self._name, self._ended, self._stop_requested = uuid.uuid4().hex, threading.Event(), threading.Event()
+        self._interrupt = interrupt or self._stop_requested.set
         self._progress: Mapping[str, Any] = {}
-        self._still: Callable[[], bool] = lambda: True
-        self.lost = False
+        self._is_same_store: Callable[[], bool] = lambda: True
+        self.store_lost = False
         """Whether the store isn't there any more, or is another's: nothing is written to it then."""
         self.worker_logs: Callable[[], Mapping[str, str]] = dict
 
-    def tell(self, progress: Mapping[str, Any]) -> None:
+    def set_progress(self, progress: Mapping[str, Any]) -> None:
         """What the next beat says of how far it is."""
         self._progress = progress
 
-    def belongs(self, still: Callable[[], bool]) -> None:
+    def watch_store(self, still: Callable[[], bool]) -> None:
         """The store is there, and from now on every beat asks first whether it still is."""
-        self._still = still
+        self._is_same_store = still
 
-    def logs_of(self, ask: Callable[[], Mapping[str, str]]) -> None:
+    def set_log_source(self, ask: Callable[[], Mapping[str, str]]) -> None:
         """There are workers, who can be asked for their logs."""
         self.worker_logs = ask
 
     @property
     def asked_to_stop(self) -> bool:
         """Whether somebody wants the driver to end."""
-        return self._asked.is_set()
+        return self._stop_requested.is_set()
 
-    def beat(self) -> None:
+    def run(self) -> None:
         """Lives, until it is over."""
-        with suppress(OSError, Unreachable):
-            self._place.delete(CANCEL)  # meant for a driver before
+        with suppress(OSError, StoreUnreachableError):
+            self._backend.delete(CANCEL)  # meant for a driver before
         while True:
-            if not self._still():
-                self.lost = True
+            if not self._is_same_store():
+                self.store_lost = True
                 return
-            with suppress(OSError, Unreachable):  # a disk that is full or gone, a network: the run will say it
-                self._place.put(DRIVER, told(replace(me(), name=self._name, progress=self._progress)))
-                self._also()
-            if self._rest():
+            with suppress(
+                OSError, StoreUnreachableError
+            ):  # a disk that is full or gone, a network: the run will say it
+                self._backend.put(DRIVER, to_bytes(replace(current_driver(), name=self._name, progress=self._progress)))
+                self._on_beat()
+            if self._wait():
                 return
 
-    def _rest(self) -> bool:
+    def _wait(self) -> bool:
         """Until the next beat; whether it is over. Meanwhile it listens."""
         for _ in range(int(BEAT / _LISTEN)):
             if self._ended.wait(_LISTEN):
                 return True
-            with suppress(OSError, Unreachable):
-                if self._place.get(CANCEL) is not None:
+            with suppress(OSError, StoreUnreachableError):
+                if self._backend.get(CANCEL) is not None:
                     self._interrupt()
         return False
 
-    def end(self) -> None:
+    def stop(self) -> None:
         """No beat comes after the next."""
         self._ended.set()
 
-    def leave(self) -> None:
+    def delete_record(self) -> None:
         """Takes the record away, unless another driver has put its own there."""
-        found = heard(self._place.get(DRIVER))
+        found = from_bytes(self._backend.get(DRIVER))
         if found is not None and found.name == self._name:
-            self._place.delete(DRIVER)
-            self._place.delete(CANCEL)
+            self._backend.delete(DRIVER)
+            self._backend.delete(CANCEL)
 
 
 @contextmanager
-def present(presence: Presence) -> Iterator[Presence]:
+def run_heartbeat(presence: Heartbeat) -> Iterator[Heartbeat]:
     """Tells others, for the while, that a driver is here."""
-    thread = threading.Thread(target=presence.beat, name="heartbeat", daemon=True)
+    thread = threading.Thread(target=presence.run, name="heartbeat", daemon=True)
     thread.start()
     try:
         yield presence
     finally:
-        presence.end()
+        presence.stop()
         thread.join(BEAT)
-        with suppress(Unreachable):
-            presence.leave()
+        with suppress(StoreUnreachableError):
+            presence.delete_record()

@@ -2,36 +2,36 @@
 
 from __future__ import annotations
 
-from harness.backends.base import Place
-from harness.core.errors import Mistake, Replaced, Unreachable
-from harness.store.manifest import ROOT, Record
-from harness.store.manifest_io import load
+from harness.backends.base import Backend
+from harness.core.errors import StoreReplacedError, StoreUnreachableError, UserError
+from harness.store.manifest import ROOT, Manifest
+from harness.store.manifest_io import load_manifest
 
-_seen: dict[str, tuple[object, Record]] = {}
+_seen: dict[str, tuple[object, Manifest]] = {}
 """For each store the mark that its root had when it was looked at, and whose it was."""
 
 
-def check_still(there: Place, record: Record) -> None:
+def check_same_store(backend: Backend, manifest: Manifest) -> None:
     """Refuses to go on where another study is, or none. A look at a file, as long as nobody has written to it."""
-    mark = there.mark(ROOT)
-    known = _seen.get(there.url)
-    if mark is not None and known is not None and known[0] == mark and known[1] is record:
+    mark = backend.change_token(ROOT)
+    known = _seen.get(backend.url)
+    if mark is not None and known is not None and known[0] == mark and known[1] is manifest:
         return
-    if not is_still(there, record):
+    if not is_same_store(backend, manifest):
         what = "the store was removed or replaced while the run was at work"
-        raise Replaced(f"{there.url}: {what}: nothing more is written there")
-    _seen[there.url] = (mark, record)
+        raise StoreReplacedError(f"{backend.url}: {what}: nothing more is written there")
+    _seen[backend.url] = (mark, manifest)
 
 
-def is_still(there: Place, record: Record) -> bool:
+def is_same_store(backend: Backend, manifest: Manifest) -> bool:
     """Whether the store of a record is there, perhaps grown; where nobody answers it is taken to be."""
     try:
-        now = load(there)
-    except Unreachable:
+        now = load_manifest(backend)
+    except StoreUnreachableError:
         return True
-    except Mistake:
+    except UserError:
         return False
     if now is None:
         return False
-    size = len(record.extents)
-    return (now.fingerprint, now.extents[:size]) == (record.fingerprint, record.extents)
+    size = len(manifest.extents)
+    return (now.fingerprint, now.extents[:size]) == (manifest.fingerprint, manifest.extents)

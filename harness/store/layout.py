@@ -17,10 +17,10 @@ from zarr.codecs import Crc32cCodec, ZstdCodec
 from zarr.core.buffer import Buffer
 from zarr.storage import MemoryStore
 
-from harness.core.labels import theta_label
-from harness.core.schema import CUBE, CUBE_DIMS, QUANTILES, Variable, replication_variables
+from harness.core.labels import format_theta
+from harness.core.schema import CUBE, CUBE_DIMS, QUANTILES, Variable, list_variables
 from harness.core.types import Grid
-from harness.store.manifest import Group, Record, attributes
+from harness.store.manifest import Group, Manifest, to_attributes
 
 COORDINATE_CHUNK = 256
 """The chunk of a coordinate: longer than any axis, so that it is always the first."""
@@ -28,25 +28,25 @@ _KEYS: Any = {"name": "default", "separator": "."}
 """Chunks are files side by side: with slashes every one would lie in eight folders of its own."""
 
 
-def group_name(n: int) -> str:
+def get_group_name(n: int) -> str:
     """Where the replications of an n are."""
     return f"replications/n={n}"
 
 
-def template(record: Record) -> dict[str, bytes]:
+def make_template(manifest: Manifest) -> dict[str, bytes]:
     """All keys, the root's last."""
     held: dict[str, Buffer] = {}
     store = MemoryStore(held)
-    root = zarr.create_group(store, attributes=attributes(record))
-    grid = record.extent.grid
-    _coordinates(root, grid)
-    _add(root, "n", np.array(grid.n, dtype="int64"), ("n",), "size of the train sample")
-    _cube(root, record)
+    root = zarr.create_group(store, attributes=to_attributes(manifest))
+    grid = manifest.extent.grid
+    _add_coordinates(root, grid)
+    _add_array(root, "n", np.array(grid.n, dtype="int64"), ("n",), "size of the train sample")
+    _add_cube(root, manifest)
     root.create_group("replications")
-    for n, group in record.groups.items():
-        here = root.create_group(group_name(n), attributes={"n": n, "coordinates": "theta_value"})
-        _coordinates(here, grid)
-        _replications(here, record, group)
+    for n, group in manifest.groups.items():
+        here = root.create_group(get_group_name(n), attributes={"n": n, "coordinates": "theta_value"})
+        _add_coordinates(here, grid)
+        _add_replications(here, manifest, group)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that consolidated metadata aren't in the specification yet
         zarr.consolidate_metadata(store)
@@ -54,19 +54,21 @@ def template(record: Record) -> dict[str, bytes]:
     return {key: held[key].to_bytes() for key in keys}
 
 
-def _coordinates(group: zarr.Group, grid: Grid) -> None:
-    text = np.array([theta_label(each) for each in grid.theta], dtype=object)
+def _add_coordinates(group: zarr.Group, grid: Grid) -> None:
+    text = np.array([format_theta(each) for each in grid.theta], dtype=object)
     number = np.array([np.nan if isinstance(each, str) else each for each in grid.theta])
-    _add(group, "procedure", np.array(grid.procedure, dtype=object), ("procedure",), "the prediction procedure")
-    _add(group, "gamma", np.array(grid.gamma), ("gamma",), "variance of the noise")
-    _add(group, "theta", text, ("theta",), "theta of the kernel, exp(-theta |x-x'|^2) for the Gaussian one, as text")
-    _add(group, "theta_value", number, ("theta",), "theta as a number, NaN where it is searched for")
-    _add(group, "lam", np.array(grid.lam), ("lam",), "ridge lambda")
-    _add(group, "alpha", np.array(grid.alpha), ("alpha",), "allowed error rate")
-    _add(group, "quantile", np.array(QUANTILES), ("quantile",), "quantile over the test points")
+    _add_array(group, "procedure", np.array(grid.procedure, dtype=object), ("procedure",), "the prediction procedure")
+    _add_array(group, "gamma", np.array(grid.gamma), ("gamma",), "variance of the noise")
+    _add_array(
+        group, "theta", text, ("theta",), "theta of the kernel, exp(-theta |x-x'|^2) for the Gaussian one, as text"
+    )
+    _add_array(group, "theta_value", number, ("theta",), "theta as a number, NaN where it is searched for")
+    _add_array(group, "lam", np.array(grid.lam), ("lam",), "ridge lambda")
+    _add_array(group, "alpha", np.array(grid.alpha), ("alpha",), "allowed error rate")
+    _add_array(group, "quantile", np.array(QUANTILES), ("quantile",), "quantile over the test points")
 
 
-def _add(group: zarr.Group, name: str, values: np.ndarray[Any, Any], dims: tuple[str, ...], what: str) -> None:
+def _add_array(group: zarr.Group, name: str, values: np.ndarray[Any, Any], dims: tuple[str, ...], what: str) -> None:
     if len(values) > COORDINATE_CHUNK:
         raise ValueError(f"{name} must have at most {COORDINATE_CHUNK} values, got {len(values)}")
     array = group.create_array(
@@ -80,9 +82,9 @@ def _add(group: zarr.Group, name: str, values: np.ndarray[Any, Any], dims: tuple
     array[:] = values
 
 
-def _cube(root: zarr.Group, record: Record) -> None:
+def _add_cube(root: zarr.Group, manifest: Manifest) -> None:
     """The arrays of the root, empty; a chunk has all of one n."""
-    now, chunks = cube_chunks(record)
+    now, chunks = get_cube_chunks(manifest)
     for summary in CUBE:
         dims = (*CUBE_DIMS, "quantile") if summary.quantile else CUBE_DIMS
         integer = np.dtype(summary.dtype).kind == "i"
@@ -92,57 +94,57 @@ def _cube(root: zarr.Group, record: Record) -> None:
             chunks=tuple(chunks[dim] for dim in dims),
             dtype=summary.dtype,
             fill_value=0 if integer else np.nan,
-            compressors=_compressors(),
+            compressors=_make_compressors(),
             chunk_key_encoding=_KEYS,
             dimension_names=dims,
-            attributes={"description": summary.what},
+            attributes={"description": summary.description},
         )
 
 
-def cube_chunks(record: Record) -> tuple[dict[str, int], dict[str, int]]:
+def get_cube_chunks(manifest: Manifest) -> tuple[dict[str, int], dict[str, int]]:
     """The lengths of the cube's axes now, and of a chunk along them: as long as they were at first, and one n."""
-    return _axes(record.extent.grid), {**_axes(record.extents[0].grid), "n": 1}
+    return _get_axis_lengths(manifest.extent.grid), {**_get_axis_lengths(manifest.extents[0].grid), "n": 1}
 
 
-def _axes(grid: Grid) -> dict[str, int]:
+def _get_axis_lengths(grid: Grid) -> dict[str, int]:
     return {dim: len(getattr(grid, dim)) for dim in CUBE_DIMS} | {"quantile": len(QUANTILES)}
 
 
-def _compressors() -> list[Any]:
+def _make_compressors() -> list[Any]:
     return [ZstdCodec(level=1), Crc32cCodec()]
 
 
-def _replications(group: zarr.Group, record: Record, cut: Group) -> None:
-    for variable in replication_variables(record.keep):
-        chunks = chunk_shape(variable, cut, record.test_points)
+def _add_replications(group: zarr.Group, manifest: Manifest, cut: Group) -> None:
+    for variable in list_variables(manifest.keep):
+        chunks = get_chunk_shape(variable, cut, manifest.test_points)
         dims = ("path", "draw", *variable.dims)
         group.create_array(
             variable.name,
-            shape=shape_of(variable, record),
-            chunks=inner_chunks(dims, chunks) if cut.sharded else chunks,
+            shape=get_shape(variable, manifest),
+            chunks=get_inner_chunks(dims, chunks) if cut.sharded else chunks,
             shards=chunks if cut.sharded else None,
             dtype=variable.dtype,
             fill_value=variable.fill,
-            compressors=_compressors(),
+            compressors=_make_compressors(),
             chunk_key_encoding=_KEYS,
             dimension_names=dims,
-            attributes={"description": variable.what},
+            attributes={"description": variable.description},
         )
 
 
-def inner_chunks(dims: tuple[str, ...], shard: tuple[int, ...]) -> tuple[int, ...]:
+def get_inner_chunks(dims: tuple[str, ...], shard: tuple[int, ...]) -> tuple[int, ...]:
     """The chunks within a shard: one procedure, θ and λ each."""
     single = ("procedure", "theta", "lam")
     return tuple(1 if dim in single else size for dim, size in zip(dims, shard, strict=True))
 
 
-def shape_of(variable: Variable, record: Record) -> list[int]:
+def get_shape(variable: Variable, manifest: Manifest) -> list[int]:
     """The whole of a variable: over paths, draws and its other axes."""
-    lengths = _axes(record.extent.grid) | {"point": record.test_points}
-    return [record.extent.paths, record.extent.draws, *(lengths[dim] for dim in variable.dims)]
+    lengths = _get_axis_lengths(manifest.extent.grid) | {"point": manifest.test_points}
+    return [manifest.extent.paths, manifest.extent.draws, *(lengths[dim] for dim in variable.dims)]
 
 
-def chunk_shape(variable: Variable, cut: Group, test_points: int) -> tuple[int, ...]:
+def get_chunk_shape(variable: Variable, cut: Group, test_points: int) -> tuple[int, ...]:
     """What one unit writes of a variable, as long as no axis has grown."""
     lengths: Mapping[str, int] = {**cut.chunks, "quantile": len(QUANTILES), "point": test_points}
     return (*cut.block, *(lengths[dim] for dim in variable.dims))

@@ -12,7 +12,7 @@ from hashlib import sha256
 from math import prod
 from typing import Any
 
-from harness.core.extent import from_json, sizes, to_json, union
+from harness.core.extent import from_json, get_axis_lengths, to_json, union
 from harness.core.labels import is_number
 from harness.core.schema import COORDINATES, CUBE
 from harness.core.types import INNER, Extent, Unit
@@ -70,7 +70,7 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Record:
+class Manifest:
     """A store's account of itself."""
 
     scenario: Mapping[str, Any]
@@ -83,24 +83,24 @@ class Record:
     test_points: int
     test: str = "iid"
     """How test points are laid out ("iid", "grid", "shifted"): exact levels are for "iid" alone."""
-    levels: Levels = field(default_factory=dict)
+    exact_levels: Levels = field(default_factory=dict)
     """For each procedure, n and α the coverage that is promised, if one is."""
     history: Sequence[Mapping[str, Any]] = field(default=())
     """Each run's start, end, host, command, versions."""
-    spared: Mapping[str, Levels] = field(default_factory=dict)
+    holdout_levels: Mapping[str, Levels] = field(default_factory=dict)
     """For each search for θ that leaves some train points alone: the levels with those."""
     is_smoke: bool = False
     """Whether `ckrr run --smoke` made the store: the next one may replace it."""
     root_is_lost: bool = field(default=False, compare=False)
     """Whether it was read from the second copy, because the root is missing or damaged."""
 
-    def levels_for(self, theta: str) -> Levels:
+    def get_levels(self, theta: str) -> Levels:
         """What is promised with a θ, by its label."""
-        return self.spared.get(theta, self.levels)
+        return self.holdout_levels.get(theta, self.exact_levels)
 
-    def is_free(self, theta: str) -> bool:
+    def is_independent(self, theta: str) -> bool:
         """Whether a θ doesn't depend on the train points that it is used on."""
-        return is_number(theta) or theta in self.spared
+        return is_number(theta) or theta in self.holdout_levels
 
     @property
     def has_ended(self) -> bool:
@@ -127,34 +127,34 @@ class Record:
         """The number of its present extent."""
         return len(self.extents) - 1
 
-    def grown(self, asked: Extent) -> Record:
+    def extend(self, asked: Extent) -> Manifest:
         """With everything that is asked for; itself if it has that already."""
         whole = union(self.extent, asked)
         return self if whole == self.extent else replace(self, extents=(*self.extents, whole))
 
-    def unit_count(self, n: int) -> int:
+    def count_units(self, n: int) -> int:
         """How many units there are at an n."""
         rows, columns = self.groups[n].block
         return -(-self.extent.paths // rows) * -(-self.extent.draws // columns)
 
-    def units(self, n: int, asked: Extent) -> list[Unit]:
+    def list_units(self, n: int, asked: Extent) -> list[Unit]:
         """The units at an n that hold what is asked for."""
         rows, columns = self.groups[n].block
         whole = self.extent
         return [
-            Unit(n, p, d, range(p * rows, min((p + 1) * rows, whole.paths)), _range(d, columns, whole.draws))
+            Unit(n, p, d, range(p * rows, min((p + 1) * rows, whole.paths)), _make_range(d, columns, whole.draws))
             for p in range(-(-asked.paths // rows))
             for d in range(-(-asked.draws // columns))
         ]
 
 
-def _range(block: int, size: int, end: int) -> range:
+def _make_range(block: int, size: int, end: int) -> range:
     return range(block * size, min((block + 1) * size, end))
 
 
-def initial_chunks(extent: Extent) -> dict[str, int]:
+def get_initial_chunks(extent: Extent) -> dict[str, int]:
     """The chunk sizes along the inner axes of a group that is made now."""
-    lengths = sizes(extent.grid)
+    lengths = get_axis_lengths(extent.grid)
     return {axis: lengths[axis] for axis in INNER}
 
 
@@ -163,18 +163,18 @@ def is_large(block: tuple[int, int], chunks: Mapping[str, int]) -> bool:
     return 8 * block[0] * block[1] * prod(chunks.values()) > _SHARD_ABOVE
 
 
-def digest(fingerprint: Mapping[str, Any]) -> str:
+def hash_fingerprint(fingerprint: Mapping[str, Any]) -> str:
     """A fingerprint in sixteen letters.
 
     Examples
     --------
-    >>> digest({"seed": 1}) == digest({"seed": 1}) != digest({"seed": 2})
+    >>> hash_fingerprint({"seed": 1}) == hash_fingerprint({"seed": 1}) != hash_fingerprint({"seed": 2})
     True
     """
     return sha256(json.dumps(fingerprint, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def joined(one: Levels, other: Levels) -> Levels:
+def merge_levels(one: Levels, other: Levels) -> Levels:
     """All levels of both."""
     return {
         name: {
@@ -185,48 +185,48 @@ def joined(one: Levels, other: Levels) -> Levels:
     }
 
 
-def version(record: Record) -> str:
+def cache_key(manifest: Manifest) -> str:
     """What a process may remember a store by: another one may come to its place after it was removed."""
-    parts = attributes(record)
-    return digest({name: parts[name] for name in ("fingerprint", "extents", "groups")})
+    parts = to_attributes(manifest)
+    return hash_fingerprint({name: parts[name] for name in ("fingerprint", "extents", "groups")})
 
 
-def all_joined(one: Mapping[str, Levels], other: Mapping[str, Levels]) -> Mapping[str, Levels]:
+def merge_holdout_levels(one: Mapping[str, Levels], other: Mapping[str, Levels]) -> Mapping[str, Levels]:
     """The levels of both for every search."""
-    return {theta: joined(one.get(theta, {}), other.get(theta, {})) for theta in {**one, **other}}
+    return {theta: merge_levels(one.get(theta, {}), other.get(theta, {})) for theta in {**one, **other}}
 
 
 _PARTS = ("scenario", "fingerprint", "extents", "groups", "keep", "levels", "history")
 
 
-def attributes(record: Record) -> dict[str, Any]:
+def to_attributes(manifest: Manifest) -> dict[str, Any]:
     """As the attributes of the root: texts and numbers, JSON where there is more to say."""
     groups = {
         str(n): {"block": list(group.block), "chunks": dict(group.chunks), "sharded": group.sharded}
-        for n, group in record.groups.items()
+        for n, group in manifest.groups.items()
     }
     parts = {
-        "scenario": dict(record.scenario),
-        "fingerprint": dict(record.fingerprint),
-        "extents": [to_json(extent) for extent in record.extents],
+        "scenario": dict(manifest.scenario),
+        "fingerprint": dict(manifest.fingerprint),
+        "extents": [to_json(extent) for extent in manifest.extents],
         "groups": groups,
-        "keep": list(record.keep),
-        "levels": record.levels,
-        "history": list(record.history),
-        **({"spared": dict(record.spared)} if record.spared else {}),
+        "keep": list(manifest.keep),
+        "levels": manifest.exact_levels,
+        "history": list(manifest.history),
+        **({"spared": dict(manifest.holdout_levels)} if manifest.holdout_levels else {}),
     }
     return {
         "ckrr_schema": SCHEMA,
-        **({"smoke": True} if record.is_smoke else {}),
+        **({"smoke": True} if manifest.is_smoke else {}),
         "coordinates": "theta_value",
-        "title": record.scenario.get("name", ""),
-        "test_points": record.test_points,
-        "test": record.test,
+        "title": manifest.scenario.get("name", ""),
+        "test_points": manifest.test_points,
+        "test": manifest.test,
         **{name: json.dumps(part) for name, part in parts.items()},
     }
 
 
-def parsed(plain: Mapping[str, Any]) -> Record:
+def from_attributes(plain: Mapping[str, Any]) -> Manifest:
     """Back from the attributes.
 
     Raises
@@ -241,15 +241,15 @@ def parsed(plain: Mapping[str, Any]) -> Record:
         int(n): Group((one["block"][0], one["block"][1]), one["chunks"], one["sharded"])
         for n, one in parts["groups"].items()
     }
-    spared = {theta: _levels(rows) for theta, rows in parts.get("spared", {}).items()}
+    spared = {theta: _parse_levels(rows) for theta, rows in parts.get("spared", {}).items()}
     extents = tuple(from_json(one) for one in parts["extents"])
     shared = (parts["scenario"], parts["fingerprint"], extents, groups, tuple(parts["keep"]))
-    levels, history = _levels(parts["levels"]), tuple(parts["history"])
+    levels, history = _parse_levels(parts["levels"]), tuple(parts["history"])
     smoke = plain.get("smoke") is True
-    return Record(*shared, plain["test_points"], plain["test"], levels, history, spared, smoke)
+    return Manifest(*shared, plain["test_points"], plain["test"], levels, history, spared, smoke)
 
 
-def _levels(plain: Mapping[str, Any]) -> Levels:
+def _parse_levels(plain: Mapping[str, Any]) -> Levels:
     return {
         name: {int(n): {float(alpha): level for alpha, level in row.items()} for n, row in rows.items()}
         for name, rows in plain.items()

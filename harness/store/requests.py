@@ -6,29 +6,29 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields
 from typing import Any
 
-from harness.core.extent import holds
+from harness.core.extent import is_complete
 from harness.core.types import Extent, Grid, Unit
-from harness.store.manifest import Record
+from harness.store.manifest import Manifest
 
 _DEFAULTS = {"alpha": [0.01, 0.05, 0.1, 0.25], "draws": 1}
 """Of a scenario's file (`spec.py`, which takes longer to load)."""
 
 
-def latest(record: Record) -> Extent:
+def get_requested_extent(manifest: Manifest) -> Extent:
     """What the latest run asked for; the store may hold more, or be meant to."""
-    grid, told = record.scenario["grid"], record.scenario["replications"]
+    grid, told = manifest.scenario["grid"], manifest.scenario["replications"]
     axes = {f.name: tuple(grid[f.name]) for f in fields(Grid)}
-    return Extent(Grid(**axes), int(told["paths"]), int(told["draws"]), record.extent.exclude)
+    return Extent(Grid(**axes), int(told["paths"]), int(told["draws"]), manifest.extent.exclude)
 
 
-def is_everything(record: Record, asked: Extent) -> bool:
+def is_whole_extent(manifest: Manifest, asked: Extent) -> bool:
     """Whether that is all that the store is meant to hold."""
-    held = record.extent
+    held = manifest.extent
     same = all(set(getattr(asked.grid, f.name)) == set(getattr(held.grid, f.name)) for f in fields(Grid))
     return same and (asked.paths, asked.draws) == (held.paths, held.draws)
 
 
-def is_other(told: Mapping[str, Any], record: Record) -> bool:
+def is_different_scenario(told: Mapping[str, Any], manifest: Manifest) -> bool:
     """Whether a scenario has another seed, other values, paths or draws than that of the latest run."""
 
     def values(part: Any, key: str) -> list[Any]:
@@ -36,52 +36,55 @@ def is_other(told: Mapping[str, Any], record: Record) -> bool:
         return list(found) if isinstance(found, list | tuple) else [found]
 
     pairs = [("grid", field.name) for field in fields(Grid)] + [("replications", key) for key in ("paths", "draws")]
-    here = record.scenario
+    here = manifest.scenario
     same = all(values(told.get(part), key) == values(here[part], key) for part, key in pairs)
     return not same or told.get("seed") != here["seed"]
 
 
-def everything(record: Record) -> dict[str, Any]:
+def get_full_scenario(manifest: Manifest) -> dict[str, Any]:
     """The scenario of the latest run, with all that the store holds from earlier ones."""
-    extent = record.extent
+    extent = manifest.extent
     return {
-        **record.scenario,
+        **manifest.scenario,
         "grid": asdict(extent.grid),
-        "replications": {**record.scenario["replications"], "paths": extent.paths, "draws": extent.draws},
+        "replications": {**manifest.scenario["replications"], "paths": extent.paths, "draws": extent.draws},
         "exclude": [dict(rule) for rule in extent.exclude],
     }
 
 
-def count(record: Record, n: int, asked: Extent) -> int:
+def count_units(manifest: Manifest, n: int, asked: Extent) -> int:
     """How many units that is, at one n."""
-    rows, columns = record.groups[n].block
+    rows, columns = manifest.groups[n].block
     return -(-asked.paths // rows) * -(-asked.draws // columns)
 
 
-def reach(record: Record, n: int, asked: Extent) -> Callable[[int], tuple[int, int] | None]:
+def make_block_counter(manifest: Manifest, n: int, asked: Extent) -> Callable[[int], tuple[int, int] | None]:
     """How many blocks of paths and draws have what is asked of them, if written at a generation; None for all.
 
     The same as `planning.left_over` says, without looking at every cell for every unit.
     """
-    rows, columns = record.groups[n].block
-    cells = [holds(held, asked, Unit(n, 0, 0, range(0), range(0))) for held in record.extents]
+    rows, columns = manifest.groups[n].block
+    cells = [is_complete(held, asked, Unit(n, 0, 0, range(0), range(0))) for held in manifest.extents]
 
     def blocks(generation: int) -> tuple[int, int] | None:
         if generation >= len(cells) or not cells[generation]:
             return 0, 0
-        held = record.extents[generation]
-        found = _whole(held.paths, asked.paths, rows), _whole(held.draws, asked.draws, columns)
+        held = manifest.extents[generation]
+        found = (
+            _count_whole_blocks(held.paths, asked.paths, rows),
+            _count_whole_blocks(held.draws, asked.draws, columns),
+        )
         return None if found == (-(-held.paths // rows), -(-held.draws // columns)) else found
 
     return blocks
 
 
-def _whole(held: int, asked: int, size: int) -> int:
+def _count_whole_blocks(held: int, asked: int, size: int) -> int:
     """Blocks that have all that is asked for; the last one may be cut off by the end.
 
     Examples
     --------
-    >>> _whole(10, 10, 4), _whole(9, 10, 4), _whole(12, 10, 4), _whole(12, 4, 4)
+    >>> _count_whole_blocks(10, 10, 4), _count_whole_blocks(9, 10, 4), _count_whole_blocks(12, 10, 4), _count_whole_blocks(12, 4, 4)
     (3, 2, 3, 1)
     """
     return -(-asked // size) if held >= asked else held // size

@@ -11,20 +11,20 @@ from zarr.core.buffer import Buffer, default_buffer_prototype
 from zarr.storage import FsspecStore, LocalStore
 
 from harness.backends.address import is_url
-from harness.backends.base import place
-from harness.backends.remote import options
-from harness.core.errors import Mistake
+from harness.backends.base import open_backend
+from harness.backends.remote import get_storage_options
+from harness.core.errors import UserError
 from harness.parsing.files import check_file, resolve
-from harness.parsing.json import Malformed, check_table, load_json
+from harness.parsing.json import MalformedError, check_table, load_json
 from harness.store.checks.layout import check_layout
 from harness.store.manifest import ROOT
-from harness.store.manifest_io import stored_as
+from harness.store.manifest_io import resolve_manifest
 
 _LARGEST = 4 << 30
 """Bytes of a chunk's file, or of a shard."""
 
 
-def checked_store(url: str) -> Store:
+def open_checked_store(url: str) -> Store:
     """Return the store at a path or URL for Zarr, if its metadata describe our arrays and no others.
 
     Raises
@@ -32,20 +32,20 @@ def checked_store(url: str) -> Store:
     Mistake
         If there is no store, or its root is lost, or isn't as its manifest implies.
     """
-    there = place(url)
-    raw = there.get(ROOT)
-    record = stored_as(there, raw)  # of the same bytes: a driver may make it grow meanwhile
-    if record is None:
-        raise Mistake(f"{url}: there is no store here")
-    if record.root_is_lost or raw is None:
-        raise Mistake(f"{url}/{ROOT} is lost or damaged: `ckrr status {url} --verify` rebuilds it")
+    backend = open_backend(url)
+    raw = backend.get(ROOT)
+    manifest = resolve_manifest(backend, raw)  # of the same bytes: a driver may make it grow meanwhile
+    if manifest is None:
+        raise UserError(f"{url}: there is no store here")
+    if manifest.root_is_lost or raw is None:
+        raise UserError(f"{url}/{ROOT} is lost or damaged: `ckrr status {url} --verify` rebuilds it")
     try:
-        check_layout(check_table(load_json(raw, ROOT), ROOT), record)
-    except Malformed as malformed:
-        raise Mistake(f"{url}/{ROOT} isn't what its manifest implies: {malformed}") from None
-    if is_url(there.url):
-        return FsspecStore.from_url(there.url, storage_options=options(there.url))
-    return ConfinedStore(there.url, root_metadata=raw)
+        check_layout(check_table(load_json(raw, ROOT), ROOT), manifest)
+    except MalformedError as malformed:
+        raise UserError(f"{url}/{ROOT} isn't what its manifest implies: {malformed}") from None
+    if is_url(backend.url):
+        return FsspecStore.from_url(backend.url, storage_options=get_storage_options(backend.url))
+    return ConfinedStore(backend.url, root_metadata=raw)
 
 
 class ConfinedStore(LocalStore):

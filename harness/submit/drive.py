@@ -17,131 +17,133 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from harness.backends.base import Place, place
-from harness.core.errors import Broken, Mistake, Stopped, Unreachable
-from harness.core.processes import brief
-from harness.core.text import timestamp
+from harness.backends.base import Backend, open_backend
+from harness.core.errors import ClusterError, StoppedError, StoreUnreachableError, UserError
+from harness.core.processes import limit_garbage_collection
+from harness.core.text import get_timestamp
 from harness.execution import clusters, driver, prepare
 from harness.scenario.load import Loaded, check
-from harness.scenario.sources import portable
+from harness.scenario.sources import make_portable
 from harness.store import receipts
-from harness.store.heartbeat import Presence
-from harness.store.manifest_io import load
+from harness.store.heartbeat import Heartbeat
+from harness.store.manifest_io import load_manifest
 from harness.submit import reserve, slurm, submission
 from harness.submit.logs import Logbook
 from harness.submit.submission import SLURM, Submission
 
-COMPLETE, FAILED, MISTAKE, CLUSTER, STOPPED = 0, 1, 2, 3, 130
-GIVE_UP = 3
+COMPLETE, FAILED, USER_ERROR, CLUSTER, STOPPED = 0, 1, 2, 3, 130
+MAX_IDLE_STARTS = 3
 """So many starts in a row without a unit more, and a driver isn't started again."""
 
 
 def drive(url: str, identity: str, client: Any = None) -> int:
     """Runs a submission; the code is the one that `ckrr run` would have had."""
-    there = place(url)
-    found = submission.read(there)
+    backend = open_backend(url)
+    found = submission.read(backend)
     if found is None or found.id != identity or found.ended is not None:
         return COMPLETE  # another submission has taken its place, or it was cancelled meanwhile
-    logbook = Logbook(there)
-    found = _started(there, found)
-    reserve.keep(there)
+    logbook = Logbook(backend)
+    found = _add_start(backend, found)
+    reserve.allocate(backend)
     logbook.note(f"driver of {found.id} started: process {os.getpid()} on {platform.node()}")
-    follower = slurm.follow(found, logbook.note) if found.how == SLURM else None
-    code, outcome = _outcome(there, found, logbook, client)
-    goes_on = code == CLUSTER and follower is not None and not _hopeless(found)
+    follower = slurm.submit_follower(found, logbook.note) if found.how == SLURM else None
+    code, outcome = _run_to_outcome(backend, found, logbook, client)
+    goes_on = code == CLUSTER and follower is not None and not _is_stuck(found)
     logbook.note(f"{outcome}; job {follower} goes on" if goes_on else outcome)
-    with suppress(Unreachable):  # a store that can't be written to: `ckrr status` sees that nobody is at work any more
-        if _is_ours(there, found):  # otherwise it was removed, and isn't made anew
-            reserve.give(there)
+    with suppress(
+        StoreUnreachableError
+    ):  # a store that can't be written to: `ckrr status` sees that nobody is at work any more
+        if _is_ours(backend, found):  # otherwise it was removed, and isn't made anew
+            reserve.release(backend)
             if not goes_on:
-                submission.add(there, found, ended=timestamp(), outcome=outcome, code=code)
-            logbook.keep()
+                submission.add(backend, found, ended=get_timestamp(), outcome=outcome, code=code)
+            logbook.flush()
     slurm.cancel_job(None if goes_on else follower)
     return code
 
 
-def _started(there: Place, found: Submission) -> Submission:
+def _add_start(backend: Backend, found: Submission) -> Submission:
     start = {
-        "time": timestamp(),
+        "time": get_timestamp(),
         "host": platform.node(),
         "pid": os.getpid(),
-        "job": slurm.here(),
-        "done": _done(there),
+        "job": slurm.get_current_job(),
+        "done": _count_done(backend),
     }
-    return submission.add(there, found, starts=(*found.starts, start))
+    return submission.add(backend, found, starts=(*found.starts, start))
 
 
-def _done(there: Place) -> int:
-    record = load(there)
-    return 0 if record is None else len(receipts.listed(there, record.extent.grid.n))
+def _count_done(backend: Backend) -> int:
+    manifest = load_manifest(backend)
+    return 0 if manifest is None else len(receipts.list_receipts(backend, manifest.extent.grid.n))
 
 
-def _hopeless(found: Submission) -> bool:
+def _is_stuck(found: Submission) -> bool:
     """Whether the last few drivers did nothing at all."""
-    last = [one["done"] for one in found.starts[-GIVE_UP:]]
-    return len(last) == GIVE_UP and len(set(last)) == 1
+    last = [one["done"] for one in found.starts[-MAX_IDLE_STARTS:]]
+    return len(last) == MAX_IDLE_STARTS and len(set(last)) == 1
 
 
-def _outcome(there: Place, found: Submission, logbook: Logbook, client: Any) -> tuple[int, str]:
+def _run_to_outcome(backend: Backend, found: Submission, logbook: Logbook, client: Any) -> tuple[int, str]:
     """The exit code, and how it ended in words."""
     try:
-        done = _run(there, found, logbook, client)
-    except Mistake as mistake:
-        return MISTAKE, str(mistake)
-    except Broken as broken:
+        done = _run(backend, found, logbook, client)
+    except UserError as mistake:
+        return USER_ERROR, str(mistake)
+    except ClusterError as broken:
         return CLUSTER, str(broken)
-    except (Stopped, KeyboardInterrupt):
-        driver.stopped_at(there)
-        if _cancelled(there, found):
+    except (StoppedError, KeyboardInterrupt):
+        driver.mark_store_stopped(backend)
+        if _is_cancelled(backend, found):
             return STOPPED, "cancelled: what is done is kept, `ckrr submit` goes on"
         if found.how == SLURM:  # its time is over, or its node is needed
             return CLUSTER, "the driver's job was ended; what is done is kept"
         return STOPPED, "the driver was told to end, by a signal: what is done is kept, `ckrr submit` goes on"
     except Exception as error:
-        logbook.note(_trace(error))
+        logbook.note(_format_traceback(error))
         return CLUSTER, f"the driver failed: {type(error).__name__}: {error}"
     if done.failed:
         return FAILED, f"complete, but {done.failed} replications of cells failed: `ckrr errors` says why"
     return COMPLETE, "complete"
 
 
-def _is_ours(there: Place, found: Submission) -> bool:
+def _is_ours(backend: Backend, found: Submission) -> bool:
     """Whether it is still the last submission of the store."""
-    now = submission.read(there)
+    now = submission.read(backend)
     return now is not None and now.id == found.id
 
 
-def _cancelled(there: Place, found: Submission) -> bool:
-    now = submission.read(there)
+def _is_cancelled(backend: Backend, found: Submission) -> bool:
+    now = submission.read(backend)
     return now is None or now.id != found.id or now.ended is not None
 
 
-def _trace(error: Exception) -> str:
+def _format_traceback(error: Exception) -> str:
     import traceback
 
     return "".join(traceback.format_exception(error)).rstrip()
 
 
-def _run(there: Place, found: Submission, logbook: Logbook, client: Any) -> driver.Outcome:
-    presence = Presence(there, logbook.keep, _interrupt() if client is None else None)
-    logbook.ask(lambda: presence.worker_logs())
-    cluster = submission.get_cluster(there, found)
-    file = None if cluster is None else clusters.again(cluster)
+def _run(backend: Backend, found: Submission, logbook: Logbook, client: Any) -> driver.Outcome:
+    presence = Heartbeat(backend, logbook.flush, _install_handlers() if client is None else None)
+    logbook.set_worker_logs(lambda: presence.worker_logs())
+    cluster = submission.get_cluster(backend, found)
+    file = None if cluster is None else clusters.restore(cluster)
     with tempfile.TemporaryDirectory(prefix="ckrr-") as folder:
-        loaded = _loaded(there, found, Path(folder))
+        loaded = _load_scenario(backend, found, Path(folder))
     prepared = prepare.prepare(
         loaded,
-        there.url,
+        backend.url,
         found.workers,
         retry=found.retry,
         cluster=file,
         client=client,
         accept_changed=found.accept_changed,
     )
-    return driver.run(replace(prepared, command=found.command or None), logbook, client, presence=presence)
+    return driver.run_prepared(replace(prepared, command=found.command or None), logbook, client, presence=presence)
 
 
-def _interrupt() -> Callable[[], None]:
+def _install_handlers() -> Callable[[], None]:
     """How to end a driver that has a process of its own, whatever it is at: as Ctrl-C does, once."""
 
     def hear(number: int, frame: FrameType | None) -> None:
@@ -154,14 +156,14 @@ def _interrupt() -> Callable[[], None]:
     return lambda: os.kill(os.getpid(), signal.SIGINT)
 
 
-def _loaded(there: Place, found: Submission, folder: Path) -> Loaded:
+def _load_scenario(backend: Backend, found: Submission, folder: Path) -> Loaded:
     """The scenario with the files that went along."""
-    for name, data in submission.get_files(there, found).items():
+    for name, data in submission.get_files(backend, found).items():
         (folder / name).write_bytes(data)
-    plain = {**found.scenario, "source": portable(found.scenario["source"])}
+    plain = {**found.scenario, "source": make_portable(found.scenario["source"])}
     return check(plain, found.where, folder)
 
 
 if __name__ == "__main__":
-    brief()
+    limit_garbage_collection()
     sys.exit(drive(*sys.argv[1:3]))

@@ -12,14 +12,14 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 
-from harness.backends.base import Place
-from harness.core.errors import Mistake
-from harness.core.text import one_line, timestamp
+from harness.backends.base import Backend
+from harness.core.errors import UserError
+from harness.core.text import fold_whitespace, get_timestamp
 from harness.execution import clusters, prepare
 from harness.planning.plan import check_fits
 from harness.scenario.load import Loaded
 from harness.submit import process, slurm, submission
-from harness.submit.locate import at_work
+from harness.submit.locate import find_active_driver
 from harness.submit.submission import PROCESS, SLURM, TASK, Submission
 
 _HOW = {"address": TASK, "slurm": SLURM}
@@ -29,64 +29,68 @@ _SIGN, _TASK = 30.0, 10.0
 
 
 @dataclass(frozen=True)
-class Submitted:
+class SubmissionResult:
     """What became of it."""
 
     url: str
     submission: Submission | None
     running: str | None
     """Who is at work on the store already: then nothing was handed over."""
-    lives: bool
+    is_alive: bool
     """Whether the driver was heard of."""
 
 
-def submit(
+def submit_study(
     prepared: prepare.Prepared,
     cluster_path: str | None,
     workers: int | None,
     note: Callable[[str], None] = lambda text: None,
-) -> Submitted:
+) -> SubmissionResult:
     """Hands a study over that could start now."""
-    there = prepared.there
+    backend = prepared.backend
     check_fits(prepared.plan, prepared.machine, prepared.loaded.where)
     clusters.check_installed(prepared.cluster)
-    if (who := at_work(there)) is not None:
+    if (who := find_active_driver(backend)) is not None:
         _check_same(prepared, who)
-        return Submitted(there.url, None, who, True)
-    if not _is_left(prepared):
-        return Submitted(there.url, None, None, False)
-    one = _submission(prepared.loaded, workers, prepared)
-    submission.put_files(there, prepared.loaded.built.files)
+        return SubmissionResult(backend.url, None, who, True)
+    if not _has_work(prepared):
+        return SubmissionResult(backend.url, None, None, False)
+    one = _make_submission(prepared.loaded, workers, prepared)
+    submission.put_files(backend, prepared.loaded.built.files)
     if cluster_path is not None:
-        submission.put_cluster(there, one, clusters.kept(cluster_path))
-    submission.write(there, one)
+        submission.put_cluster(backend, one, clusters.snapshot(cluster_path))
+    submission.write(backend, one)
     try:
-        one = submission.add(there, one, handle=_start(prepared, one, note))
+        one = submission.add(backend, one, handle=_start(prepared, one, note))
     except BaseException as error:
-        why = one_line(error)
-        submission.add(there, one, ended=one.submitted, outcome=f"could not be handed over: {why}", code=2)
+        why = fold_whitespace(error)
+        submission.add(backend, one, ended=one.submitted, outcome=f"could not be handed over: {why}", code=2)
         raise
-    return Submitted(there.url, one, None, one.how == SLURM or _sign_of(there, one, 0.0 if one.how == TASK else _SIGN))
+    return SubmissionResult(
+        backend.url, one, None, one.how == SLURM or _wait_for_driver(backend, one, 0.0 if one.how == TASK else _SIGN)
+    )
 
 
 def _check_same(prepared: prepare.Prepared, who: str) -> None:
     """Refuses what whoever is at work doesn't know of: it would be dropped."""
-    told = submission.read(prepared.there) if prepared.is_new else None
+    told = submission.read(prepared.backend) if prepared.is_new else None
     asked = prepared.loaded.scenario.model_dump(mode="json")
     if prepared.grows or (told is not None and told.scenario != asked):
-        raise Mistake(
-            f"{prepared.there.url}: {who} is at work on it, on less than is asked for now: submit again when that has "
+        raise UserError(
+            f"{prepared.backend.url}: {who} is at work on it, on less than is asked for now: submit again when that has "
             "ended, or `ckrr cancel` it first"
         )
 
 
-def _is_left(prepared: prepare.Prepared) -> bool:
+def _has_work(prepared: prepare.Prepared) -> bool:
     """Whether there is anything to do, if only to bring the cube up to date."""
     plan = prepared.plan
-    return bool(plan.units or plan.preparations or prepared.grows or prepared.is_new or not prepared.record.is_settled)
+    return bool(
+        plan.units or plan.preparations or prepared.grows or prepared.is_new or not prepared.manifest.is_settled
+    )
 
 
-def _submission(loaded: Loaded, workers: int | None, prepared: prepare.Prepared) -> Submission:
+def _make_submission(loaded: Loaded, workers: int | None, prepared: prepare.Prepared) -> Submission:
     return Submission(
         id=f"{loaded.scenario.name}-{uuid.uuid4().hex[:8]}",
         scenario=loaded.scenario.model_dump(mode="json"),
@@ -99,37 +103,44 @@ def _submission(loaded: Loaded, workers: int | None, prepared: prepare.Prepared)
         accept_changed=prepared.accept_changed,
         folder=str(Path.cwd()),
         host=platform.node(),
-        submitted=timestamp(),
+        submitted=get_timestamp(),
         command=" ".join(sys.argv),
         how=_HOW.get(prepared.cluster.kind if prepared.cluster else "local", PROCESS),
     )
 
 
 def _start(prepared: prepare.Prepared, one: Submission, note: Callable[[str], None]) -> dict[str, Any]:
-    there, file = prepared.there, prepared.cluster
+    backend, file = prepared.backend, prepared.cluster
     if one.how == SLURM:
         Path(file.log_directory).mkdir(parents=True, exist_ok=True)  # Slurm makes none
-        command = process.command(there.url, one.id, file.python or sys.executable)
-        text = slurm.script(
-            one.name, slurm.comment(there.url), one.folder, command, file.driver_directives(), file.job_script_prologue
+        command = process.make_command(backend.url, one.id, file.python or sys.executable)
+        text = slurm.make_script(
+            one.name,
+            slurm.make_comment(backend.url),
+            one.folder,
+            command,
+            file.driver_directives(),
+            file.job_script_prologue,
         )
-        submission.add(there, one, handle={"script": text})  # the job may start at once, and needs it for its follower
+        submission.add(
+            backend, one, handle={"script": text}
+        )  # the job may start at once, and needs it for its follower
         return {"script": text, "job": slurm.start(text)}
     if one.how == TASK:
         from harness.submit import task
 
-        with clusters.connected(file, prepared.machine, note) as client:
-            handle = task.start(client, there.url, one.id, one.name)
-            _sign_of(there, one, _TASK)  # a client that leaves at once may take its task along
+        with clusters.connect(file, prepared.machine, note) as client:
+            handle = task.start(client, backend.url, one.id, one.name)
+            _wait_for_driver(backend, one, _TASK)  # a client that leaves at once may take its task along
             return handle
-    return process.start(there, one.id)
+    return process.start(backend, one.id)
 
 
-def _sign_of(there: Place, one: Submission, seconds: float) -> bool:
+def _wait_for_driver(backend: Backend, one: Submission, seconds: float) -> bool:
     """Waits until the driver was heard of, or has ended already."""
     end = monotonic() + seconds
     while True:
-        now = submission.read(there)
+        now = submission.read(backend)
         if now is not None and (now.starts or now.ended is not None):
             return True
         if monotonic() >= end:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from harness.backends.base import Place
-from harness.core.errors import Mistake
-from harness.store.heartbeat import other
+from harness.backends.base import Backend
+from harness.core.errors import UserError
+from harness.store.heartbeat import other_driver
 from harness.submit import process, slurm, submission
 from harness.submit.submission import PROCESS, SLURM, Submission
 
@@ -15,22 +15,22 @@ _YOUNG = 60.0
 """Seconds in which a driver that was started may not have been heard of yet."""
 
 
-def at_work(there: Place) -> str | None:
+def find_active_driver(backend: Backend) -> str | None:
     """Who is at work on a store, or is about to be; None if nobody is."""
-    found = other(there)
+    found = other_driver(backend)
     if found is not None:
         return str(found)
-    one = submission.read(there)
-    return None if one is None or one.ended is not None else waiting(one, there.url)
+    one = submission.read(backend)
+    return None if one is None or one.ended is not None else find_waiting_driver(one, backend.url)
 
 
-def waiting(one: Submission, url: str) -> str | None:
+def find_waiting_driver(one: Submission, url: str) -> str | None:
     """A driver that has been asked for and can't be heard of yet."""
     if one.how == PROCESS:
-        running = process.runs(one.handle, url, one.id)
+        running = process.is_running(one.handle, url, one.id)
         return f"process {one.handle['pid']} on {one.handle['host']}" if running else None
     if one.how == SLURM:
-        queued = slurm.jobs(one.name)
+        queued = slurm.list_jobs(one.name)
         return f"job {min(queued)} of Slurm" if queued else None
     if one.starts:  # its scheduler starts it again if its worker dies: it can't be heard of for a while
         age = (datetime.now(UTC) - datetime.fromisoformat(one.starts[-1]["time"])).total_seconds()
@@ -38,9 +38,9 @@ def waiting(one: Submission, url: str) -> str | None:
     return f"a task that waits for a worker of {one.handle.get('scheduler')}"
 
 
-def handed_over(one: Submission, url: str) -> dict[str, Any]:
+def submission_to_dict(one: Submission, url: str) -> dict[str, Any]:
     """What was handed over, and who waits to begin it, as plain values."""
-    waits, asked = (None, True) if one.ended is not None else _seen(one, url)
+    waits, asked = (None, True) if one.ended is not None else _query_waiting(one, url)
     return {
         "id": one.id,
         "how": one.how,
@@ -55,13 +55,13 @@ def handed_over(one: Submission, url: str) -> dict[str, Any]:
     }
 
 
-def _seen(one: Submission, url: str) -> tuple[str | None, bool]:
+def _query_waiting(one: Submission, url: str) -> tuple[str | None, bool]:
     """A driver that can't be heard of yet, and whether that could be asked: a queue can't be seen from everywhere.
 
     A job that was never heard of may wait in it.
     """
     try:
-        return waiting(one, url), True
-    except Mistake:
+        return find_waiting_driver(one, url), True
+    except UserError:
         waits = f"job {one.handle.get('job', '?')} of Slurm, which can't be asked from here"
         return None if one.starts else waits, False

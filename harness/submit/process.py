@@ -12,24 +12,24 @@ from pathlib import Path
 from typing import Any
 
 from harness.backends.address import is_url
-from harness.backends.base import Place
+from harness.backends.base import Backend
 from harness.store.manifest import SUBMISSION
 
 
-def command(url: str, identity: str, python: str = sys.executable) -> list[str]:
+def make_command(url: str, identity: str, python: str = sys.executable) -> list[str]:
     """What the driver's process runs."""
     return [python, "-P", "-m", "harness.submit.drive", url, identity]
 
 
-def start(there: Place, identity: str) -> dict[str, Any]:
+def start(backend: Backend, identity: str) -> dict[str, Any]:
     """Starts it; who it is. What it prints goes to a file: tracebacks that nobody could write to the store."""
-    output = _folder(there) / f"driver-{identity}.out"
+    output = _find_output_folder(backend) / f"driver-{identity}.out"
     output.parent.mkdir(parents=True, exist_ok=True)
     paths = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}  # what can be imported here can be there
     with output.open("ab") as file, open(os.devnull, "rb") as nothing:
         pid = os.posix_spawn(
             sys.executable,
-            command(there.url, identity),
+            make_command(backend.url, identity),
             {**os.environ, **paths},
             file_actions=[(os.POSIX_SPAWN_DUP2, a.fileno(), b) for a, b in ((nothing, 0), (file, 1), (file, 2))],
             setsid=True,  # Ctrl-C here, or the end of this terminal, is nothing to it
@@ -37,14 +37,14 @@ def start(there: Place, identity: str) -> dict[str, Any]:
     return {"host": platform.node(), "pid": pid, "output": str(output)}
 
 
-def _folder(there: Place) -> Path:
+def _find_output_folder(backend: Backend) -> Path:
     """In the store if that is a directory, or else where programs keep such things."""
-    if "://" not in there.url:
-        return Path(there.url) / SUBMISSION
+    if "://" not in backend.url:
+        return Path(backend.url) / SUBMISSION
     return Path(os.environ.get("XDG_STATE_HOME", "~/.local/state")).expanduser() / "ckrr"
 
 
-def runs(handle: Mapping[str, Any], url: str, identity: str) -> bool | None:
+def is_running(handle: Mapping[str, Any], url: str, identity: str) -> bool | None:
     """Whether its process is there; None if that can't be seen from here.
 
     The number may be another process's by now, and a stranger's store could name any: it must be ours, and be the
@@ -58,12 +58,12 @@ def runs(handle: Mapping[str, Any], url: str, identity: str) -> bool | None:
         owner = folder.stat().st_uid
     except OSError:
         return False
-    *start, there, name = [os.fsdecode(word) for word in words[1:-1]] if len(words) > 4 else ["", ""]
-    same = there == url or (not is_url(url) and os.path.realpath(there) == os.path.realpath(url))
-    return owner == os.getuid() and same and [*start, name] == [*command(url, identity)[1:-2], identity]
+    *start, backend, name = [os.fsdecode(word) for word in words[1:-1]] if len(words) > 4 else ["", ""]
+    same = backend == url or (not is_url(url) and os.path.realpath(backend) == os.path.realpath(url))
+    return owner == os.getuid() and same and [*start, name] == [*make_command(url, identity)[1:-2], identity]
 
 
-def end(handle: Mapping[str, Any], number: signal.Signals) -> None:
+def send_signal(handle: Mapping[str, Any], number: signal.Signals) -> None:
     """Sends it a signal, and to all that it started: they are in a group of their own."""
     with suppress(ProcessLookupError):
         if number == signal.SIGKILL:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from harness.backends.base import Place
+from harness.backends.base import Backend
 from harness.store.manifest import SUBMISSION
 
 _KEY = f"{SUBMISSION}/room"
@@ -12,12 +12,12 @@ _BYTES = 1 << 20
 """Far more than an outcome and a log take; and of no pattern, since disks may compress."""
 
 
-def keep(there: Place) -> None:
+def allocate(backend: Backend) -> None:
     """Takes it, in a directory: a bucket is never full."""
-    if "://" not in there.url:
-        there.put(_KEY, os.urandom(_BYTES))
+    if "://" not in backend.url:
+        backend.put(_KEY, os.urandom(_BYTES))
 
 
-def give(there: Place) -> None:
+def release(backend: Backend) -> None:
     """Frees it."""
-    there.delete(_KEY)
+    backend.delete(_KEY)

@@ -14,44 +14,44 @@ from collections.abc import Callable, Sequence
 from hashlib import sha256
 
 from harness.backends.address import is_url
-from harness.core.errors import Mistake
+from harness.core.errors import UserError
 from harness.submit.submission import JOB, Submission
 
 _PATIENCE = 30.0
 
 
-def here() -> str | None:
+def get_current_job() -> str | None:
     """The job that this process is in."""
     return os.environ.get("SLURM_JOB_ID")
 
 
 def start(script: str) -> str:
     """Queues a job; its number."""
-    return _called(["sbatch", "--parsable"], script).strip().split(";")[0]
+    return _run_command(["sbatch", "--parsable"], script).strip().split(";")[0]
 
 
-def follow(one: Submission, note: Callable[[str], None]) -> str | None:
+def submit_follower(one: Submission, note: Callable[[str], None]) -> str | None:
     """Queues the follower of the job that this process is in; None if Slurm doesn't take it, which is told."""
-    job = here()
+    job = get_current_job()
     if job is None:
         return None
     try:
-        queued = _called(["sbatch", "--parsable", f"--dependency=afterany:{job}"], one.handle["script"])
+        queued = _run_command(["sbatch", "--parsable", f"--dependency=afterany:{job}"], one.handle["script"])
         return queued.strip().split(";")[0]
-    except Mistake as mistake:
+    except UserError as mistake:
         note(f"no job can follow this one: {mistake}")
         return None
 
 
-def comment(url: str) -> str:
+def make_comment(url: str) -> str:
     """What a driver's job says of the store that it is for."""
     where = url if is_url(url) else os.path.realpath(url)
     return f"ckrr-store-{sha256(where.encode()).hexdigest()[:16]}"
 
 
-def jobs(name: str) -> dict[str, str]:
+def list_jobs(name: str) -> dict[str, str]:
     """Our jobs of a name that wait or run: for each number its comment."""
-    lines = _called(["squeue", "--me", "--noheader", f"--name={name}", "--format=%i %k"]).splitlines()
+    lines = _run_command(["squeue", "--me", "--noheader", f"--name={name}", "--format=%i %k"]).splitlines()
     found = (line.strip().partition(" ") for line in lines if line.strip())
     return {job: said.strip() for job, _, said in found if re.fullmatch(JOB, job)}
 
@@ -60,11 +60,11 @@ def cancel_job(job: str | None) -> None:
     """Takes a job out of the queue; one that isn't there any more is no mistake."""
     if job is not None:
         if re.fullmatch(JOB, job) is None:
-            raise Mistake(f"{job!r} is no number of a job of Slurm")
+            raise UserError(f"{job!r} is no number of a job of Slurm")
         subprocess.run(["scancel", job], check=False, capture_output=True, timeout=_PATIENCE)
 
 
-def script(
+def make_script(
     name: str,
     comment: str,
     folder: str,
@@ -77,7 +77,7 @@ def script(
     Examples
     --------
     >>> rest = ["/home/me", ["python", "-m", "x"], ["--time=01:00:00"], ["module load python"]]
-    >>> print(script("ckrr-1", "ckrr-store-0", *rest))
+    >>> print(make_script("ckrr-1", "ckrr-store-0", *rest))
     #!/bin/sh
     #SBATCH --job-name=ckrr-1
     #SBATCH --comment=ckrr-store-0
@@ -91,14 +91,14 @@ def script(
     return "\n".join(["#!/bin/sh", *(f"#SBATCH {one}" for one in told), *prologue, f"exec {shlex.join(command)}", ""])
 
 
-def _called(command: list[str], text: str | None = None) -> str:
+def _run_command(command: list[str], text: str | None = None) -> str:
     try:
         done = subprocess.run(command, input=text or "", capture_output=True, text=True, timeout=_PATIENCE, check=False)
     except FileNotFoundError:
-        raise Mistake(f"{command[0]} isn't here: do this on a machine that has Slurm's commands") from None
+        raise UserError(f"{command[0]} isn't here: do this on a machine that has Slurm's commands") from None
     except subprocess.TimeoutExpired:
-        raise Mistake(f"{command[0]} didn't answer for {_PATIENCE:.0f} s") from None
+        raise UserError(f"{command[0]} didn't answer for {_PATIENCE:.0f} s") from None
     if done.returncode:
         lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
-        raise Mistake(f"{command[0]} failed: {lines[-1].removeprefix(f'{command[0]}: ')}")  # the last says it best
+        raise UserError(f"{command[0]} failed: {lines[-1].removeprefix(f'{command[0]}: ')}")  # the last says it best
     return done.stdout

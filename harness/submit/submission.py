@@ -10,10 +10,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from harness.backends.base import Place
-from harness.core.errors import Mistake
+from harness.backends.base import Backend
+from harness.core.errors import UserError
 from harness.parsing.json import (
-    Malformed,
+    MalformedError,
     check_base_name,
     check_flag,
     check_list,
@@ -82,35 +82,35 @@ _PARTS = {"handle": ("handle",), "starts": ("starts",), "ended": ("ended", "outc
 """What is told later, in a file of its own for each who tells it: the submitter, the driver, whoever ends it."""
 
 
-def write(there: Place, one: Submission) -> None:
+def write(backend: Backend, one: Submission) -> None:
     """A new submission takes the place of an older one."""
     later = {name for names in _PARTS.values() for name in names}
     plain = {name: value for name, value in asdict(one).items() if name not in later}
-    there.put(_KEY, json.dumps(plain, indent=1).encode())
+    backend.put(_KEY, json.dumps(plain, indent=1).encode())
 
 
-def add(there: Place, one: Submission, **values: Any) -> Submission:
+def add(backend: Backend, one: Submission, **values: Any) -> Submission:
     """What became of it since."""
     new = replace(one, **values)
     for part, names in _PARTS.items():
         if set(names) & set(values):
             content = {"id": one.id, **{name: getattr(new, name) for name in names}}
-            there.put(f"{SUBMISSION}/{part}.json", json.dumps(content, indent=1).encode())
+            backend.put(f"{SUBMISSION}/{part}.json", json.dumps(content, indent=1).encode())
     return new
 
 
-def read(there: Place) -> Submission | None:
+def read(backend: Backend) -> Submission | None:
     """The last submission of a store, if there is one."""
-    plain = _json(there, _KEY)
+    plain = _read_json(backend, _KEY)
     if plain is None:
         return None
     for part in _PARTS:
-        told = _json(there, f"{SUBMISSION}/{part}.json") or {}
+        told = _read_json(backend, f"{SUBMISSION}/{part}.json") or {}
         plain |= told if told.get("id") == plain.get("id") else {}
     try:
         _check(plain)
-    except Malformed as malformed:
-        raise _unreadable(there, _KEY, malformed) from None
+    except MalformedError as malformed:
+        raise _make_read_error(backend, _KEY, malformed) from None
     known = {field.name for field in fields(Submission)}
     parts = {name: value for name, value in plain.items() if name in known}
     return Submission(**{**parts, "files": tuple(plain["files"]), "starts": tuple(plain.get("starts") or ())})
@@ -133,7 +133,7 @@ def _check(plain: Mapping[str, Any]) -> None:
         check_optional(plain, name, "it", check_text)
     check_optional(plain, "code", "it", lambda code, key: check_whole(code, key, 0, 255))
     if plain.get("how", PROCESS) not in (PROCESS, SLURM, TASK):
-        raise Malformed("how", f"one of {PROCESS}, {SLURM}, {TASK}")
+        raise MalformedError("how", f"one of {PROCESS}, {SLURM}, {TASK}")
     _check_handle(check_table(plain.get("handle", {}), "handle"))
     for start in check_list(plain.get("starts") or [], "starts"):
         _check_start(check_table(start, "starts"))
@@ -152,52 +152,52 @@ def _check_start(start: Mapping[str, Any]) -> None:
     except ValueError:
         aware = None
     if aware is None:
-        raise Malformed("starts.time", "a time with its zone")
+        raise MalformedError("starts.time", "a time with its zone")
     check_whole(require(start, "done", "starts"), "starts.done", 0, 2**40)
 
 
-def _json(there: Place, key: str) -> dict[str, Any] | None:
-    raw = there.get(key)
+def _read_json(backend: Backend, key: str) -> dict[str, Any] | None:
+    raw = backend.get(key)
     try:
         return None if raw is None else dict(check_table(load_json(raw, "it"), "it"))
-    except Malformed as malformed:
-        raise _unreadable(there, key, malformed) from None
+    except MalformedError as malformed:
+        raise _make_read_error(backend, key, malformed) from None
 
 
-def _unreadable(there: Place, key: str, why: Malformed) -> Mistake:
-    return Mistake(f"{there.url}/{key} can't be read ({why}): delete it, and submit again")
+def _make_read_error(backend: Backend, key: str, why: MalformedError) -> UserError:
+    return UserError(f"{backend.url}/{key} can't be read ({why}): delete it, and submit again")
 
 
-def put_files(there: Place, files: Mapping[str, bytes]) -> None:
+def put_files(backend: Backend, files: Mapping[str, bytes]) -> None:
     """What a source reads goes along."""
     for name, data in files.items():
-        there.put(f"{_FILES}/{name}", data)
+        backend.put(f"{_FILES}/{name}", data)
 
 
-def get_files(there: Place, one: Submission) -> dict[str, bytes]:
+def get_files(backend: Backend, one: Submission) -> dict[str, bytes]:
     """What went along; a file that was changed since is refused."""
-    found = {name: there.get(f"{_FILES}/{name}", LARGEST_FILE) or b"" for name in one.files}
+    found = {name: backend.get(f"{_FILES}/{name}", LARGEST_FILE) or b"" for name in one.files}
     for name, data in found.items():
         if one.hashes is not None and one.hashes.get(name) != sha256(data).hexdigest():
-            raise Mistake(f"{there.url}/{_FILES}/{name} isn't what was submitted: submit again")
+            raise UserError(f"{backend.url}/{_FILES}/{name} isn't what was submitted: submit again")
     return found
 
 
-def get_cluster(there: Place, one: Submission) -> Mapping[str, str] | None:
+def get_cluster(backend: Backend, one: Submission) -> Mapping[str, str] | None:
     """The cluster file that went along, if one did: its text, its path, and the folder of its own paths.
 
     A driver that was submitted by 0.1 has it beside everything else.
     """
-    found = _json(there, _CLUSTER) if one.cluster is None else dict(one.cluster)
+    found = _read_json(backend, _CLUSTER) if one.cluster is None else dict(one.cluster)
     if found is None or (one.cluster is None and found.get("id") != one.id):
         return None
     try:
         return {name: check_text(require(found, name, ""), name) for name in ("text", "where", "folder")}
-    except Malformed as malformed:
-        raise _unreadable(there, _CLUSTER, malformed) from None
+    except MalformedError as malformed:
+        raise _make_read_error(backend, _CLUSTER, malformed) from None
 
 
-def put_cluster(there: Place, one: Submission, file: Mapping[str, str]) -> None:
+def put_cluster(backend: Backend, one: Submission, file: Mapping[str, str]) -> None:
     """The cluster file goes along, for those to read who could read it before."""
     mode = Path(file["where"]).stat().st_mode & 0o666
-    there.put(_CLUSTER, json.dumps({"id": one.id, **file}, indent=1).encode(), mode=mode)
+    backend.put(_CLUSTER, json.dumps({"id": one.id, **file}, indent=1).encode(), mode=mode)

@@ -10,21 +10,21 @@ from typing import Any
 from threadpoolctl import ThreadpoolController
 
 
-def limited(threads: int) -> AbstractContextManager[Any]:
+def limit_threads(threads: int) -> AbstractContextManager[Any]:
     """Within, every library that is loaded has so many.
 
     Examples
     --------
     >>> import numpy
-    >>> with limited(1):
+    >>> with limit_threads(1):
     ...     {library.num_threads for library in ThreadpoolController().lib_controllers}
     {1}
     """
-    limiting: AbstractContextManager[Any] = _found(len(sys.modules)).limit(limits=threads)
+    limiting: AbstractContextManager[Any] = _find_libraries(len(sys.modules)).limit(limits=threads)
     return limiting
 
 
 @lru_cache(maxsize=1)
-def _found(modules: int) -> ThreadpoolController:
+def _find_libraries(modules: int) -> ThreadpoolController:
     """The libraries. To look for them takes 2 ms, a quarter of a short unit, so it is done when modules have come."""
     return ThreadpoolController()

@@ -11,12 +11,12 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
-from harness.core.environment import machine
-from harness.core.errors import Mistake, Unlike
-from harness.core.text import message_of
-from harness.scenario.errors import Wrong
+from harness.core.environment import describe_machine
+from harness.core.errors import IncompatibleWorkerError, UserError
+from harness.core.text import format_error
+from harness.scenario.errors import ScenarioError
 from harness.scenario.families import FAMILIES
-from harness.worker.study import study_at
+from harness.worker.study import load_study
 
 _PACKAGES = ("numpy", "scipy", "dask", "distributed", "zarr", "ckrr")
 _OURS = ("ckrr", "harness", "scenarios")
@@ -26,120 +26,129 @@ _MODULE = "module "
 _ANY = 'install the same there, or say versions = "any" in the cluster file to go on all the same'
 
 
-def facts(names: Iterable[str] = ()) -> dict[str, str]:
+def environment_facts(names: Iterable[str] = ()) -> dict[str, str]:
     """What must be alike wherever a study is computed; `names` are modules of the user's."""
-    return {**_fixed(), **{_MODULE + name: _hash_of(name) for name in names}}
+    return {**_get_fixed_facts(), **{_MODULE + name: _hash_module(name) for name in names}}
 
 
 @cache
-def _fixed() -> Mapping[str, str]:
+def _get_fixed_facts() -> Mapping[str, str]:
     python = ".".join(platform.python_version_tuple()[:2])
-    return {"Python": python, **{name: _version(name) for name in _PACKAGES}, "code of ckrr": _code()}
+    return {"Python": python, **{name: _get_version(name) for name in _PACKAGES}, "code of ckrr": _hash_code()}
 
 
-def _version(name: str) -> str:
+def _get_version(name: str) -> str:
     try:
         return version(name)
     except PackageNotFoundError:
         return "none"
 
 
-def _code() -> str:
+def _hash_code() -> str:
     """A hash of all our modules that computing needs."""
     hashed = sha256()
     for package in _OURS:
-        folder = Path(str(_origin(package))).parent
+        folder = Path(str(_find_origin(package))).parent
         for path in sorted(folder.rglob("*.py")):
             hashed.update(path.relative_to(folder.parent).as_posix().encode() + path.read_bytes())
     return hashed.hexdigest()[:8]
 
 
-def _origin(package: str) -> str | None:
+def _find_origin(package: str) -> str | None:
     """Where a package is, without importing it."""
     spec = find_spec(package)
     return None if spec is None else spec.origin
 
 
 @cache
-def _hash_of(name: str) -> str:
+def _hash_module(name: str) -> str:
     """A module's text, in short."""
     try:
         file = importlib.import_module(name).__file__
         return sha256(Path(str(file)).read_bytes()).hexdigest()[:8]
     except Exception as error:
-        return message_of(error)
+        return format_error(error)
 
 
-def named(source: str, family: str) -> tuple[str, ...]:
+def list_user_modules(source: str, family: str) -> tuple[str, ...]:
     """The modules that a scenario names as "package.module:name"."""
     names = (source, FAMILIES.get(family, family))
     modules = [name.partition(":")[0] for name in names if ":" in name]
     return tuple(name for name in modules if not name.endswith(".py") and name.partition(".")[0] not in _OURS)
 
 
-def different(ours: Mapping[str, str], theirs: Mapping[str, str]) -> str | None:
+def describe_differences(ours: Mapping[str, str], theirs: Mapping[str, str]) -> str | None:
     """How they differ, in words; None if they don't.
 
     Examples
     --------
-    >>> different({"numpy": "2.4.6", "dask": "2026.8.0"}, {"numpy": "2.4.5", "dask": "2026.8.0"})
+    >>> describe_differences({"numpy": "2.4.6", "dask": "2026.8.0"}, {"numpy": "2.4.5", "dask": "2026.8.0"})
     'numpy is 2.4.5 there and 2.4.6 here (numbers may change)'
     """
     found = [
-        f"{name} is {theirs.get(name, 'unknown')} there and {value} here ({_consequence(name)})"
+        f"{name} is {theirs.get(name, 'unknown')} there and {value} here ({_describe_consequence(name)})"
         for name, value in ours.items()
         if theirs.get(name) != value
     ]
     return "; ".join(found) or None
 
 
-def _consequence(name: str) -> str:
+def _describe_consequence(name: str) -> str:
     return "work may hang" if name in _HANGS else "numbers may change"
 
 
-def check_here(ours: Mapping[str, str] | None) -> None:
+def check_worker(ours: Mapping[str, str] | None) -> None:
     """Refuses to compute in a process that isn't like the driver's, if that matters."""
     if ours is not None:
         names = tuple(key.removeprefix(_MODULE) for key in ours if key.startswith(_MODULE))
-        what = different(ours, facts(names))
+        what = describe_differences(ours, environment_facts(names))
         if what:
-            raise Unlike(f"a worker on {platform.node()} that joined late isn't like the driver: {what}")
+            raise IncompatibleWorkerError(
+                f"a worker on {platform.node()} that joined late isn't like the driver: {what}"
+            )
 
 
-def looked(where: tuple[str, str, int] | None = None, names: tuple[str, ...] = ()) -> dict[str, object]:
+def inspect_worker(where: tuple[str, str, int] | None = None, names: tuple[str, ...] = ()) -> dict[str, object]:
     """What this process is like, and why it can't compute a study (None if it can): URL, version and generation."""
     problem = None
     try:
         if where is not None:
-            study_at(*where)
-    except Wrong as wrong:
+            load_study(*where)
+    except ScenarioError as wrong:
         problem = str(wrong)
     except Exception as error:
-        problem = message_of(error)
-    return {"facts": facts(names), "problem": problem, "host": platform.node(), "blas": ", ".join(machine()["blas"])}
+        problem = format_error(error)
+    return {
+        "facts": environment_facts(names),
+        "problem": problem,
+        "host": platform.node(),
+        "blas": ", ".join(describe_machine()["blas"]),
+    }
 
 
-def check(ours: Mapping[str, str], seen: Mapping[str, object], strict: bool, note: Callable[[str], None]) -> None:
+def check_cluster(
+    ours: Mapping[str, str], seen: Mapping[str, object], strict: bool, note: Callable[[str], None]
+) -> None:
     """Judges what scheduler and workers said, before work starts: what makes one unfit is told for each."""
     unfit, differ, types = [], [], set()
     for who, one in seen.items():
         if isinstance(one, OSError):  # it has gone meanwhile
             continue
         if not isinstance(one, dict):
-            unfit.append(f"{who} can't work for ckrr (is it installed there?): {message_of(_error(one))}")
+            unfit.append(f"{who} can't work for ckrr (is it installed there?): {format_error(_make_exception(one))}")
             continue
         here = f"{who} on {one['host']}"
-        what = different({key: ours[key] for key in one["facts"]}, one["facts"])
+        what = describe_differences({key: ours[key] for key in one["facts"]}, one["facts"])
         differ += [f"{here} isn't like the driver: {what}"] if what else []
         unfit += [f"{here} can't compute this study: {one['problem']}"] if one["problem"] else []
         types |= {str(one["blas"])} if "worker" in who else set()
     if unfit or (differ and strict):
-        raise Mistake("\n".join([*unfit, *differ, *[_ANY] * (not unfit)]))
+        raise UserError("\n".join([*unfit, *differ, *[_ANY] * (not unfit)]))
     for text in differ:
         note(text)
     if len(types) > 1:
         note(f"workers have several types of CPU, so last digits may differ: {'; '.join(sorted(types))}")
 
 
-def _error(one: object) -> BaseException:
+def _make_exception(one: object) -> BaseException:
     return one if isinstance(one, BaseException) else TypeError(one)

@@ -13,43 +13,43 @@ _LIBRARY = re.compile(r"/(site-packages|dist-packages|lib/python3[^/]*)/|^<")
 """Files that are nobody's own."""
 
 
-def fate(code: int, dump: str, seconds: float) -> tuple[Status, str]:
+def diagnose_exit(code: int, dump: str, seconds: float) -> tuple[Status, str]:
     """The status and the message of a replication whose process ended.
 
     Examples
     --------
-    >>> fate(-9, "", 60)
+    >>> diagnose_exit(-9, "", 60)
     (<Status.MEMORY: 5>, 'its process was killed (SIGKILL), as happens when memory runs out')
-    >>> fate(3, "", 60)
+    >>> diagnose_exit(3, "", 60)
     (<Status.ERROR: 3>, 'its process ended with exit code 3')
     """
     if dump.startswith("Timeout"):
-        return Status.SLOW, f"took longer than {seconds:g} s{_where(dump)}"
+        return Status.SLOW, f"took longer than {seconds:g} s{_find_location(dump)}"
     if code == -signal.SIGKILL:
         return Status.MEMORY, "its process was killed (SIGKILL), as happens when memory runs out"
     if code < 0:
-        return Status.ERROR, f"its process died of {_name(-code)}{_where(dump)}"
+        return Status.ERROR, f"its process died of {_get_signal_name(-code)}{_find_location(dump)}"
     return Status.ERROR, f"its process ended with exit code {code}"
 
 
-def was_ended(kind: str, message: str) -> bool:
+def is_fatal(kind: str, message: str) -> bool:
     """Whether what failed so may do the same to the process that computes it again."""
     return kind in (Status.SLOW.name, Status.MEMORY.name) or message.startswith("its process ")
 
 
-def _name(number: int) -> str:
+def _get_signal_name(number: int) -> str:
     try:
         return signal.Signals(number).name
     except ValueError:
         return f"signal {number}"
 
 
-def _where(dump: str) -> str:
+def _find_location(dump: str) -> str:
     r"""The innermost line of a file that is no library's, of the thread that died, or else of the first thread.
 
     Examples
     --------
-    >>> _where('Thread 0x1 (most recent call first):\n  File "/a/lib/python3.11/ctypes/__init__.py", line 5 in at\n'
+    >>> _find_location('Thread 0x1 (most recent call first):\n  File "/a/lib/python3.11/ctypes/__init__.py", line 5 in at\n'
     ...        '  File "/home/me/mine.py", line 7 in draw\n  File "/home/me/harness/compute.py", line 1 in compute')
     ', in mine.py:7 draw'
     """

@@ -15,38 +15,38 @@ from multiprocessing.connection import Connection, Pipe
 from time import monotonic
 from typing import IO, Any, Self
 
-from harness.compute.block import Desk
+from harness.compute.block import BlockBuilder
 from harness.compute.study import Study
-from harness.core.errors import Unreachable
-from harness.core.processes import started
-from harness.core.types import Block, Bools, Care, Status, Unit
-from harness.worker.postmortem import fate
+from harness.core.errors import StoreUnreachableError
+from harness.core.processes import start_module
+from harness.core.types import Block, Bools, Limits, Status, Unit
+from harness.worker.postmortem import diagnose_exit
 from harness.worker.sandbox_main import Answer
 
-Where = tuple[str, str, int]
+StudyAddress = tuple[str, str, int]
 """A study as a child finds it: the store's URL, the fingerprint in short, the number of the extent."""
 _START = 300.0
 """Seconds that a child may take to load a study."""
-_LOOK, _GOODBYE = 1.0, 2.0
+_POLL_SECONDS, _EXIT_SECONDS = 1.0, 2.0
 
 
-def compute_carefully(study: Study, where: Where, unit: Unit, todo: Bools | None, care: Care) -> Block:
+def compute_in_sandbox(study: Study, where: StudyAddress, unit: Unit, todo: Bools | None, care: Limits) -> Block:
     """As `compute`, but no replication can take the others or this process with it."""
-    desk = Desk(study, unit, todo)
-    with _Child(where, care) as child:
+    desk = BlockBuilder(study, unit, todo)
+    with _SandboxProcess(where, care) as child:
         for path, draw in product(unit.paths, unit.draws):
-            asked = desk.asked(path, draw)
+            asked = desk.requested(path, draw)
             if asked.any():
                 one = replace(unit, paths=range(path, path + 1), draws=range(draw, draw + 1))
-                answer = _answer(child, one, asked[None, None])
+                answer = _ask_with_retry(child, one, asked[None, None])
                 if isinstance(answer, Block):
-                    desk.put(answer)
+                    desk.add_replication(answer)
                 else:
-                    desk.lose(path, draw, desk.everything, *answer)
-    return desk.block()
+                    desk.record_failure(path, draw, desk.all_cells, *answer)
+    return desk.build()
 
 
-def _answer(child: _Child, unit: Unit, todo: Bools) -> Answer:
+def _ask_with_retry(child: _SandboxProcess, unit: Unit, todo: Bools) -> Answer:
     """What a child says; a new one is asked before a replication is blamed for a death, or for memory that others left.
 
     Anybody may be killed by chance. A replication that is too slow isn't asked twice: that takes long.
@@ -59,11 +59,11 @@ def _answer(child: _Child, unit: Unit, todo: Bools) -> Answer:
     return child.ask(unit, todo)[0]
 
 
-class _Child:
+class _SandboxProcess:
     """A process that computes single replications of a study; it starts when it is needed, and again if it died."""
 
-    def __init__(self, where: Where, care: Care) -> None:
-        self._where, self._care = where, care
+    def __init__(self, where: StudyAddress, care: Limits) -> None:
+        self._where, self._limits = where, care
         self._process: subprocess.Popen[bytes] | None = None
         self._pipe: Connection
         self._dump: IO[bytes]
@@ -86,10 +86,10 @@ class _Child:
             self._start()
         try:
             self._pipe.send((unit, todo))
-            answer: Answer | Unreachable = self._received()
+            answer: Answer | StoreUnreachableError = self._receive()
         except (EOFError, OSError):
-            return self._fate(), new
-        if isinstance(answer, Unreachable):
+            return self._diagnose(), new
+        if isinstance(answer, StoreUnreachableError):
             raise answer
         return answer, new
 
@@ -97,38 +97,38 @@ class _Child:
         ours, theirs = Pipe()
         self._pipe, self._dump = ours, tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the child
         files = (theirs.fileno(), self._dump.fileno())
-        self._process = started("harness.worker.sandbox_main", *map(str, files), files=files)
+        self._process = start_module("harness.worker.sandbox_main", *map(str, files), files=files)
         theirs.close()
         try:
-            ours.send((os.getpid(), self._where, self._care))
-            told = self._received(_START)
+            ours.send((os.getpid(), self._where, self._limits))
+            told = self._receive(_START)
         except (EOFError, OSError, TimeoutError):
-            told = self._fate()[1]
+            told = self._diagnose()[1]
         if told is not None:
             self.stop()
             raise RuntimeError(f"the process that computes carefully can't start: {told}")
 
-    def _received(self, seconds: float = float("inf")) -> Any:
+    def _receive(self, seconds: float = float("inf")) -> Any:
         """Waits for an answer, as long as there is a process: the pipe may be kept open by one that it started."""
         end = monotonic() + seconds
         assert self._process is not None
-        while not self._pipe.poll(_LOOK):
+        while not self._pipe.poll(_POLL_SECONDS):
             if self._process.poll() is not None and not self._pipe.poll():
                 raise EOFError
             if monotonic() > end:
                 raise TimeoutError
         return self._pipe.recv()
 
-    def _fate(self) -> tuple[Status, str]:
+    def _diagnose(self) -> tuple[Status, str]:
         """How it died."""
         assert self._process is not None
         try:
-            code = self._process.wait(_GOODBYE)
+            code = self._process.wait(_EXIT_SECONDS)
         except subprocess.TimeoutExpired:  # it hung up, or hangs while it starts
             self._process.kill()
             code = self._process.wait()
         self._dump.seek(0)
-        found = fate(code, self._dump.read().decode(errors="replace"), self._care.seconds)
+        found = diagnose_exit(code, self._dump.read().decode(errors="replace"), self._limits.seconds)
         self.stop()
         return found
 
@@ -138,7 +138,7 @@ class _Child:
             return
         self._pipe.close()
         try:
-            self._process.wait(_GOODBYE)
+            self._process.wait(_EXIT_SECONDS)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()

@@ -12,16 +12,16 @@ from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from harness.compute.block import kind_of
+from harness.compute.block import classify_error
 from harness.compute.study import Study
-from harness.compute.unit import compute
-from harness.compute.watchdog import watching
-from harness.core.errors import Unreachable
-from harness.core.processes import bind, brief
-from harness.core.text import message_of
+from harness.compute.unit import compute_unit
+from harness.compute.watchdog import watch_steps
+from harness.core.errors import StoreUnreachableError
+from harness.core.processes import die_with_parent, limit_garbage_collection
+from harness.core.text import format_error
 from harness.core.types import Block, Bools, Status, Unit
-from harness.worker.blas import limited
-from harness.worker.study import study_at
+from harness.worker.blas import limit_threads
+from harness.worker.study import load_study
 
 Answer = Block | tuple[Status, str]
 """A block, or why there is none."""
@@ -33,32 +33,32 @@ def main(pipe: int, dump: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the driver
     with Connection(pipe) as asked, suppress(EOFError, BrokenPipeError, ConnectionResetError):
         parent, where, care = asked.recv()
-        bind(parent)
+        die_with_parent(parent)
         try:
-            study = study_at(*where)[1]
+            study = load_study(*where)[1]
         except Exception as error:
-            asked.send(message_of(error))
+            asked.send(format_error(error))
             return
-        _limit(care.memory)
+        _limit_memory(care.memory)
         asked.send(None)
         while True:
             unit, todo = asked.recv()
-            with watching(care.seconds, dump):
-                answer = _answer(study, unit, todo)
+            with watch_steps(care.seconds, dump):
+                answer = _compute_answer(study, unit, todo)
             asked.send(answer)
 
 
-def _answer(study: Study, unit: Unit, todo: Bools) -> Answer | Unreachable:
+def _compute_answer(study: Study, unit: Unit, todo: Bools) -> Answer | StoreUnreachableError:
     try:
-        with limited(study.threads):
-            return compute(study, unit, todo)
-    except Unreachable as error:  # the store's fault, not the replication's
+        with limit_threads(study.threads):
+            return compute_unit(study, unit, todo)
+    except StoreUnreachableError as error:  # the store's fault, not the replication's
         return error
     except BaseException as error:  # also what isn't meant to be caught, as SystemExit: it is the replication's
-        return kind_of(error), message_of(error)
+        return classify_error(error), format_error(error)
 
 
-def _limit(memory: float | None) -> None:
+def _limit_memory(memory: float | None) -> None:
     """So many bytes more than now, and what asks for more gets a MemoryError."""
     if memory is not None and sys.platform == "linux":
         import resource
@@ -70,5 +70,5 @@ def _limit(memory: float | None) -> None:
 
 
 if __name__ == "__main__":
-    brief()
+    limit_garbage_collection()
     main(*map(int, sys.argv[1:]))

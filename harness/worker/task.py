@@ -8,31 +8,31 @@ from functools import cache
 from time import perf_counter, time
 from typing import Any
 
-from harness.backends.base import place
-from harness.backends.retry import patiently
-from harness.compute.resume import Known, merged, todo
+from harness.backends.base import open_backend
+from harness.backends.retry import retry_call
+from harness.compute.resume import StoredUnit, find_pending_cells, merge_block
 from harness.compute.study import Study
-from harness.compute.unit import compute
-from harness.compute.watchdog import watching
-from harness.core.errors import Unreachable
-from harness.core.protocols import Preparing
-from harness.core.schema import replication_variables
-from harness.core.types import Block, Bools, Care, Failure, Preparation, Unit
+from harness.compute.unit import compute_unit
+from harness.compute.watchdog import watch_steps
+from harness.core.errors import StoreUnreachableError
+from harness.core.protocols import SupportsPreparation
+from harness.core.schema import list_variables
+from harness.core.types import Block, Bools, Failure, Limits, Preparation, Unit
 from harness.store import arrays, artifacts, receipts
-from harness.store.identity import check_still
-from harness.store.manifest import Record
+from harness.store.identity import check_same_store
+from harness.store.manifest import Manifest
 from harness.store.receipts import Receipt
-from harness.worker.blas import limited
-from harness.worker.sandbox import compute_carefully
-from harness.worker.study import study_at
+from harness.worker.blas import limit_threads
+from harness.worker.sandbox import compute_in_sandbox
+from harness.worker.study import load_study
 
-_ORDINARY = Care()
+_DEFAULT_LIMITS = Limits()
 _seen: dict[str, str] = {}
 """The version of each store that this process has written to."""
 
 
-def work(
-    url: str, fingerprint: str, generation: int, retry: bool, unit: Unit, care: Care = _ORDINARY
+def run_unit(
+    url: str, fingerprint: str, generation: int, retry: bool, unit: Unit, care: Limits = _DEFAULT_LIMITS
 ) -> dict[str, Any]:
     """Computes what is left of a unit, writes it, signs for it; a store that doesn't answer is waited for.
 
@@ -41,67 +41,69 @@ def work(
     start, began = perf_counter(), time()
     where = (url, fingerprint, generation)
     if _seen.setdefault(url, fingerprint) != fingerprint:
-        arrays.forget_handles()  # its handles are of a store that was here before
+        arrays.clear_handles()  # its handles are of a store that was here before
         _seen[url] = fingerprint
-    record, study = patiently(lambda: study_at(*where))
-    if record.root_is_lost:
-        patiently(lambda: arrays.restore(place(url)))
-    if not unit.signed and patiently(lambda: receipts.is_signed(place(url), unit, generation)):
+    manifest, study = retry_call(lambda: load_study(*where))
+    if manifest.root_is_lost:
+        retry_call(lambda: arrays.restore_root(open_backend(url)))
+    if not unit.signed and retry_call(lambda: receipts.is_signed(open_backend(url), unit, generation)):
         return {"unit": unit, "failed": 0, "compute": 0.0, "began": began, "ended": time()}
-    known = patiently(lambda: _known(url, record, unit, retry))
-    left = None if known is None else todo(known, record.extent, unit.n)
-    block = compute_carefully(study, where, unit, left, care) if care.alone else _computed(study, unit, left, care)
+    known = retry_call(lambda: _load_stored_unit(url, manifest, unit, retry))
+    left = None if known is None else find_pending_cells(known, manifest.extent, unit.n)
+    block = (
+        compute_in_sandbox(study, where, unit, left, care) if care.sandboxed else _compute_here(study, unit, left, care)
+    )
     pure = perf_counter() - start
-    whole = block if known is None else merged(block, known, record.keep)
-    patiently(lambda: check_still(place(url), record))
-    receipt = patiently(lambda: write(url, record, whole, pure))
+    whole = block if known is None else merge_block(block, known, manifest.keep)
+    retry_call(lambda: check_same_store(open_backend(url), manifest))
+    receipt = retry_call(lambda: write(url, manifest, whole, pure))
     return {"unit": unit, "failed": receipt.failed, "compute": pure, "began": began, "ended": time()}
 
 
-def _computed(study: Study, unit: Unit, left: Bools | None, care: Care) -> Block:
+def _compute_here(study: Study, unit: Unit, left: Bools | None, care: Limits) -> Block:
     """Here, with a limit only where this process is replaced if it ends."""
-    with limited(study.threads), watching(care.seconds, _nowhere()) if care.replaced else nullcontext():
-        return compute(study, unit, left)
+    with limit_threads(study.threads), watch_steps(care.seconds, _open_devnull()) if care.has_nanny else nullcontext():
+        return compute_unit(study, unit, left)
 
 
-def prepare(
-    url: str, fingerprint: str, generation: int, retry: bool, preparation: Preparation, care: Care = _ORDINARY
+def prepare_artifact(
+    url: str, fingerprint: str, generation: int, retry: bool, preparation: Preparation, care: Limits = _DEFAULT_LIMITS
 ) -> dict[str, Any]:
     """Makes what a source needs, writes it, signs for it."""
-    study, start = study_at(url, fingerprint, generation)[1], perf_counter()
+    study, start = load_study(url, fingerprint, generation)[1], perf_counter()
     source = study.source
-    assert isinstance(source, Preparing)
-    with limited(study.threads), watching(care.seconds, _nowhere()) if care.replaced else nullcontext():
+    assert isinstance(source, SupportsPreparation)
+    with limit_threads(study.threads), watch_steps(care.seconds, _open_devnull()) if care.has_nanny else nullcontext():
         array = source.prepare(preparation.name)
     seconds = perf_counter() - start
-    patiently(lambda: artifacts.write(place(url), preparation.name, array, seconds))
+    retry_call(lambda: artifacts.write(open_backend(url), preparation.name, array, seconds))
     return {"name": preparation.name, "seconds": seconds}
 
 
 @cache
-def _nowhere() -> int:
+def _open_devnull() -> int:
     """Careful computing finds out where it hung."""
     return os.open(os.devnull, os.O_WRONLY)
 
 
-def write(url: str, record: Record, block: Block, pure: float) -> Receipt:
+def write(url: str, manifest: Manifest, block: Block, pure: float) -> Receipt:
     """With the time that it took."""
     timed = Block(block.unit, block.values, block.failures, {**block.seconds, "compute": pure})
-    return arrays.write(url, record, timed)
+    return arrays.write_unit(url, manifest, timed)
 
 
-def _known(url: str, record: Record, unit: Unit, retry: bool) -> Known | None:
+def _load_stored_unit(url: str, manifest: Manifest, unit: Unit, retry: bool) -> StoredUnit | None:
     """What there is of a unit, if there is a receipt for it."""
-    found = receipts.of_unit(place(url), unit) if unit.signed else []
+    found = receipts.list_unit_receipts(open_backend(url), unit) if unit.signed else []
     if not found:
         return None
     receipt = found[-1]
     try:
-        content = receipts.read(place(url), receipt)
-        values = {v.name: arrays.read_unit(url, record, unit, v.name) for v in replication_variables(record.keep)}
-    except Unreachable:
+        content = receipts.read(open_backend(url), receipt)
+        values = {v.name: arrays.read_unit(url, manifest, unit, v.name) for v in list_variables(manifest.keep)}
+    except StoreUnreachableError:
         raise
     except Exception:  # torn: all of it is computed anew
         return None
     failures = [Failure(**one) for one in content["failures"]]
-    return Known(values, failures, len(record.extents[receipt.generation].grid.alpha), retry)
+    return StoredUnit(values, failures, len(manifest.extents[receipt.generation].grid.alpha), retry)

@@ -14,11 +14,11 @@ from typing import ClassVar
 import numpy as np
 
 from scenarios.published import tiles
-from scenarios.published.streams import EXPERIMENTS, GAMMA, LAM, REPLICATIONS, THETA, Cell, Experiment, replayed
+from scenarios.published.streams import EXPERIMENTS, GAMMA, LAM, REPLICATIONS, THETA, Cell, Experiment, replay_stream
 from scenarios.sources import functions
-from scenarios.sources.domain import grid
+from scenarios.sources.domain import make_grid
 from scenarios.sources.marking import source
-from scenarios.sources.types import Array, Layout, Sample, Streams, read_only
+from scenarios.sources.types import Array, Layout, Sample, Streams, make_read_only
 
 Find = Callable[[str], Array]
 """An array that was prepared, by its name."""
@@ -34,7 +34,7 @@ _GP_THETA = 100.0
 
 
 @dataclass(frozen=True)
-class _AsRun:
+class _SourceAsRun:
     """What the published sources share: everything but the numbers."""
 
     study: str
@@ -55,7 +55,7 @@ class _AsRun:
         """Those of the regular grid."""
         return self.experiment.test_points
 
-    def cell(self, n: int, at: Mapping[str, object], replication: object) -> Cell:
+    def locate_cell(self, n: int, at: Mapping[str, object], replication: object) -> Cell:
         """The place in the stream; what wasn't run is refused."""
         for axis, known in self.only.items():
             value = n if axis == "n" else at[axis]
@@ -79,7 +79,7 @@ class _AsRun:
 
 
 @dataclass(frozen=True)
-class FunctionAsRun(_AsRun):
+class FunctionAsRun(_SourceAsRun):
     """y = f(x) + γ·e; the 25 replications are 25 paths, each with one draw."""
 
     def path(self, streams: Streams) -> FunctionAsRun:
@@ -88,16 +88,16 @@ class FunctionAsRun(_AsRun):
 
     def draw(self, streams: Streams, n: int, at: Mapping[str, object]) -> Sample:
         """The author's numbers for this γ, λ, n, θ and replication."""
-        cell = self.cell(n, at, at["path"])
+        cell = self.locate_cell(n, at, at["path"])
         f, (low, high) = _FUNCTIONS[self.study]
-        unit, e = replayed(self.experiment).fresh(cell)
-        X, X_test = low + (high - low) * unit, grid(self.test_points, self.dimension, (low, high))
+        unit, e = replay_stream(self.experiment).draw_fresh(cell)
+        X, X_test = low + (high - low) * unit, make_grid(self.test_points, self.dimension, (low, high))
         m, gamma = self.test_points, cell[1]
         return Sample(X, f(X) + gamma * e[m:], None, X_test, f(X_test) + gamma * e[:m], None)
 
 
 @dataclass(frozen=True)
-class PathAsRun(_AsRun):
+class PathAsRun(_SourceAsRun):
     """A path for each γ, from GP(0, K + γ·δ) with θ = 100 on the unit cube; the 25 replications are draws on it.
 
     The path is a preparation: a factorisation for the 11001 (1-d) or 17602 (2-d) points of test grid and pool.
@@ -111,34 +111,34 @@ class PathAsRun(_AsRun):
 
     def draw(self, streams: Streams, n: int, at: Mapping[str, object]) -> Sample:
         """The author's pick of n points from the pool for this γ, λ, n, θ and replication."""
-        cell = self.cell(n, at, at["draw"])
+        cell = self.locate_cell(n, at, at["draw"])
         if self.find is None:
             raise ValueError("the path has to be prepared first")
-        y, m = self.find(_name(cell[1])), self.test_points
-        stream = replayed(self.experiment)
-        picked = stream.picked(cell)
-        X_test = grid(m, self.dimension, (0.0, 1.0))
-        return Sample(stream.pool[picked], y[m:][picked], None, X_test, read_only(y[:m]), None)
+        y, m = self.find(_format_name(cell[1])), self.test_points
+        stream = replay_stream(self.experiment)
+        picked = stream.draw_picks(cell)
+        X_test = make_grid(m, self.dimension, (0.0, 1.0))
+        return Sample(stream.pool[picked], y[m:][picked], None, X_test, make_read_only(y[:m]), None)
 
     def preparations(self, grid: Mapping[str, Sequence[object]]) -> Mapping[str, tuple[float, float]]:
         """The paths of the grid's γ: for each its operations and bytes."""
         points = self.test_points + (self.experiment.pool or 0)
-        cost = tiles.operations(points), tiles.memory(points)
-        return {_name(gamma): cost for gamma in GAMMA if gamma in grid["gamma"]}
+        cost = tiles.count_operations(points), tiles.estimate_memory(points)
+        return {_format_name(gamma): cost for gamma in GAMMA if gamma in grid["gamma"]}
 
     def prepare(self, name: str) -> Array:
         """L·e, where LL′ = K + γI: test points first, then the pool."""
-        (gamma,) = (gamma for gamma in GAMMA if _name(gamma) == name)
-        stream = replayed(self.experiment)
-        X = np.concatenate([grid(self.test_points, self.dimension, (0.0, 1.0)), stream.pool])
-        return tiles.correlated(X, _GP_THETA, gamma, stream.normals(gamma))
+        (gamma,) = (gamma for gamma in GAMMA if _format_name(gamma) == name)
+        stream = replay_stream(self.experiment)
+        X = np.concatenate([make_grid(self.test_points, self.dimension, (0.0, 1.0)), stream.pool])
+        return tiles.correlate_noise(X, _GP_THETA, gamma, stream.draw_normals(gamma))
 
     def given(self, find: Find) -> PathAsRun:
         """The same source, which finds what was prepared so."""
         return PathAsRun(self.study, self.experiment, find)
 
 
-def _name(gamma: float) -> str:
+def _format_name(gamma: float) -> str:
     return f"path-gamma={gamma:g}"
 
 

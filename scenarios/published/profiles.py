@@ -12,9 +12,9 @@ import numpy as np
 
 from scenarios.published import tiles
 from scenarios.published.as_run import published_study
-from scenarios.published.streams import EXPERIMENTS, GAMMA, LAM, THETA, replayed
+from scenarios.published.streams import EXPERIMENTS, GAMMA, LAM, THETA, replay_stream
 from scenarios.sources import functions
-from scenarios.sources.domain import grid
+from scenarios.sources.domain import make_grid
 from scenarios.sources.types import Array, Sample
 
 TEST_KNOTS = 501
@@ -27,33 +27,33 @@ _STUDIES = {"f6": functions.f6, "heaviside": functions.heaviside, "pressure2": f
 _THETA = 100.0
 
 
-def gp_profile(gamma: float, size: int = 50) -> Sample:
+def draw_gp_profile(gamma: float, size: int = 50) -> Sample:
     """A path of GP(0, K + γ·δ), θ = 100, at 501 test knots on [0, 1] and size + 1 train knots on [0.05, 0.95].
 
     Examples
     --------
-    >>> sample = gp_profile(0.1)
+    >>> sample = draw_gp_profile(0.1)
     >>> len(sample.y), len(sample.y_test), sample.y_test[:2].round(4)
     (51, 501, array([ 0.3047, -0.6915]))
     """
-    X, X_test = _knots(size)
+    X, X_test = _make_knots(size)
     stream = np.random.RandomState(_GP_SEED)
     for here in product(_SIZES, GAMMA):
         e = stream.normal(size=TEST_KNOTS + here[0] + 1)
         if here == (size, gamma):
-            return _path(X, X_test, gamma, e)
+            return _draw_path(X, X_test, gamma, e)
     raise ValueError(f"size and gamma must be among {_SIZES} and {GAMMA}, got {size} and {gamma}")
 
 
-def function_profile(study: str, gamma: float, size: int = 50) -> Sample:
+def draw_function_profile(study: str, gamma: float, size: int = 50) -> Sample:
     """y = f(x) + γ·e at the same knots, for f6, heaviside or pressure2.
 
     Examples
     --------
-    >>> function_profile("heaviside", 1e-6).y.round(3)[[0, 25, 26]]
+    >>> draw_function_profile("heaviside", 1e-6).y.round(3)[[0, 25, 26]]
     array([-0., -0.,  1.])
     """
-    X, X_test = _knots(size)
+    X, X_test = _make_knots(size)
     stream = np.random.RandomState(_FUNCTION_SEED)
     for here in product(_STUDIES, _SIZES, GAMMA):
         e = stream.normal(size=TEST_KNOTS + here[1] + 1)
@@ -64,41 +64,41 @@ def function_profile(study: str, gamma: float, size: int = 50) -> Sample:
     raise ValueError(f"there is no profile of {study} with size {size} and gamma {gamma}")
 
 
-def far_profile(gamma: float) -> Sample:
+def draw_far_profile(gamma: float) -> Sample:
     """A path as above at 201 train knots on [0, 1], and test knots from −1 to 2; the seed is ours."""
     X, X_test = np.linspace(0.0, 1.0, 201)[:, None], np.linspace(-1.0, 2.0, 601)[:, None]
     e = np.random.RandomState(_FAR_SEED).normal(size=len(X_test) + len(X))
-    return _path(X, X_test, gamma, e)
+    return _draw_path(X, X_test, gamma, e)
 
 
-def gp_surface(gamma: float) -> tuple[Array, Array]:
+def draw_gp_surface(gamma: float) -> tuple[Array, Array]:
     """The published path over [0, 1]² at its 51 × 51 test points, and those points.
 
     Test points came first, and L is triangular: so the factor of their block, and their normal numbers, are enough.
     """
     (experiment,) = (one for one in EXPERIMENTS if "gp2" in one.studies)
-    X = grid(experiment.test_points, 2, (0.0, 1.0))
-    return X, tiles.correlated(X, _THETA, gamma, replayed(experiment).normals(gamma)[: len(X)])
+    X = make_grid(experiment.test_points, 2, (0.0, 1.0))
+    return X, tiles.correlate_noise(X, _THETA, gamma, replay_stream(experiment).draw_normals(gamma)[: len(X)])
 
 
-def f2_surface(gamma: float) -> tuple[Array, Array]:
+def draw_f2_surface(gamma: float) -> tuple[Array, Array]:
     """The test points of the first published replication of f2, and their noisy values."""
     source = published_study("f2")
     at = {"gamma": gamma, "lam": LAM[0], "theta": THETA[0], "path": 0, "draw": 0}
-    sample = source.draw(_unused, source.experiment.n[0], at)
+    sample = source.draw(_make_unused_stream, source.experiment.n[0], at)
     return sample.X_test, sample.y_test
 
 
-def _knots(size: int) -> tuple[Array, Array]:
+def _make_knots(size: int) -> tuple[Array, Array]:
     return np.linspace(0.05, 0.95, size + 1)[:, None], np.linspace(0.0, 1.0, TEST_KNOTS)[:, None]
 
 
-def _path(X: Array, X_test: Array, gamma: float, e: Array) -> Sample:
+def _draw_path(X: Array, X_test: Array, gamma: float, e: Array) -> Sample:
     """Test knots come first."""
-    y = tiles.correlated(np.concatenate([X_test, X]), _THETA, gamma, e)
+    y = tiles.correlate_noise(np.concatenate([X_test, X]), _THETA, gamma, e)
     return Sample(X, y[len(X_test) :], None, X_test, y[: len(X_test)], None)
 
 
-def _unused(name: str) -> np.random.Generator:
+def _make_unused_stream(name: str) -> np.random.Generator:
     """Everything comes from the published stream."""
     return np.random.default_rng(0)

@@ -59,14 +59,14 @@ def pressure2(test: Layout = "iid", test_points: int = 201, pool: int | None = N
 @source
 def f2(test: Layout = "iid", test_points: int = 2601, pool: int | None = None) -> Synthetic:
     """A smooth hill with a pit, on [−1, 1]²."""
-    return _on_the_square(functions.f2, test, test_points, pool)
+    return _make_square_source(functions.f2, test, test_points, pool)
 
 
 @source
 def f5(test: Layout = "iid", test_points: int = 2601, pool: int | None = None) -> Synthetic:
     """A plane with two steps along circles, on [−1, 1]²."""
-    return _on_the_square(functions.f5, test, test_points, pool)
+    return _make_square_source(functions.f5, test, test_points, pool)
 
 
-def _on_the_square(function: Function, test: Layout, test_points: int, pool: int | None) -> Synthetic:
+def _make_square_source(function: Function, test: Layout, test_points: int, pool: int | None) -> Synthetic:
     return Synthetic(function, dimension=2, domain=(-1.0, 1.0), test=test, test_points=test_points, pool=pool)

@@ -52,7 +52,7 @@ EXPERIMENTS = (
 
 
 @dataclass(frozen=True, eq=False)
-class Replayed:
+class ReplayedStream:
     """Where a stream was before everything that was drawn from it."""
 
     experiment: Experiment
@@ -62,21 +62,21 @@ class Replayed:
     """Before the normal numbers of the path for each γ."""
     cells: Mapping[Cell, State]
 
-    def normals(self, gamma: float) -> Array:
+    def draw_normals(self, gamma: float) -> Array:
         """Those of a path: test points first, then the pool."""
-        return _at(self.paths[gamma]).normal(size=self.experiment.test_points + len(self.pool))
+        return _restore_stream(self.paths[gamma]).normal(size=self.experiment.test_points + len(self.pool))
 
-    def picked(self, cell: Cell) -> np.ndarray[Any, np.dtype[np.intp]]:
+    def draw_picks(self, cell: Cell) -> np.ndarray[Any, np.dtype[np.intp]]:
         """The places in the pool of a replication's train points."""
-        return _at(self.cells[cell]).choice(len(self.pool), size=cell[3], replace=False)
+        return _restore_stream(self.cells[cell]).choice(len(self.pool), size=cell[3], replace=False)
 
-    def fresh(self, cell: Cell) -> tuple[Array, Array]:
+    def draw_fresh(self, cell: Cell) -> tuple[Array, Array]:
         """A replication's train points in [0, 1]^d, and its noise: test points first, then train points."""
-        return _drawn(_at(self.cells[cell]), self.experiment, cell[3])
+        return _draw_sample(_restore_stream(self.cells[cell]), self.experiment, cell[3])
 
 
 @lru_cache(maxsize=len(EXPERIMENTS))
-def replayed(experiment: Experiment) -> Replayed:
+def replay_stream(experiment: Experiment) -> ReplayedStream:
     """Runs through a whole stream once."""
     stream = np.random.RandomState(experiment.seed)
     pool = stream.uniform(size=(experiment.pool or 0, experiment.dimension))
@@ -91,16 +91,16 @@ def replayed(experiment: Experiment) -> Replayed:
             if experiment.pool:
                 stream.choice(experiment.pool, size=n, replace=False)
             else:
-                _drawn(stream, experiment, n)
-    return Replayed(experiment, pool, paths, cells)
+                _draw_sample(stream, experiment, n)
+    return ReplayedStream(experiment, pool, paths, cells)
 
 
-def _drawn(stream: np.random.RandomState, experiment: Experiment, n: int) -> tuple[Array, Array]:
+def _draw_sample(stream: np.random.RandomState, experiment: Experiment, n: int) -> tuple[Array, Array]:
     X = stream.uniform(size=(n, experiment.dimension))
     return X, stream.normal(size=(experiment.test_points + n, 1))[:, 0]
 
 
-def _at(state: State) -> np.random.RandomState:
+def _restore_stream(state: State) -> np.random.RandomState:
     stream = np.random.RandomState()
     stream.set_state(state)
     return stream

@@ -18,14 +18,14 @@ TILE = 1024
 """Rows of a tile. Bits depend on it, so it is a constant."""
 
 
-def correlated(X: Array, theta: float, gamma: float, e: Array, tile: int = TILE) -> Array:
+def correlate_noise(X: Array, theta: float, gamma: float, e: Array, tile: int = TILE) -> Array:
     """L·e, where LL′ = K + γI and K(x, x′) = exp(−θ‖x − x′‖²) at the rows of X.
 
     Examples
     --------
     >>> X, e = np.array([[0.0], [0.1], [0.3]]), np.array([1.0, -1.0, 2.0])
     >>> K = np.exp(-10 * (X - X.T) ** 2)
-    >>> np.abs(correlated(X, 10.0, 0.1, e, tile=2) - np.linalg.cholesky(K + 0.1 * np.eye(3)) @ e).max() < 1e-14
+    >>> np.abs(correlate_noise(X, 10.0, 0.1, e, tile=2) - np.linalg.cholesky(K + 0.1 * np.eye(3)) @ e).max() < 1e-14
     np.True_
     """
     parts = [slice(start, min(start + tile, len(X))) for start in range(0, len(X), tile)]
@@ -33,7 +33,7 @@ def correlated(X: Array, theta: float, gamma: float, e: Array, tile: int = TILE)
     """Columns of L's tiles, each from the diagonal down."""
     y = np.zeros(len(X))
     for j, here in enumerate(parts):
-        column = [_kernel(X[rows], X[here], theta) for rows in parts[j:]]
+        column = [_compute_kernel(X[rows], X[here], theta) for rows in parts[j:]]
         np.einsum("ii->i", column[0])[:] += gamma
         for k, earlier in enumerate(made):
             across = earlier[j - k]  # L_jk
@@ -46,12 +46,12 @@ def correlated(X: Array, theta: float, gamma: float, e: Array, tile: int = TILE)
     return y
 
 
-def operations(points: int) -> float:
+def count_operations(points: int) -> float:
     """Of a factorisation: n³/3."""
     return points**3 / 3
 
 
-def memory(points: int, tile: int = TILE) -> float:
+def estimate_memory(points: int, tile: int = TILE) -> float:
     """Bytes at the peak: the tiles, and what making and multiplying a few of them takes."""
     return 8.0 * (points * (points + tile) / 2 + 6 * tile**2)
 
@@ -66,7 +66,7 @@ def _finish(column: list[Array]) -> None:
         column[i] = blas.dtrsm(1.0, factor, column[i], side=1, lower=1, trans_a=1, overwrite_b=1)
 
 
-def _kernel(X: Array, Z: Array, theta: float) -> Array:
+def _compute_kernel(X: Array, Z: Array, theta: float) -> Array:
     """exp(−θ‖x − z‖²), column by column in memory, as LAPACK wants it; from differences, so that it is 1 for x = z."""
     root = sqrt(theta)
     total = np.zeros((len(X), len(Z)), order="F")

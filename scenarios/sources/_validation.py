@@ -21,18 +21,18 @@ Name = TypeVar("Name", bound=str)
 _LONGEST_SHOWN = 60
 
 
-def shown(value: object) -> str:
+def quote_value(value: object) -> str:
     """How a value is quoted in a message: its repr, on one line, shortened."""
     text = " ".join(repr(value).split())
     return text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "…"
 
 
-def integer(name: str, value: object, least: int, most: int | None = None) -> int:
+def check_integer(name: str, value: object, least: int, most: int | None = None) -> int:
     """A whole number in a range.
 
     Examples
     --------
-    >>> integer("test_points", 0, least=1)
+    >>> check_integer("test_points", 0, least=1)
     Traceback (most recent call last):
     ...
     ValueError: test_points must be an integer >= 1, got 0
@@ -42,76 +42,76 @@ def integer(name: str, value: object, least: int, most: int | None = None) -> in
         if least <= number and (most is None or number <= most):
             return number
     limits = f">= {least}" if most is None else f"from {least} to {most}"
-    raise ValueError(f"{name} must be an integer {limits}, got {shown(value)}")
+    raise ValueError(f"{name} must be an integer {limits}, got {quote_value(value)}")
 
 
-def positive(name: str, value: object) -> float:
+def check_positive(name: str, value: object) -> float:
     """A finite number above 0."""
-    number = _real(value)
+    number = _to_finite(value)
     if number is not None and number > 0:
         return number
-    raise ValueError(f"{name} must be a finite number > 0, got {shown(value)}")
+    raise ValueError(f"{name} must be a finite number > 0, got {quote_value(value)}")
 
 
-def real(name: str, value: object, but_zero: bool = False) -> float:
+def check_real(name: str, value: object, but_zero: bool = False) -> float:
     """A finite number, perhaps any but 0."""
-    number = _real(value)
+    number = _to_finite(value)
     if number is not None and not (but_zero and number == 0):
         return number
-    raise ValueError(f"{name} must be a finite number{' other than 0' if but_zero else ''}, got {shown(value)}")
+    raise ValueError(f"{name} must be a finite number{' other than 0' if but_zero else ''}, got {quote_value(value)}")
 
 
-def true_or_false(name: str, value: object) -> bool:
+def check_bool(name: str, value: object) -> bool:
     """A bool, and nothing that merely counts as one."""
     if isinstance(value, bool):
         return value
-    raise ValueError(f"{name} must be true or false, got {shown(value)}")
+    raise ValueError(f"{name} must be true or false, got {quote_value(value)}")
 
 
-def interval(name: str, value: object) -> tuple[float, float]:
+def check_interval(name: str, value: object) -> tuple[float, float]:
     """Two finite numbers, the lower one first.
 
     Examples
     --------
-    >>> interval("domain", [0, 1])
+    >>> check_interval("domain", [0, 1])
     (0.0, 1.0)
-    >>> interval("domain", (1.0, 1.0))
+    >>> check_interval("domain", (1.0, 1.0))
     Traceback (most recent call last):
     ...
     ValueError: domain must be two finite numbers, the lower first, got (1.0, 1.0)
     """
-    ends = [_real(each) for each in value] if isinstance(value, (tuple, list)) else []
+    ends = [_to_finite(each) for each in value] if isinstance(value, (tuple, list)) else []
     if len(ends) == 2:
         low, high = ends
         if low is not None and high is not None and low < high and isfinite(high - low):
             return low, high
-    raise ValueError(f"{name} must be two finite numbers, the lower first, got {shown(value)}")
+    raise ValueError(f"{name} must be two finite numbers, the lower first, got {quote_value(value)}")
 
 
-def layout(name: str, value: object) -> Layout:
+def check_layout(name: str, value: object) -> Layout:
     """One of "grid" and "iid"."""
-    return one_of(name, value, LAYOUTS)
+    return check_choice(name, value, LAYOUTS)
 
 
-def one_of(name: str, value: object, known: tuple[Name, ...]) -> Name:
+def check_choice(name: str, value: object, known: tuple[Name, ...]) -> Name:
     """One of some names."""
     for each in known:
         if isinstance(value, str) and value == each:
             return each
-    raise ValueError(f"{name} must be one of {', '.join(known)}, got {shown(value)}{hint(value, known)}")
+    raise ValueError(f"{name} must be one of {', '.join(known)}, got {quote_value(value)}{suggest_name(value, known)}")
 
 
-def inputs_and_targets(X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[Array, Array]:
+def check_inputs_and_targets(X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[Array, Array]:
     """Copies of inputs, shape (rows, columns), and targets, shape (rows,); a 1-d X is one column.
 
     Examples
     --------
-    >>> inputs_and_targets([1, 2, 3], [1, 2])
+    >>> check_inputs_and_targets([1, 2, 3], [1, 2])
     Traceback (most recent call last):
     ...
     ValueError: y must be of shape (3,), one for each row of X, got shape (2,)
     """
-    inputs, targets = _finite("X", X), _finite("y", y)
+    inputs, targets = _check_finite("X", X), _check_finite("y", y)
     if inputs.ndim == 1:
         inputs = inputs[:, None]
     if inputs.ndim != 2 or inputs.size == 0:
@@ -121,12 +121,12 @@ def inputs_and_targets(X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[Array, Array
     return np.array(inputs, order="C"), np.array(targets)
 
 
-def hint(value: object, names: Iterable[str]) -> str:
+def suggest_name(value: object, names: Iterable[str]) -> str:
     """For a misspelt name, its nearest neighbour in brackets; else nothing.
 
     Examples
     --------
-    >>> hint("gird", ["grid", "iid"])
+    >>> suggest_name("gird", ["grid", "iid"])
     " (did you mean 'grid'?)"
     """
     folded = {each.casefold(): each for each in names}
@@ -134,7 +134,7 @@ def hint(value: object, names: Iterable[str]) -> str:
     return f" (did you mean {folded[near[0]]!r}?)" if near else ""
 
 
-def _real(value: object) -> float | None:
+def _to_finite(value: object) -> float | None:
     """A finite float, or None for what isn't one."""
     if not isinstance(value, Real) or isinstance(value, bool):
         return None
@@ -145,7 +145,7 @@ def _real(value: object) -> float | None:
     return number if isfinite(number) else None
 
 
-def _finite(name: str, value: npt.ArrayLike) -> Array:
+def _check_finite(name: str, value: npt.ArrayLike) -> Array:
     array = np.asarray(value)
     if array.dtype.kind not in "biuf":
         raise ValueError(f"{name} must be an array of real numbers, got the type {array.dtype}")

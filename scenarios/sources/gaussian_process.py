@@ -35,12 +35,12 @@ _REACH = sqrt(-log(TOLERANCE))  # L
 
 
 @dataclass(frozen=True)
-class Axis:
+class FourierAxis:
     """The functions cos(2πk(x − c)/P), k = 0, …, M, and sin(2πk(x − c)/P), k = 1, …, M, with their weights.
 
     Examples
     --------
-    >>> axis = Axis(theta=100.0, domain=(-1.0, 1.0))
+    >>> axis = FourierAxis(theta=100.0, domain=(-1.0, 1.0))
     >>> axis.terms
     91
     >>> features = axis.features(np.array([0.0, 0.1])) * axis.scales()
@@ -55,25 +55,25 @@ class Axis:
     @property
     def order(self) -> int:
         """M."""
-        return ceil(_REACH * self._period() / pi)
+        return ceil(_REACH * self._compute_period() / pi)
 
     @property
     def terms(self) -> int:
         """2M + 1."""
         return 2 * self.order + 1
 
-    def scales(self) -> Array:
+    def compute_scales(self) -> Array:
         """√w for each function, shape (terms,)."""
         k = np.arange(self.order + 1)
-        weights = np.exp(-((pi * k / self._period()) ** 2))
+        weights = np.exp(-((pi * k / self._compute_period()) ** 2))
         weights[1:] *= 2
         root = np.sqrt(weights / weights.sum())
         return np.concatenate([root, root[1:]])
 
-    def features(self, x: Array) -> Array:
+    def compute_features(self, x: Array) -> Array:
         """The functions at x, shape (len(x), terms)."""
         low, high = self.domain
-        step = 2 * pi * sqrt(self.theta) / self._period()  # 2π/P
+        step = 2 * pi * sqrt(self.theta) / self._compute_period()  # 2π/P
         angles = np.multiply.outer(x - (low + (high - low) / 2), step * np.arange(1, self.order + 1))
         features = np.empty((len(x), self.terms))
         features[:, 0] = 1.0
@@ -81,7 +81,7 @@ class Axis:
         np.sin(angles, out=features[:, self.order + 1 :])
         return features
 
-    def _period(self) -> float:
+    def _compute_period(self) -> float:
         """q, the period in units of the kernel's width: it stays finite however small θ is."""
         low, high = self.domain
         return (high - low) * sqrt(self.theta) + _REACH
@@ -91,22 +91,22 @@ class Axis:
 class GaussianPath:
     """f(x) = Σ_ijk C_ijk·φ_i(x₁)·φ_j(x₂)·φ_k(x₃), in as many dimensions as C has axes."""
 
-    axis: Axis
+    axis: FourierAxis
     coefficients: Array
 
     def __call__(self, X: Array) -> Array:
         """f at each row of X. Memory doesn't grow with the number of points, bits don't depend on it."""
-        blocks = [self._block(X[start : start + BLOCK]) for start in range(0, len(X), BLOCK)]
+        blocks = [self._evaluate_block(X[start : start + BLOCK]) for start in range(0, len(X), BLOCK)]
         return np.concatenate(blocks) if blocks else np.empty(0)
 
-    def _block(self, X: Array) -> Array:
+    def _evaluate_block(self, X: Array) -> Array:
         """f at up to BLOCK points; a short block is filled up, since BLAS rounds by the shape of its arguments."""
         full = np.zeros((BLOCK, X.shape[1]))
         full[: len(X)] = X
         terms = self.axis.terms
-        total = self.axis.features(full[:, 0]) @ self.coefficients.reshape(terms, -1)
+        total = self.axis.compute_features(full[:, 0]) @ self.coefficients.reshape(terms, -1)
         for x in full.T[1:]:
-            total = np.einsum("bi,bij->bj", self.axis.features(x), total.reshape(BLOCK, terms, -1))
+            total = np.einsum("bi,bij->bj", self.axis.compute_features(x), total.reshape(BLOCK, terms, -1))
         return total[: len(X), 0]
 
 
@@ -127,9 +127,9 @@ class GaussianProcess:
     domain: tuple[float, float]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "theta", _validation.positive("theta", self.theta))
-        object.__setattr__(self, "dimension", _validation.integer("dimension", self.dimension, least=1, most=3))
-        object.__setattr__(self, "domain", _validation.interval("domain", self.domain))
+        object.__setattr__(self, "theta", _validation.check_positive("theta", self.theta))
+        object.__setattr__(self, "dimension", _validation.check_integer("dimension", self.dimension, least=1, most=3))
+        object.__setattr__(self, "domain", _validation.check_interval("domain", self.domain))
         self._check_size()
 
     def _check_size(self) -> None:
@@ -138,20 +138,20 @@ class GaussianProcess:
         reach = pi * ((MOST_TERMS[self.dimension] - 1) // 2) / _REACH - _REACH
         if length * sqrt(self.theta) > reach:
             raise ValueError(
-                f"theta must be at most {_rounded_down((reach / length) ** 2):g} for a path in {self.dimension}-d "
+                f"theta must be at most {_round_down((reach / length) ** 2):g} for a path in {self.dimension}-d "
                 f"on a domain of length {length:g} (a shorter one allows more), got {self.theta:g}"
             )
 
     def __call__(self, rng: np.random.Generator) -> GaussianPath:
         """A path, from the independent standard-normal coefficients that it takes from `rng` at once."""
-        axis = Axis(self.theta, self.domain)
+        axis = FourierAxis(self.theta, self.domain)
         coefficients = rng.standard_normal((axis.terms,) * self.dimension)
         for each in range(self.dimension):
-            coefficients *= axis.scales().reshape((-1,) + (1,) * each)  # along one axis of the tensor at a time
+            coefficients *= axis.compute_scales().reshape((-1,) + (1,) * each)  # along one axis of the tensor at a time
         return GaussianPath(axis, coefficients)
 
 
-def _rounded_down(number: float) -> float:
+def _round_down(number: float) -> float:
     """To three digits, so that the limit a message names is itself allowed."""
     unit = 10.0 ** (floor(log10(max(number, 1e-300))) - 2)
     return floor(number / unit) * unit

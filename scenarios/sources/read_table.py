@@ -42,7 +42,7 @@ def read_table(file: str, target: str | None = None) -> tuple[Array, Array]:
     """
     path = Path(file) if isinstance(file, str) else None
     if path is None or path.suffix.lower() not in (".csv", ".npz"):
-        raise ValueError(f"file must be the path of a .csv or .npz file, got {_validation.shown(file)}")
+        raise ValueError(f"file must be the path of a .csv or .npz file, got {_validation.quote_value(file)}")
     if not path.is_file():
         raise ValueError(f"file must be the path of an existing file, got {file!r} (looked for {path.absolute()})")
     try:
@@ -52,17 +52,17 @@ def read_table(file: str, target: str | None = None) -> tuple[Array, Array]:
 
 
 def _read_csv(path: Path, target: str | None) -> tuple[Array, Array]:
-    lines = _lines(path)
-    names = _header(path, next(lines, None))
-    column = _target_column(path, names, target)
-    cells = np.fromiter((cell for line in lines for cell in _numbers(path, names, line)), dtype=np.float64)
+    lines = _read_lines(path)
+    names = _parse_header(path, next(lines, None))
+    column = _find_target_column(path, names, target)
+    cells = np.fromiter((cell for line in lines for cell in _parse_numbers(path, names, line)), dtype=np.float64)
     if not len(cells):
         raise ValueError(f"file must have rows of numbers below its header, got none in {path}")
     rows = cells.reshape(-1, len(names))
     return np.delete(rows, column, axis=1), rows[:, column].copy()
 
 
-def _lines(path: Path) -> Iterator[Line]:
+def _read_lines(path: Path) -> Iterator[Line]:
     """The lines that aren't blank."""
     with path.open(newline="", encoding="utf-8-sig") as text:
         reader = csv.reader(text, skipinitialspace=True)
@@ -74,11 +74,11 @@ def _lines(path: Path) -> Iterator[Line]:
             ) from None
 
 
-def _header(path: Path, first: Line | None) -> list[str]:
+def _parse_header(path: Path, first: Line | None) -> list[str]:
     if first is None:
         raise ValueError(f"file must have a line of column names and rows of numbers, got the empty file {path}")
     names = [" ".join(name.split()) for name in first[1]]
-    if all(_number(name) is not None for name in names):
+    if all(_parse_number(name) is not None for name in names):
         raise ValueError(f"file must begin with a line of column names, got numbers in line {first[0]} of {path}")
     repeated = [name for name, times in Counter(names).items() if times > 1]
     if repeated:
@@ -88,35 +88,35 @@ def _header(path: Path, first: Line | None) -> list[str]:
     return names
 
 
-def _target_column(path: Path, names: list[str], target: str | None) -> int:
+def _find_target_column(path: Path, names: list[str], target: str | None) -> int:
     if target is None:
         return len(names) - 1
     if target in names:
         return names.index(target)
     known = ", ".join(names) if len(names) <= 12 else f"{', '.join(names[:12])}, …"
     raise ValueError(
-        f"target must be a column of {path} ({known}), got {_validation.shown(target)}{_validation.hint(target, names)}"
+        f"target must be a column of {path} ({known}), got {_validation.quote_value(target)}{_validation.suggest_name(target, names)}"
     )
 
 
-def _numbers(path: Path, names: list[str], line: Line) -> list[float]:
+def _parse_numbers(path: Path, names: list[str], line: Line) -> list[float]:
     number, cells = line
     if len(cells) != len(names):
         raise ValueError(
             f"file must have {len(names)} cells in every line, as in its header, "
             f"got {len(cells)} at line {number} of {path}"
         )
-    values = [_number(cell) for cell in cells]
+    values = [_parse_number(cell) for cell in cells]
     for name, cell, value in zip(names, cells, values, strict=True):
         if value is None or not isfinite(value):
             raise ValueError(
-                f"file must hold finite numbers below its header, got {_validation.shown(cell)} "
+                f"file must hold finite numbers below its header, got {_validation.quote_value(cell)} "
                 f"in column {name!r} at line {number} of {path}"
             )
     return [value for value in values if value is not None]
 
 
-def _number(cell: str) -> float | None:
+def _parse_number(cell: str) -> float | None:
     """The number a cell holds, NaN and infinity among them; None if it isn't one."""
     try:
         return None if "_" in cell else float(cell)  # Python reads 1_000 as a number; a table means something else
@@ -127,18 +127,18 @@ def _number(cell: str) -> float | None:
 def _read_npz(path: Path, target: str | None) -> tuple[Array, Array]:
     if target is not None:
         raise ValueError(
-            f"target must be left out for {path} (its array y is the target), got {_validation.shown(target)}"
+            f"target must be left out for {path} (its array y is the target), got {_validation.quote_value(target)}"
         )
-    X, y = _arrays(path)
+    X, y = _load_arrays(path)
     try:
-        return _validation.inputs_and_targets(X, y)
+        return _validation.check_inputs_and_targets(X, y)
     except ValueError as error:
         raise ValueError(f"file must hold a table of numbers: {error} in {path}") from None
 
 
-def _arrays(path: Path) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+def _load_arrays(path: Path) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     try:
-        size = _unpacked_size(path)
+        size = _compute_unpacked_size(path)
         # np.load would leave a file that it opens itself open where it is damaged
         with path.open("rb") as binary, np.load(binary, allow_pickle=False) as arrays:
             missing = sorted({"X", "y"} - set(arrays.files))
@@ -151,7 +151,7 @@ def _arrays(path: Path) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     raise ValueError(f"file must hold arrays of at most {LARGEST >> 20} MB, got {size >> 20} MB in {path}")
 
 
-def _unpacked_size(path: Path) -> int:
+def _compute_unpacked_size(path: Path) -> int:
     """Return the bytes that an archive's members claim to have; `zipfile` gives no more of them than that."""
     with zipfile.ZipFile(path) as archive:
         return sum(member.file_size for member in archive.infolist())

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from scenarios.sources import _validation, domain as boxes
-from scenarios.sources.types import Array, Laid, Path, Sample, Streams, read_only
+from scenarios.sources.types import Array, Path, RealisedLayout, Sample, Streams, make_read_only
 from scenarios.sources.world import PLAIN, World
 
 Function = Callable[[Array], Array]
@@ -61,7 +61,7 @@ class Synthetic:
     """The number of coordinates of a point."""
     domain: tuple[float, float] = (0.0, 1.0)
     """The range of each coordinate; inputs are uniform in it."""
-    test: Laid = "iid"
+    test: RealisedLayout = "iid"
     """Test points on a regular grid, or drawn as the train points are (only then do exact levels hold).
 
     "iid" becomes "shifted" where the world has a shift."""
@@ -77,14 +77,14 @@ class Synthetic:
 
     def __post_init__(self) -> None:
         _check_function(self.function, self.random_function)
-        _validation.integer("dimension", self.dimension, least=1)
-        object.__setattr__(self, "domain", _validation.interval("domain", self.domain))
-        object.__setattr__(self, "test", _laid(self.test, self.world))
-        _validation.integer("test_points", self.test_points, least=1, most=MOST_POINTS)
+        _validation.check_integer("dimension", self.dimension, least=1)
+        object.__setattr__(self, "domain", _validation.check_interval("domain", self.domain))
+        object.__setattr__(self, "test", _resolve_layout(self.test, self.world))
+        _validation.check_integer("test_points", self.test_points, least=1, most=MOST_POINTS)
         if self.pool is not None:
-            _validation.integer("pool", self.pool, least=1, most=MOST_POINTS)
+            _validation.check_integer("pool", self.pool, least=1, most=MOST_POINTS)
         if self.test == "grid":
-            boxes.side(self.test_points, self.dimension)
+            boxes.find_side(self.test_points, self.dimension)
 
     @property
     def largest_n(self) -> int | None:
@@ -97,36 +97,38 @@ class Synthetic:
 
     def path(self, streams: Streams) -> Path:
         """Draw f and, where there is a pool, all the points and their noise."""
-        f = self._f(streams)
+        f = self._draw_function(streams)
         if self.pool is None:
-            on_grid = _Latent.on(f, self.test_grid()) if self.test == "grid" else None
-            return _Fresh(self, f, on_grid)
-        train = _Latent.on(f, self.inputs(streams("inputs"), self.pool))
-        test = _Latent.on(f, self.test_grid() if self.test == "grid" else self.test_inputs(streams("test inputs")))
-        return _Pooled(
+            on_grid = _LatentValues.evaluate(f, self.test_grid()) if self.test == "grid" else None
+            return _FreshPath(self, f, on_grid)
+        train = _LatentValues.evaluate(f, self.draw_inputs(streams("inputs"), self.pool))
+        test = _LatentValues.evaluate(
+            f, self.test_grid() if self.test == "grid" else self.draw_test_inputs(streams("test inputs"))
+        )
+        return _PooledPath(
             train=train,
-            noise=self.noise(streams("noise"), train.X),
+            noise=self.draw_noise(streams("noise"), train.X),
             test=test,
-            noise_test=self.noise(streams("test noise"), test.X),
+            noise_test=self.draw_noise(streams("test noise"), test.X),
         )
 
-    def inputs(self, rng: np.random.Generator, n: int) -> Array:
+    def draw_inputs(self, rng: np.random.Generator, n: int) -> Array:
         """n points, uniform in the box."""
-        return boxes.uniform(rng, n, self.dimension, self.domain)
+        return boxes.draw_uniform(rng, n, self.dimension, self.domain)
 
-    def test_inputs(self, rng: np.random.Generator) -> Array:
+    def draw_test_inputs(self, rng: np.random.Generator) -> Array:
         """The test points, where they don't lie on a grid."""
-        return boxes.uniform(rng, self.test_points, self.dimension, self.domain, self.world.tilted)
+        return boxes.draw_uniform(rng, self.test_points, self.dimension, self.domain, self.world.tilt)
 
-    def noise(self, rng: np.random.Generator, X: Array) -> Array:
+    def draw_noise(self, rng: np.random.Generator, X: Array) -> Array:
         """The noise at some points."""
-        return self.world.noise_at(boxes.place(X, self.domain), rng)
+        return self.world.draw_noise(boxes.compute_positions(X, self.domain), rng)
 
     def test_grid(self) -> Array:
         """The test points, where they lie on a grid."""
-        return boxes.grid(self.test_points, self.dimension, self.domain)
+        return boxes.make_grid(self.test_points, self.dimension, self.domain)
 
-    def _f(self, streams: Streams) -> Function:
+    def _draw_function(self, streams: Streams) -> Function:
         if self.function is not None:
             return self.function
         assert self.random_function is not None
@@ -134,15 +136,15 @@ class Synthetic:
 
 
 @dataclass(frozen=True, eq=False)
-class _Latent:
+class _LatentValues:
     """Points, and f there."""
 
     X: Array
     y: Array
 
     @classmethod
-    def on(cls, f: Function, X: Array) -> _Latent:
-        y = np.array(f(read_only(X)), dtype=np.float64)  # a copy: f may return a part of X, or an array it keeps
+    def evaluate(cls, f: Function, X: Array) -> _LatentValues:
+        y = np.array(f(make_read_only(X)), dtype=np.float64)  # a copy: f may return a part of X, or an array it keeps
         if y.shape != (len(X),):
             raise ValueError(
                 f"function must give one number for each row of X, shape ({len(X)},), got shape {y.shape}"
@@ -155,56 +157,56 @@ class _Latent:
 
 
 @dataclass(frozen=True, eq=False)
-class _Fresh:
+class _FreshPath:
     """A path without a pool: it fixes f, and f on the grid where test points lie on one."""
 
     source: Synthetic
     f: Function
-    on_grid: _Latent | None
+    on_grid: _LatentValues | None
 
     def draw(self, streams: Streams, n: int, at: Mapping[str, object]) -> Sample:
         """Each part has a stream of its own, so that test points don't depend on n and n points begin n + 1 points."""
-        _validation.integer("n", n, least=1)
-        train = _Latent.on(self.f, self.source.inputs(streams("inputs"), n))
-        test = self.on_grid or _Latent.on(self.f, self.source.test_inputs(streams("test inputs")))
+        _validation.check_integer("n", n, least=1)
+        train = _LatentValues.evaluate(self.f, self.source.draw_inputs(streams("inputs"), n))
+        test = self.on_grid or _LatentValues.evaluate(self.f, self.source.draw_test_inputs(streams("test inputs")))
         return Sample(
             X=train.X,
             y=train.y,
-            noise=self.source.noise(streams("noise"), train.X),
-            X_test=read_only(test.X),
-            y_test=read_only(test.y),
-            noise_test=self.source.noise(streams("test noise"), test.X),
+            noise=self.source.draw_noise(streams("noise"), train.X),
+            X_test=make_read_only(test.X),
+            y_test=make_read_only(test.y),
+            noise_test=self.source.draw_noise(streams("test noise"), test.X),
         )
 
 
 @dataclass(frozen=True, eq=False)
-class _Pooled:
+class _PooledPath:
     """A path with a pool: it fixes everything but which train points are seen."""
 
-    train: _Latent
+    train: _LatentValues
     noise: Array
-    test: _Latent
+    test: _LatentValues
     noise_test: Array
 
     def draw(self, streams: Streams, n: int, at: Mapping[str, object]) -> Sample:
         """The whole pool is shuffled whatever n is, so that n points begin n + 1 points."""
         size = len(self.noise)
-        if _validation.integer("n", n, least=1) > size:
+        if _validation.check_integer("n", n, least=1) > size:
             raise ValueError(f"n must be at most the pool's {size} points, got {n}")
         picked = streams("pick").permutation(size)[:n]
         return Sample(
             X=self.train.X[picked],
             y=self.train.y[picked],
             noise=self.noise[picked],
-            X_test=read_only(self.test.X),
-            y_test=read_only(self.test.y),
-            noise_test=read_only(self.noise_test),
+            X_test=make_read_only(self.test.X),
+            y_test=make_read_only(self.test.y),
+            noise_test=make_read_only(self.noise_test),
         )
 
 
-def _laid(test: Laid, world: World) -> Laid:
+def _resolve_layout(test: RealisedLayout, world: World) -> RealisedLayout:
     """How test points lie in the end."""
-    if _validation.layout("test", test) == "grid" and world.shift:
+    if _validation.check_layout("test", test) == "grid" and world.shift:
         raise ValueError(f'shift must be left out where test = "grid": a grid has no law, got {world.shift:g}')
     return "shifted" if world.shift else test
 
@@ -213,7 +215,7 @@ def _check_function(function: object, random_function: object) -> None:
     given = {"function": function, "random_function": random_function}
     for name, value in given.items():
         if value is not None and not callable(value):
-            raise ValueError(f"{name} must be callable, got {_validation.shown(value)}")
+            raise ValueError(f"{name} must be callable, got {_validation.quote_value(value)}")
     if (function is None) == (random_function is None):
         number = "neither" if function is None else "both"
         raise ValueError(f"function must be given, or random_function in its place, got {number}")

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from scenarios.sources import _validation
 from scenarios.sources.marking import source
 from scenarios.sources.read_table import read_table
-from scenarios.sources.types import Array, Laid, Sample, Streams
+from scenarios.sources.types import Array, RealisedLayout, Sample, Streams
 from scenarios.sources.world import PLAIN, World
 
 Indices = npt.NDArray[np.intp]
@@ -52,13 +52,13 @@ class Table:
     redraws: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
-        X, y = _validation.inputs_and_targets(self.X, self.y)
+        X, y = _validation.check_inputs_and_targets(self.X, self.y)
         object.__setattr__(self, "X", X)
         object.__setattr__(self, "y", y)
         _check_test_points(self.test_points, len(y), "the table")
 
     @property
-    def test(self) -> Laid:
+    def test(self) -> RealisedLayout:
         """From the law of the train rows, unless there is a shift."""
         return "shifted" if self.world.shift else "iid"
 
@@ -83,11 +83,11 @@ class Table:
         ordered = np.sort(x)
         return (np.searchsorted(ordered, x) + np.searchsorted(ordered, x, side="right")) / (2 * len(x))
 
-    def _noise(self, rng: np.random.Generator, rows: Indices) -> Array:
+    def _draw_noise(self, rng: np.random.Generator, rows: Indices) -> Array:
         """Of variance 1 on average over all rows: where many of them tie, places aren't uniform."""
-        noise = self.world.noise_at(self._places[rows], rng)
+        noise = self.world.draw_noise(self._places[rows], rng)
         if self.world.noise == "heteroscedastic":
-            noise /= np.sqrt(np.mean(self.world.deviation(self._places) ** 2))
+            noise /= np.sqrt(np.mean(self.world.compute_deviation(self._places) ** 2))
         return noise
 
     def path(self, streams: Streams) -> Table:
@@ -96,21 +96,21 @@ class Table:
 
     def draw(self, streams: Streams, n: int, at: Mapping[str, object]) -> Sample:
         """Test rows come first in the shuffle, so that they don't depend on n and n rows begin n + 1 rows."""
-        if _validation.integer("n", n, least=1) > self.largest_n:
+        if _validation.check_integer("n", n, least=1) > self.largest_n:
             rows = f"{len(self.y)} rows − {self.test_points} test points"
             raise ValueError(f"n must be at most {self.largest_n} ({rows}), got {n}")
         m = self.test_points
         order = streams("rows").permutation(len(self.y))
         test, train = order[:m], order[m : m + n]
         if self.world.shift:
-            test = streams("shift").choice(test, m, p=self.world.weights(self._places[test]))
+            test = streams("shift").choice(test, m, p=self.world.compute_weights(self._places[test]))
         return Sample(
             X=self.X[train],
             y=self.y[train],
-            noise=self._noise(streams("noise"), train),
+            noise=self._draw_noise(streams("noise"), train),
             X_test=self.X[test],
             y_test=self.y[test],
-            noise_test=self._noise(streams("test noise"), test),
+            noise_test=self._draw_noise(streams("test noise"), test),
         )
 
 
@@ -129,21 +129,21 @@ def table(file: str, target: str | None = None, test_points: int = 200, scale: b
     scale
         Whether to map each input column to [0, 1] and to standardise the target.
     """
-    _validation.integer("test_points", test_points, least=1)
-    _validation.true_or_false("scale", scale)
+    _validation.check_integer("test_points", test_points, least=1)
+    _validation.check_bool("scale", scale)
     X, y = read_table(file, target)
     _check_test_points(test_points, len(y), file)
-    return Table(*scaled(X, y), test_points) if scale else Table(X, y, test_points)
+    return Table(*scale_table(X, y), test_points) if scale else Table(X, y, test_points)
 
 
-def scaled(X: Array, y: Array) -> tuple[Array, Array]:
+def scale_table(X: Array, y: Array) -> tuple[Array, Array]:
     """Inputs in [0, 1] by their range, targets of mean 0 and variance 1; what is constant becomes 0.
 
     The whole table sets the scales: they don't depend on the order of rows, so rows stay exchangeable.
 
     Examples
     --------
-    >>> scaled(np.array([[1.0, 5.0], [3.0, 5.0], [2.0, 5.0]]), np.array([0.0, 4.0, 2.0]))[0]
+    >>> scale_table(np.array([[1.0, 5.0], [3.0, 5.0], [2.0, 5.0]]), np.array([0.0, 4.0, 2.0]))[0]
     array([[0. , 0. ],
            [1. , 0. ],
            [0.5, 0. ]])
@@ -155,5 +155,5 @@ def scaled(X: Array, y: Array) -> tuple[Array, Array]:
 
 
 def _check_test_points(test_points: int, rows: int, of: str) -> None:
-    if _validation.integer("test_points", test_points, least=1) >= rows:
+    if _validation.check_integer("test_points", test_points, least=1) >= rows:
         raise ValueError(f"test_points must be less than the {rows} rows of {of}, got {test_points}")

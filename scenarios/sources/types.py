@@ -19,7 +19,7 @@ Layout = Literal["grid", "iid"]
 
 LAYOUTS: tuple[Layout, ...] = ("grid", "iid")
 
-Laid = Layout | Literal["shifted"]
+RealisedLayout = Layout | Literal["shifted"]
 """And where they came out: "shifted" ones are drawn from another law than the train inputs."""
 
 
@@ -66,7 +66,7 @@ class Source(Protocol):
         """The number of input columns."""
 
     @property
-    def test(self) -> Laid:
+    def test(self) -> RealisedLayout:
         """How test points lie; only "iid" ones are exchangeable with the train points."""
 
     @property
@@ -89,12 +89,12 @@ class Source(Protocol):
         """One draw of the world."""
 
 
-def read_only(array: Array) -> Array:
+def make_read_only(array: Array) -> Array:
     """The same numbers, which nobody can change through this view.
 
     Examples
     --------
-    >>> read_only(np.zeros(2)).flags.writeable
+    >>> make_read_only(np.zeros(2)).flags.writeable
     False
     """
     view = array.view()

@@ -68,41 +68,41 @@ class World:
     """s of the test inputs' law; 0 is none."""
 
     def __post_init__(self) -> None:
-        _validation.one_of("noise", self.noise, LAWS)
+        _validation.check_choice("noise", self.noise, LAWS)
         for name, (law, _) in _PARAMETERS.items():
             told = getattr(self, name)
             if self.noise != law and told is not None:
-                raise ValueError(f'{name} must be left out unless noise = "{law}", got {_validation.shown(told)}')
-        _validation.positive("df", self._parameter("df"))
-        _validation.positive("spread", self._parameter("spread"))
-        _validation.real("skewness", self._parameter("skewness"), but_zero=True)
-        if not abs(_validation.real("shift", self.shift)) <= MOST_SHIFT:
+                raise ValueError(f'{name} must be left out unless noise = "{law}", got {_validation.quote_value(told)}')
+        _validation.check_positive("df", self._get_parameter("df"))
+        _validation.check_positive("spread", self._get_parameter("spread"))
+        _validation.check_real("skewness", self._get_parameter("skewness"), but_zero=True)
+        if not abs(_validation.check_real("shift", self.shift)) <= MOST_SHIFT:
             raise ValueError(f"shift must be from −{MOST_SHIFT:g} to {MOST_SHIFT:g}, got {self.shift:g}")
 
-    def _parameter(self, name: str) -> float:
+    def _get_parameter(self, name: str) -> float:
         """As told, or as it is without."""
         told: float | None = getattr(self, name)
         return _PARAMETERS[name][1] if told is None else told
 
-    def noise_at(self, u: Array, rng: np.random.Generator) -> Array:
+    def draw_noise(self, u: Array, rng: np.random.Generator) -> Array:
         """One e for each place; those for fewer places are the first ones of those for more."""
         n = len(u)
         if self.noise == "student":
-            df = self._parameter("df")
+            df = self._get_parameter("df")
             return rng.standard_t(df, n) * (sqrt((df - 2) / df) if df > 2 else 1.0)
         if self.noise == "skewed":
-            g = self._parameter("skewness")
+            g = self._get_parameter("skewness")
             k = 4 / g**2
             return copysign(1 / sqrt(k), g) * (rng.standard_gamma(k, n) - k)
         z = rng.standard_normal(n)
-        return z if self.noise == "gaussian" else self.deviation(u) * z
+        return z if self.noise == "gaussian" else self.compute_deviation(u) * z
 
-    def deviation(self, u: Array) -> Array:
+    def compute_deviation(self, u: Array) -> Array:
         """s(u); 1 but for heteroscedastic noise."""
-        c = log(self._parameter("spread")) if self.noise == "heteroscedastic" else 0.0
+        c = log(self._get_parameter("spread")) if self.noise == "heteroscedastic" else 0.0
         return np.exp(c * u) / sqrt(expm1(2 * c) / (2 * c)) if c else np.ones_like(u)
 
-    def tilted(self, v: Array) -> Array:
+    def tilt(self, v: Array) -> Array:
         """Places of the test inputs' law from uniform ones, by its quantiles.
 
         Examples
@@ -116,7 +116,7 @@ class World:
         places: Array = np.log1p((v if self.shift < 0 else 1 - v) * expm1(s)) / s
         return places if self.shift < 0 else 1 - places
 
-    def weights(self, u: Array) -> Array:
+    def compute_weights(self, u: Array) -> Array:
         """How much likelier places are for test inputs than for train inputs, in shares of 1."""
         w = np.exp(self.shift * u - max(self.shift, 0.0))
         return np.asarray(w / w.sum())

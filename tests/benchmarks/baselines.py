@@ -20,14 +20,14 @@ from threadpoolctl import threadpool_limits
 import ckrr
 from harness.core.protocols import Factor, Family, Inputs, Scores, Target
 from harness.core.seeds import Seeds
-from harness.scenario.families import family
+from harness.scenario.families import find_family
 from scenarios import SOURCES
 from tests.benchmarks.common import ratios
 
 GAMMA, THETA, LAM, TURNS, SAMPLES, OURS = 0.1, 100.0, 0.1, 5, 40, "RRCM-loo"
 TOLD = ("CRR-loo", "GPR-f", "GPR-t", "split", "jackknife+", "CV+")
 OWN_FITS = ("split", "MAPIE", "crepes")
-SEEDS = Seeds.of(20160919, {"function": "heaviside"})
+SEEDS = Seeds.from_source(20160919, {"function": "heaviside"})
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Figures:
 
 def available() -> Family:
     """With MAPIE and crepes, where they are installed."""
-    return family("peers" if find_spec("mapie") and find_spec("crepes") else "baselines")
+    return find_family("peers" if find_spec("mapie") and find_spec("crepes") else "baselines")
 
 
 def asked(known: Family) -> list[str]:
@@ -53,7 +53,7 @@ def asked(known: Family) -> list[str]:
 def made(known: Family, n: int, path: int) -> tuple[Inputs, Target]:
     """One sample."""
     source = SOURCES["heaviside"](test="iid", test_points=201)
-    sample = source.path(SEEDS.path(path)).draw(SEEDS.draw(path, 0), n, {})
+    sample = source.path(SEEDS.make_path_streams(path)).draw(SEEDS.make_draw_streams(path, 0), n, {})
     assert sample.noise is not None
     assert sample.noise_test is not None
     y, y_test = sample.y + GAMMA**0.5 * sample.noise, sample.y_test + GAMMA**0.5 * sample.noise_test
@@ -61,7 +61,7 @@ def made(known: Family, n: int, path: int) -> tuple[Inputs, Target]:
 
 
 def scored(known: Family, factor: Factor, target: Target, path: int, names: Sequence[str]) -> Scores:
-    return known.score([factor], [target], names, ckrr.ALPHA, [SEEDS.draw(path, 0)])[0]
+    return known.score([factor], [target], names, ckrr.ALPHA, [SEEDS.make_draw_streams(path, 0)])[0]
 
 
 def timed(known: Family, n: int, name: str) -> Callable[[], object]:

@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from harness.compute.measures import measures
+from harness.compute.measures import compute_measures
 from harness.compute.study import Study
-from harness.compute.unit import compute
-from harness.core.labels import axis_values
+from harness.compute.unit import compute_unit
+from harness.core.labels import list_axis_values
 from harness.core.protocols import Factor, Target
-from harness.core.schema import QUANTILES, replication_variables
+from harness.core.schema import QUANTILES, list_variables
 from harness.core.types import INNER, Unit, Values
 from harness.families.krr import FAMILY
 from tests.benchmarks.common import quickstart
 
-VARIABLES = [variable for variable in replication_variables(()) if variable.name != "status"]
+VARIABLES = [variable for variable in list_variables(()) if variable.name != "status"]
 
 
 @lru_cache
@@ -32,7 +32,7 @@ def replication(paths: int, sizes: tuple[int, ...], n: int, path: int) -> dict[s
     """As one would write it by hand: data, factors, all scores in one call, measures. Every array over INNER axes."""
     it = the_study(paths, sizes)
     grid, source = it.extent.grid, it.source
-    sample = source.path(it.seeds.path(path)).draw(it.seeds.draw(path, 0), n, {})
+    sample = source.path(it.seeds.make_path_streams(path)).draw(it.seeds.make_draw_streams(path, 0), n, {})
     assert sample.noise is not None
     assert sample.noise_test is not None
     scale = np.sqrt(np.array(grid.gamma))
@@ -59,19 +59,19 @@ def replication(paths: int, sizes: tuple[int, ...], n: int, path: int) -> dict[s
     found = {v.name: np.empty([lengths[dim] for dim in v.dims], v.dtype) for v in VARIABLES}
     for (some, t, r), factor, target, score in zip(places, factors, targets, scores, strict=True):
         found["theta_hat"][some, t, r] = factor.theta
-        for name, values in measures(score, target.Y_test.T, grid.alpha, grid.procedure.index("GPR-f")).items():
+        for name, values in compute_measures(score, target.Y_test.T, grid.alpha, grid.procedure.index("GPR-f")).items():
             for row, g in enumerate(some):
                 found[name][:, g, t, r] = values[row]
     return found
 
 
 def unit_values(paths: int, sizes: tuple[int, ...], unit: Unit) -> Mapping[str, Values]:
-    return compute(the_study(paths, sizes), unit).values
+    return compute_unit(the_study(paths, sizes), unit).values
 
 
 def coordinates(sizes: tuple[int, ...]) -> dict[str, Any]:
     grid = the_study(1, sizes).extent.grid
-    return {axis: list(axis_values(grid, axis)) for axis in INNER} | {"quantile": list(QUANTILES)}
+    return {axis: list(list_axis_values(grid, axis)) for axis in INNER} | {"quantile": list(QUANTILES)}
 
 
 def for_xyzpy(n: int, path: int, paths: int, sizes: tuple[int, ...]) -> tuple[Values, ...]:

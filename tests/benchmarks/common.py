@@ -14,7 +14,7 @@ import numpy as np
 import psutil  # type: ignore[import-untyped]
 
 from harness.execution import dask_executor, driver, prepare
-from harness.execution.progress import Silent
+from harness.execution.progress import SilentProgress
 from harness.scenario.load import Loaded, check, load
 
 SIX = ("GPR-f", "GPR-p", "RRCM", "RRCM-loo", "CRR", "CRR-loo")
@@ -69,7 +69,7 @@ def scratch() -> Iterator[Path]:
 def recorded(prepared: prepare.Prepared, client: Any = None) -> tuple[driver.Outcome, list[dask_executor.Result]]:
     """A run, and what each of its units reported: `began`, `ended`, and `compute` seconds."""
     results: list[dask_executor.Result] = []
-    original = dask_executor.on_dask
+    original = dask_executor.run_dask
 
     def on_dask(*arguments: Any) -> Iterator[dask_executor.Result]:
         for result in original(*arguments):
@@ -77,7 +77,7 @@ def recorded(prepared: prepare.Prepared, client: Any = None) -> tuple[driver.Out
             yield result
 
     with patch.object(dask_executor, "on_dask", on_dask):
-        outcome = driver.run(prepared, Silent(), client)
+        outcome = driver.run_prepared(prepared, SilentProgress(), client)
     return outcome, results
 
 

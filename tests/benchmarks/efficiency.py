@@ -16,13 +16,13 @@ from time import perf_counter, process_time
 import numpy as np
 
 from cluster import local
-from harness.core.types import Care, Unit
+from harness.core.types import Limits, Unit
 from harness.cube.refresh import refresh
 from harness.execution import dask_executor, prepare
-from harness.planning.plan import by_size
+from harness.planning.plan import sort_sizes
 from harness.scenario.load import check
 from harness.store import receipts
-from harness.store.manifest_io import load
+from harness.store.manifest_io import load_manifest
 from tests.benchmarks.common import on_disk, recorded, scratch, study
 
 TOY = {
@@ -59,8 +59,8 @@ def whole_study(folder: Path, paths: int, n: Sequence[int], workers: int) -> Non
 
 
 def seconds_by_n(prepared: prepare.Prepared) -> None:
-    there, sizes = prepared.there, by_size(prepared.plan)
-    found = receipts.listed(there, [size.n for size in sizes])
+    there, sizes = prepared.backend, sort_sizes(prepared.plan)
+    found = receipts.list_receipts(there, [size.n for size in sizes])
     print("    n  units  block   planned s  actual s  ratio   data  factor  search  score  measure  other   (shares)")
     for size in sizes:
         each = [receipts.read(there, one)["seconds"] for one in found.values() if one.unit.startswith(f"n={size.n}/")]
@@ -75,7 +75,7 @@ def seconds_by_n(prepared: prepare.Prepared) -> None:
         )
 
 
-def nothing_at(url: str, fingerprint: str, generation: int, unit: Unit, care: Care) -> dask_executor.Result:
+def nothing_at(url: str, fingerprint: str, generation: int, unit: Unit, care: Limits) -> dask_executor.Result:
     """In the place of `harness.worker.task.work`."""
     return {"unit": unit}
 
@@ -84,11 +84,11 @@ def cost_of_units(folder: Path, count: int, workers: int) -> None:
     loaded = check({**TOY, "replications": {"paths": count}}, "toy", Path.cwd())
     prepared = prepare.prepare(loaded, str(folder / "toy.zarr"), workers, speed=SLOW)
     units = prepared.plan.units
-    jobs = [(unit, Care()) for unit in units]
+    jobs = [(unit, Limits()) for unit in units]
     with local(workers, prepared.machine.memory) as client:
-        list(dask_executor.on_dask(client, nothing_at, ("warm", "up", 0), jobs[:200]))
+        list(dask_executor.run_dask(client, nothing_at, ("warm", "up", 0), jobs[:200]))
         wall, cpu = perf_counter(), process_time()
-        list(dask_executor.on_dask(client, nothing_at, ("url", "none", 0), jobs))
+        list(dask_executor.run_dask(client, nothing_at, ("url", "none", 0), jobs))
         wall, cpu = perf_counter() - wall, process_time() - cpu
         print(f"{len(units)} units that do nothing: {wall / len(units) * 1e3:.2f} ms of wall each,")
         print(f"    {cpu / len(units) * 1e3:.2f} ms of the driver's CPU (client and scheduler)")
@@ -100,7 +100,7 @@ def cost_of_units(folder: Path, count: int, workers: int) -> None:
     print(f"{outcome.units} units of one toy replication, to the store: {wall / len(units) * 1e3:.1f} ms of wall each,")
     print(f"    on a worker {pure:.1f} ms computing, {writing:.1f} ms writing;")
     print(f"    {cpu / len(units) * 1e3:.2f} ms of the driver's CPU, the cube's refreshes among them")
-    record, start = load(prepared.there), perf_counter()
+    record, start = load_manifest(prepared.backend), perf_counter()
     assert record is not None
     refresh(outcome.url, record, record.extent.grid.n)
     print(f"    the cube anew: {(perf_counter() - start) / len(units) * 1e3:.1f} ms a unit")

@@ -32,8 +32,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 import ckrr
-from ckrr.linalg.tiled import Tiled
-from ckrr.linalg.triangular import WHOLE, Whole
+from ckrr.linalg.tiled import TiledAlgebra
+from ckrr.linalg.triangular import WHOLE, WholeAlgebra
 from tests.benchmarks.growth import peak
 
 SIZES = (2500, 5000, 10_000, 20_000)
@@ -119,7 +119,7 @@ def call(n: int) -> Figures:
     """One fit and its scores."""
     X, y, X_new, y_new = data(n)
     other, before = Other(), peak()
-    with stopwatch(Whole if n <= WHOLE else Tiled) as watch:
+    with stopwatch(WholeAlgebra if n <= WHOLE else TiledAlgebra) as watch:
         other.start()
         start, cpu = perf_counter(), process_time()
         ckrr.fit(X, y, THETA, LAM).score(X_new, y_new)

@@ -11,7 +11,7 @@ import numpy as np
 
 from ckrr._validation import Array
 from ckrr.kernels import gaussian
-from harness.paper.printed import ALPHA, SEARCH, rows
+from harness.paper.printed import ALPHA, SEARCH, read_rows
 from scenarios.published.as_run import published_study
 
 GAMMA = LAM = 1e-6
@@ -21,7 +21,7 @@ Hits = np.ndarray[tuple[int, int], np.dtype[np.bool_]]
 
 
 def main() -> None:
-    found = [row for row in rows("theta_ml.csv") if row["study"] == "f2"]
+    found = [row for row in read_rows("theta_ml.csv") if row["study"] == "f2"]
     hats = [float(row["theta"]) for row in found if float(row["gamma"]) == GAMMA and float(row["lam"]) == LAM]
     misses: dict[str, np.ndarray[tuple[int], np.dtype[np.int64]]] = {}
     for replication, theta in enumerate(hats):

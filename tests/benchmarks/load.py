@@ -19,10 +19,10 @@ from time import perf_counter
 from typing import Any
 
 from cluster import local
-from harness.core.text import size as as_text
+from harness.core.text import format_size as as_text
 from harness.core.types import Unit
 from harness.execution import driver, prepare
-from harness.execution.progress import Silent, Tally
+from harness.execution.progress import ProgressCounter, SilentProgress
 from harness.planning.plan import Plan
 from harness.scenario.load import check
 from tests.benchmarks.common import on_disk, resident, scratch
@@ -32,7 +32,7 @@ UNITS, WORKERS, MOMENTS = 200_000, 4, 10
 GRID = {"gamma": [1.0], "n": [10], "theta": [1], "lam": [0.1], "alpha": [0.1], "procedure": ["exact", "wide"]}
 
 
-class Watch(Silent):
+class Watch(SilentProgress):
     """Progress that looks at everything now and then."""
 
     def __init__(self, where: Path, client: Any) -> None:
@@ -41,7 +41,12 @@ class Watch(Silent):
         self._telling: list[Thread] = []
 
     def start(self, plan: Plan) -> None:
-        self._tally, self._next, self._start, self._last = Tally(plan), 0.0, perf_counter(), (0, perf_counter())
+        self._tally, self._next, self._start, self._last = (
+            ProgressCounter(plan),
+            0.0,
+            perf_counter(),
+            (0, perf_counter()),
+        )
         print(
             "  done        s  units/s  driver MB  worker MB  tasks  starved   idle   status s  without start",
             flush=True,
@@ -116,7 +121,7 @@ def main(units: int) -> None:
         timed(f"a plan of {len(prepared.plan.units)} units", start)
         assert len(prepared.plan.units) == units
         with local(WORKERS, 1e9) as client:
-            outcome = driver.run(prepared, Watch(where, client), client)
+            outcome = driver.run_prepared(prepared, Watch(where, client), client)
         print(f"{outcome.seconds:.1f} s, {units / outcome.seconds:.0f} units/s, {outcome.failed} failed")
         files, size = on_disk(where)
         plan = prepared.plan

@@ -33,8 +33,8 @@ import xarray as xr
 
 from harness.core.types import Values
 from harness.execution import driver, prepare
-from harness.execution.progress import Silent
-from harness.store.layout import group_name
+from harness.execution.progress import SilentProgress
+from harness.store.layout import get_group_name
 from tests.benchmarks.by_hand import VARIABLES, coordinates, for_xyzpy, replication, unit_values
 from tests.benchmarks.common import quickstart, scratch
 
@@ -50,7 +50,7 @@ GIVES = {
 
 
 def ours(folder: Path, paths: int, sizes: tuple[int, ...]) -> None:
-    driver.run(prepare.prepare(quickstart(paths, sizes), str(folder / "ours"), WORKERS), Silent())
+    driver.run_prepared(prepare.prepare(quickstart(paths, sizes), str(folder / "ours"), WORKERS), SilentProgress())
 
 
 def with_joblib(folder: Path, paths: int, sizes: tuple[int, ...]) -> None:
@@ -146,7 +146,7 @@ def same(folder: Path, way: str, sizes: Sequence[int]) -> str:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         theirs = xr.open_zarr(where, chunks=None)
-    ours = {n: xr.open_zarr(folder / "ours", group=group_name(n), chunks=None) for n in sizes}
+    ours = {n: xr.open_zarr(folder / "ours", group=get_group_name(n), chunks=None) for n in sizes}
     for n, variable in product(sizes, VARIABLES):
         mine = ours[n][variable.name][:, 0]
         other = theirs[variable.name].sel(n=n).transpose(*mine.dims)

@@ -16,13 +16,13 @@ from typing import Any
 import xarray as xr
 from zarr.storage import LocalStore, WrapperStore
 
-from harness.core.text import duration, size as as_text
+from harness.core.text import format_duration, format_size as as_text
 from harness.core.types import Unit
 from harness.cube.refresh import refresh
 from harness.execution import driver, prepare
-from harness.execution.progress import Tally
+from harness.execution.progress import ProgressCounter
 from harness.planning.plan import Plan
-from harness.store.manifest_io import load
+from harness.store.manifest_io import load_manifest
 from tests.benchmarks.common import on_disk, resident, scratch, study
 from tests.benchmarks.planning import SMALL
 
@@ -33,7 +33,7 @@ class Watch:
     """Progress that looks at memory now and then."""
 
     def start(self, plan: Plan) -> None:
-        self._tally, self._next, self._start = Tally(plan), 0.0, perf_counter()
+        self._tally, self._next, self._start = ProgressCounter(plan), 0.0, perf_counter()
         print("  done        s   driver MB   largest worker MB")
 
     def advance(self, unit: Unit, failed: int, seconds: float) -> None:
@@ -105,18 +105,18 @@ def main(replications: int, workers: int) -> None:
         plan = prepared.plan
         count = sum(len(unit) for unit in plan.units)
         print(
-            f"{count} replications in {len(plan.units)} units on {workers} workers; {duration(plan.duration)} planned"
+            f"{count} replications in {len(plan.units)} units on {workers} workers; {format_duration(plan.duration)} planned"
         )
         for size in plan.sizes:
             rows, columns = size.block
             print(f"  n = {size.n}: {len(size.todo)} units of {rows} × {columns}, {size.seconds:.1f} s planned")
-        outcome = driver.run(prepared, Watch())
+        outcome = driver.run_prepared(prepared, Watch())
         files, size_ = on_disk(where)
         speed = count / outcome.seconds
         print(f"\n{outcome.seconds:.1f} s, {speed:.0f} replications/s, efficiency {outcome.efficiency:.3f}")
         print(f"{files} files ({plan.files} planned), {as_text(size_)} ({as_text(plan.bytes)} planned, uncompressed)")
         start = perf_counter()
-        record = load(prepared.there)
+        record = load_manifest(prepared.backend)
         assert record is not None
         refresh(str(where), record, SIZES)
         again = perf_counter() - start
@@ -124,7 +124,7 @@ def main(replications: int, workers: int) -> None:
         reading(where)
         if count < MILLION:
             whole = outcome.seconds * MILLION / count
-            print(f"\nby rule of three, a million: {duration(whole)}, {as_text(size_ * MILLION / count)}")
+            print(f"\nby rule of three, a million: {format_duration(whole)}, {as_text(size_ * MILLION / count)}")
 
 
 if __name__ == "__main__":

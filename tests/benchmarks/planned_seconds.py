@@ -13,10 +13,10 @@ from time import process_time
 from threadpoolctl import threadpool_limits
 
 from harness.execution import driver, prepare
-from harness.planning.machine import flops
+from harness.planning.machine import measure_flops
 from harness.scenario.load import check
-from harness.store.manifest import version
-from harness.worker.task import work
+from harness.store.manifest import cache_key
+from harness.worker.task import run_unit
 
 
 def carried_out(where: Path, theta: list[float], speed: float) -> tuple[float, float]:
@@ -29,14 +29,14 @@ def carried_out(where: Path, theta: list[float], speed: float) -> tuple[float, f
         "replications": {"paths": 40},
     }
     study = prepare.prepare(check(plain, "real.toml", where.parent), str(where), workers=1, speed=speed)
-    record, start = driver._started(study), process_time()
+    record, start = driver._begin_run(study), process_time()
     for unit in study.plan.units:
-        work(str(where), version(record), record.generation, False, unit)
+        run_unit(str(where), cache_key(record), record.generation, False, unit)
     return study.plan.seconds, process_time() - start
 
 
 def main() -> None:
-    speed = flops()
+    speed = measure_flops()
     with TemporaryDirectory() as folder, threadpool_limits(1, user_api="blas"):
         carried_out(Path(folder) / "first.zarr", [1], speed)  # loads what it needs
         store = Path(folder) / "real.zarr"

@@ -21,10 +21,10 @@ from time import perf_counter
 
 from threadpoolctl import threadpool_limits
 
-from harness.core.text import size as as_text
+from harness.core.text import format_size as as_text
 from harness.execution import driver
-from harness.execution.progress import Silent
-from harness.planning.machine import cores
+from harness.execution.progress import SilentProgress
+from harness.planning.machine import count_cores
 from tests.benchmarks import baselines, floor, growth, loops, million, peers, scaling, small_n
 from tests.benchmarks.common import on_disk, scratch
 
@@ -155,7 +155,7 @@ def workers(size: Size) -> Found:
     for count in (1, 2, 4):
         one = scaling.studied(size.paths, count)
         base = base or one
-        note = f"{one.rate / base.rate:.2f} times as fast as one, on {cores()} cores"
+        note = f"{one.rate / base.rate:.2f} times as fast as one, on {count_cores()} cores"
         yield Row(
             f"efficiency on {count} worker{'s' * (count > 1)}: computing by what workers had",
             f"{one.efficiency:.3f}",
@@ -168,7 +168,7 @@ def disk(size: Size) -> Found:
     with scratch() as folder:
         prepared = million.prepared_at(folder / "million.zarr", size.replications, 2)
         count = sum(len(unit) for unit in prepared.plan.units)
-        outcome = driver.run(prepared, Silent())
+        outcome = driver.run_prepared(prepared, SilentProgress())
         files, bytes_ = on_disk(folder / "million.zarr")
         whole = million.prepared_at(folder / "none.zarr", million.MILLION, 2).plan
     plan = prepared.plan
@@ -227,7 +227,7 @@ def conditions() -> str:
     """What it was run with."""
     versions = ", ".join(f"{name} {peers.installed(name)}" for name in PACKAGES if peers.installed(name))
     day = datetime.now(UTC).date().isoformat()
-    machine = f"{_processor()}, {cores()} cores, one BLAS thread a process"
+    machine = f"{_processor()}, {count_cores()} cores, one BLAS thread a process"
     return f"{day}, {machine}, Python {platform.python_version()}, {versions}"
 
 

@@ -14,7 +14,7 @@ import pytest
 
 import ckrr
 from ckrr._validation import Array
-from ckrr.levels import exact
+from ckrr.levels import parse_alpha
 from ckrr.ridge.exact import Ridge
 from tests.oracles import Coefficients, Component, coefficients, disagreements, refitted_p_value, region
 
@@ -51,7 +51,7 @@ def bound(n: int, lam: float) -> Fraction:
 def test_coefficients_are_within_their_bound(n: int, d: int, theta: float, lam: float) -> None:
     X, y, X_new = problem(n + d, n, d)
     ridge = Ridge(X, theta, lam)
-    target = ridge.target(y)
+    target = ridge.make_target(y)
     (block,) = ridge.project(X_new, [target])
     for i, truth in enumerate(coefficients(X, y, X_new, theta, lam)):
         allowed = bound(n, lam)
@@ -111,7 +111,7 @@ def test_regions_are_within_the_bound_that_follows(d: int, theta: float, lam: fl
             for j, alpha in enumerate(ALPHAS):
                 moved = [
                     (lo + truth.mean if lo > -inf else lo, hi + truth.mean if hi < inf else hi)
-                    for lo, hi in region(profile, exact(alpha))
+                    for lo, hi in region(profile, parse_alpha(alpha))
                 ]
                 assert not disagreements(regions.components(i, j), moved, zones), (score, residual, i, alpha)
 
@@ -128,7 +128,7 @@ def test_nearly_all_endpoints_are_within_a_millionth_of_the_width(capsys: pytest
                 profile = truth.lines(residual).profile(score)
                 regions = fit.regions(X_new[i : i + 1], name_of(score, residual), ALPHAS)
                 for j, alpha in enumerate(ALPHAS):
-                    parts = region(profile, exact(alpha))
+                    parts = region(profile, parse_alpha(alpha))
                     lower, upper = parts[0][0], parts[-1][1]
                     assert (regions.lower[0, j] == -inf) == (lower == -inf)
                     assert (regions.upper[0, j] == inf) == (upper == inf)

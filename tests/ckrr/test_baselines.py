@@ -14,7 +14,7 @@ from scipy.stats import gamma, norm
 import ckrr
 from ckrr._validation import Array
 from ckrr.baselines import FOLDS, cv_plus, halves, jackknife_plus, split, split_level, student
-from ckrr.levels import exact
+from ckrr.levels import parse_alpha
 
 ALPHA = (0.05, 0.1, 0.25, 0.4, 0.6)
 
@@ -67,7 +67,7 @@ def test_points_are_left_out_as_by_refits(
         for p, x in enumerate(X_new):
             for k, alpha in enumerate(ALPHA):
                 parts = [part for part in folds[name] if part]
-                lower, upper = plus(X, y, x, theta, lam, parts, exact(alpha))
+                lower, upper = plus(X, y, x, theta, lam, parts, parse_alpha(alpha))
                 if lower - upper > 1e-6:
                     assert isnan(R.lower[p, k])
                     assert (R.count[p, k], R.length[p, k]) == (0, 0)
@@ -116,7 +116,7 @@ def test_halves_are_fitted_and_judged(n: int) -> None:
     assert len(first) - len(second) in (0, 1)
     R = split(ckrr.fit(X[first], y[first], 5.0, 0.1), X[second], y[second], X_new, ALPHA)
     errors = sorted(np.abs(y[second] - refitted(X[first], y[first], X[second], 5.0, 0.1)))
-    for k, alpha in enumerate(map(exact, ALPHA)):
+    for k, alpha in enumerate(map(parse_alpha, ALPHA)):
         rank = ceil((1 - alpha) * (len(second) + 1))
         half = errors[rank - 1] if rank <= len(second) else inf
         middle = refitted(X[first], y[first], X_new, 5.0, 0.1)

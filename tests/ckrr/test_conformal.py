@@ -11,14 +11,14 @@ import pytest
 from hypothesis import example, given, settings, strategies as st
 
 from ckrr._validation import Array
-from ckrr.evaluation.votes import Tally
-from ckrr.levels import boundary_of, exact
-from ckrr.linalg.workspace import Scratch
-from ckrr.procedures import CRR, RRCM, Levels, Score
-from ckrr.regions.blocks import Chunk, Places
+from ckrr.evaluation.votes import VoteCounter
+from ckrr.levels import check_boundary, parse_alpha
+from ckrr.linalg.workspace import Workspace
+from ckrr.procedures import CRR, RRCM, ConformityScore, Levels
+from ckrr.regions.blocks import Places, PointChunk
 from ckrr.regions.crossings import Crossings
 from ckrr.regions.intervals import Regions
-from ckrr.regions.orientation import Flipped
+from ckrr.regions.orientation import OrientedResiduals
 from tests.oracles import Component, Lines, disagreements, fractions, region
 
 NO_PLACES = np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp)
@@ -35,18 +35,20 @@ def block_of(
     a: Array, W: Array, D: Array, m: Array, mean: Array, equal: Places = NO_PLACES, y: Array | None = None
 ) -> Crossings:
     """Several test points."""
-    flip = Flipped(a, a if y is None else y, a)
-    chunk = Chunk(flip.weights(W, np.empty_like(W)), m, mean, flip.columns, (equal[0], flip.places(equal[1])))
-    return Crossings(chunk, np.abs(flip.weights(D, np.empty_like(D))), Scratch())
+    flip = OrientedResiduals(a, a if y is None else y, a)
+    chunk = PointChunk(
+        flip.orient_weights(W, np.empty_like(W)), m, mean, flip.columns, (equal[0], flip.find_places(equal[1]))
+    )
+    return Crossings(chunk, np.abs(flip.orient_weights(D, np.empty_like(D))), Workspace())
 
 
-def regions_of(crossings: Crossings, score: Score, alphas: list[float], boundary: str = ">=") -> Regions:
+def regions_of(crossings: Crossings, score: ConformityScore, alphas: list[float], boundary: str = ">=") -> Regions:
     crossings = deepcopy(crossings)  # they are used up
-    levels = Levels(tuple(exact(each) for each in alphas), boundary_of(boundary))
+    levels = Levels(tuple(parse_alpha(each) for each in alphas), check_boundary(boundary))
     b = len(crossings.chunk.m)
-    tally = Tally("", score, levels.needed(score, crossings.n), b, Scratch())
+    tally = VoteCounter("", score, levels.compute_thresholds(score, crossings.n), b, Workspace())
     tally.add(crossings, slice(0, b))
-    return tally.regions()
+    return tally.compute_regions()
 
 
 def lines_of(a: Array, W: Array, D: Array, m: float) -> Lines:
@@ -78,7 +80,7 @@ def check_against_the_definition(a: Array, W: Array, D: Array, m: float, mean: f
         for boundary in (">=", ">"):
             regions = regions_of(crossings, score, ALPHAS, boundary)
             for j, alpha in enumerate(ALPHAS):
-                oracle = moved(region(profile, exact(alpha), strict=boundary == ">"), Fraction(mean))
+                oracle = moved(region(profile, parse_alpha(alpha), strict=boundary == ">"), Fraction(mean))
                 assert not disagreements(regions.components(0, j), oracle, zones), (name, boundary, alpha)
 
 
@@ -145,7 +147,7 @@ def test_ties_are_exact(points: list[tuple[int, float]], mean: float) -> None:
         for boundary in (">=", ">"):
             regions = regions_of(crossings, score, ALPHAS, boundary)
             for j, alpha in enumerate(ALPHAS):
-                oracle = moved(region(profile, exact(alpha), strict=boundary == ">"), Fraction(mean))
+                oracle = moved(region(profile, parse_alpha(alpha), strict=boundary == ">"), Fraction(mean))
                 assert regions.components(0, j) == oracle, (name, boundary, alpha)
 
 
@@ -160,7 +162,7 @@ def test_p_values_and_regions_are_one(problem: tuple[Array, Array, Array, float,
         ends = {end for j in range(len(ALPHAS)) for c in regions.components(0, j) for end in c if abs(end) < inf}
         for y in sorted(ends | {mean} | {np.nextafter(e, s * inf) for e in ends for s in (-1, 1)}):
             (p,) = score.p_values(crossings, np.array([y]))
-            assert regions.covers(np.array([y]))[0].tolist() == [p >= alpha for alpha in ALPHAS], y
+            assert regions.contains_array(np.array([y]))[0].tolist() == [p >= alpha for alpha in ALPHAS], y
 
 
 @settings(max_examples=100, deadline=None)
@@ -194,7 +196,7 @@ def test_blocks_are_their_rows() -> None:
     W[:, 3] = W[:, 4]
     W[5, 6], W[6, 6] = 1.0, -1.0
     block = block_of(a, W, np.ones((1, n)), m, mean)
-    assert len(set(block.odd.row.tolist())) in range(5, b), "both kinds of rows are there"
+    assert len(set(block.exceptional.row.tolist())) in range(5, b), "both kinds of rows are there"
     for score in SCORES.values():
         together = regions_of(block, score, ALPHAS)
         for i in range(b):

@@ -16,7 +16,7 @@ from hypothesis import given, settings, strategies as st
 
 import ckrr
 from ckrr._validation import Array
-from ckrr.levels import exact
+from ckrr.levels import parse_alpha
 from ckrr.likelihood.profile import FeatureLikelihood, search
 from ckrr.procedures import ALL_PROCEDURES
 from ckrr.ridge import feature_ridge, primal
@@ -37,7 +37,7 @@ def bound(n: int, lam: float) -> Fraction:
 
 
 def drawn(D: int, d: int) -> Features:
-    return Features.drawn("gaussian", D, d, np.random.default_rng([D, d]))
+    return Features.draw("gaussian", D, d, np.random.default_rng([D, d]))
 
 
 @pytest.mark.parametrize("lam", LAMBDAS)
@@ -49,7 +49,7 @@ def test_coefficients_are_within_their_bound(n: int, D: int, d: int, theta: floa
     X, y, X_new = problem(n + d, n, d)
     features = drawn(D, d)
     ridge = FeatureRidge(X, theta, lam, features)
-    target = ridge.target(y)
+    target = ridge.make_target(y)
     (block,) = ridge.project(X_new, [target])
     allowed, unit = bound(n, lam), Fraction(2) ** target.exponent
     better = SLACK * EPS * (1 + Fraction(np.sqrt(n / lam)))
@@ -71,7 +71,7 @@ def test_regions_are_within_the_bound_that_follows(n: int, D: int, lam: float) -
     X, y, X_new = problem(n, n, 2, m=2)
     fit, features = (
         ckrr.fit(X, y, 20.0, lam, "gaussian-rff", features=D, seed=3),
-        Features.drawn("gaussian", D, 2, np.random.default_rng(3)),
+        Features.draw("gaussian", D, 2, np.random.default_rng(3)),
     )
     Phi, Phi_new = features(X, 20.0).T, features(X_new, 20.0).T
     for i, truth in enumerate(coefficients(Phi, y, Phi_new, 1.0, lam, "product")):
@@ -80,7 +80,7 @@ def test_regions_are_within_the_bound_that_follows(n: int, D: int, lam: float) -
             regions = fit.regions(X_new, name_of(score, residual), ALPHAS)
             zones = doubts(truth, residual, score, bound(n, lam))
             for j, alpha in enumerate(ALPHAS):
-                parts = region(profile, exact(alpha))
+                parts = region(profile, parse_alpha(alpha))
                 moved = [tuple(end + truth.mean if abs(end) < inf else end for end in part) for part in parts]
                 assert not disagreements(regions.components(i, j), moved, zones), (score, residual, i, alpha)
             for z in float(truth.mean) + np.array([-0.4, 0.02, 0.3]):
@@ -105,7 +105,7 @@ def test_it_is_ridge_regression_with_the_kernel_matrix(
     X, y, X_new, _ = sample(n, d, m=3, seed=n)
     features, lam, theta = drawn(D, d), 10.0**log_lam, 10.0**log_theta
     ridge = FeatureRidge(X, theta, lam, features)
-    target = ridge.target(y)
+    target = ridge.make_target(y)
     (block,) = ridge.project(X_new, [target])
     F, k = features(X, theta), features(X, theta).T @ features(X_new, theta)
     R = F.T @ F + lam * np.eye(n)
@@ -122,9 +122,9 @@ def test_points_that_lie_apart_are_put_back() -> None:
     X = np.concatenate([0.01 * rng.random(100), [3.0, -5.0]])[:, None]
     y, features, lam = rng.standard_normal(102), drawn(30, 1), 1e-6
     ridge = FeatureRidge(X, 1.0, lam, features)
-    assert ridge._apart is not None
-    assert list(ridge._apart.points) == [100, 101]
-    target = ridge.target(y)
+    assert ridge._high_leverage is not None
+    assert list(ridge._high_leverage.points) == [100, 101]
+    target = ridge.make_target(y)
     truth = coefficients(features(X, 1.0).T, y, features(X[:1], 1.0).T, 1.0, lam, "product")[0]
     for i in (100, 101):
         assert abs(Fraction(ridge.diag_Q[i]) / truth.diag_Q[i] - 1) < 1e-11
@@ -196,7 +196,7 @@ def test_a_test_point_that_is_a_train_point_ties() -> None:
     y = np.random.default_rng(1).standard_normal(30)
     fit = ckrr.fit(X, y, 10.0, 0.1, "gaussian-rff", features=20)
     ridge = fit._ridge
-    row, col = next(ridge.project(X[:7], [ridge.target(y)])).equal
+    row, col = next(ridge.project(X[:7], [ridge.make_target(y)])).equal
     assert list(zip(row.tolist(), col.tolist(), strict=True)) == [
         (i, 3 * (i // 3) + j) for i in range(7) for j in range(3)
     ]
@@ -209,7 +209,7 @@ def test_a_test_point_that_is_a_train_point_ties() -> None:
 
 def test_the_likelihood_is_that_of_the_features() -> None:
     X, y, _, _ = sample(50)
-    features = Features.drawn("gaussian", 30, 2, np.random.default_rng(0))
+    features = Features.draw("gaussian", 30, 2, np.random.default_rng(0))
     F = features(X, 20.0)
     R = F.T @ F + 0.1 * np.eye(50)
     expected = -25 * (np.log(2 * np.pi * y @ np.linalg.solve(R, y) / 50) + 1) - np.linalg.slogdet(R)[1] / 2

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import ckrr
-from ckrr.likelihood.holdout import EVERY, held_out, kept
+from ckrr.likelihood.holdout import EVERY, held_out_rows, kept_rows
 
 REPLICATIONS = 400
 LEVELS = {"holdout": 1 - 1 / 10, "ml": 1 - 2 / 13}
@@ -21,9 +21,9 @@ def sample(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:  # type: ign
 
 @pytest.mark.parametrize("n", [2, 3, 4, 5, 25, 100])
 def test_rows_are_either_held_out_or_kept(n: int) -> None:
-    assert sorted([*held_out(n), *kept(n)]) == list(range(n))
-    assert len(held_out(n)) == -(-n // EVERY)
-    assert (kept(n) == kept(n + 1)[: len(kept(n))]).all(), "more rows leave the choice as it was"
+    assert sorted([*held_out_rows(n), *kept_rows(n)]) == list(range(n))
+    assert len(held_out_rows(n)) == -(-n // EVERY)
+    assert (kept_rows(n) == kept_rows(n + 1)[: len(kept_rows(n))]).all(), "more rows leave the choice as it was"
 
 
 @pytest.mark.parametrize("kernel", ["gaussian", "matern32", "gaussian-rff"])
@@ -54,9 +54,9 @@ def test_targets_are_for_all_rows() -> None:
     X, y = sample(12)
     factor = ckrr.Inputs(X, X).factor_ml(y, 0.1, "holdout")
     with pytest.raises(ValueError, match=r"^y must be of shape \(12,\), one for each row of X, got shape \(9,\)$"):
-        factor.fit(y[kept(12)])
+        factor.fit(y[kept_rows(12)])
     with pytest.raises(ValueError, match=r"^Y must be of shape \(12, targets\)"):
-        factor.score(y[kept(12)], y)
+        factor.score(y[kept_rows(12)], y)
 
 
 def test_factors_of_other_sizes_are_scored_together() -> None:

@@ -12,7 +12,7 @@ from hypothesis.extra.numpy import arrays
 import ckrr
 from ckrr._validation import Array
 from ckrr.kernels import KERNELS, TINY, gaussian
-from ckrr.levels import exact
+from ckrr.levels import parse_alpha
 from ckrr.likelihood.profile import Likelihood, search
 from ckrr.ridge.exact import Ridge
 from tests import oracles
@@ -81,7 +81,7 @@ def test_coefficients_and_regions_are_within_their_bound(name: str, theta: float
     n = 12
     X, y, X_new = problem(7, n, 2, m=2)
     ridge, fit = Ridge(X, theta, lam, KERNELS[name]), ckrr.fit(X, y, theta, lam, name)
-    target = ridge.target(y)
+    target = ridge.make_target(y)
     (block,) = ridge.project(X_new, [target])
     for i, truth in enumerate(coefficients(X, y, X_new, theta, lam, name)):
         allowed = bound(n, lam)
@@ -92,7 +92,7 @@ def test_coefficients_and_regions_are_within_their_bound(name: str, theta: float
             profile, zones = truth.lines(residual).profile(score), doubts(truth, residual, score, allowed)
             found = fit.regions(X_new, name_of(score, residual), ALPHAS)
             for j, alpha in enumerate(ALPHAS):
-                parts = region(profile, exact(alpha))
+                parts = region(profile, parse_alpha(alpha))
                 moved = [tuple(end + truth.mean if abs(end) < inf else end for end in part) for part in parts]
                 assert not disagreements(found.components(i, j), moved, zones), (score, residual, i, alpha)
 

@@ -10,23 +10,23 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from ckrr.levels import alphas, boundary_of, exact, needed, thresholds
+from ckrr.levels import check_boundary, compute_required_count, compute_thresholds, parse_alpha, parse_alphas
 
 
 def test_floats_would_be_wrong() -> None:
     """Where the ceiling of the float product isn't that of the decimal."""
     assert ceil(100 * 0.07) == 8
-    assert needed(100, exact(0.07)) == 7
+    assert compute_required_count(100, parse_alpha(0.07)) == 7
     assert ceil(20 * (1 - 0.95)) == 2
-    assert needed(20, 1 - exact(0.95)) == 1
-    assert needed(100, exact(0.07), ">") == 8
+    assert compute_required_count(20, 1 - parse_alpha(0.95)) == 1
+    assert compute_required_count(100, parse_alpha(0.07), ">") == 8
 
 
 @given(st.integers(1, 10_000), st.integers(1, 999))
 def test_levels_are_exact(N: int, thousandths: int) -> None:
-    alpha = exact(thousandths / 1000)
+    alpha = parse_alpha(thousandths / 1000)
     assert alpha == Fraction(thousandths, 1000)
-    at_least, above = needed(N, alpha), needed(N, alpha, ">")
+    at_least, above = compute_required_count(N, alpha), compute_required_count(N, alpha, ">")
     assert 1000 * (at_least - 1) < N * thousandths <= 1000 * at_least
     assert 1000 * (above - 1) <= N * thousandths < 1000 * above
 
@@ -35,13 +35,18 @@ def test_levels_are_exact(N: int, thousandths: int) -> None:
     "alpha", [0.05, np.float64(0.05), np.float32(0.05), Decimal("0.05"), Fraction(1, 20), np.array(0.05)]
 )
 def test_any_number_is_a_level(alpha: object) -> None:
-    assert alphas(alpha) == (Fraction(1, 20),)  # type: ignore[arg-type]
+    assert parse_alphas(alpha) == (Fraction(1, 20),)  # type: ignore[arg-type]
 
 
 def test_several_levels() -> None:
-    assert alphas([0.1, 0.2]) == alphas(np.array([0.1, 0.2])) == alphas((0.1, 0.2)) == (Fraction(1, 10), Fraction(1, 5))
-    assert alphas(np.array([0.1, 0.2], dtype=np.float32)) == (Fraction(1, 10), Fraction(1, 5))  # type: ignore[arg-type]
-    assert thresholds(100, alphas([1e-6, 0.07])).tolist() == [0, 6]
+    assert (
+        parse_alphas([0.1, 0.2])
+        == parse_alphas(np.array([0.1, 0.2]))
+        == parse_alphas((0.1, 0.2))
+        == (Fraction(1, 10), Fraction(1, 5))
+    )
+    assert parse_alphas(np.array([0.1, 0.2], dtype=np.float32)) == (Fraction(1, 10), Fraction(1, 5))  # type: ignore[arg-type]
+    assert compute_thresholds(100, parse_alphas([1e-6, 0.07])).tolist() == [0, 6]
 
 
 @pytest.mark.parametrize(
@@ -49,9 +54,9 @@ def test_several_levels() -> None:
 )
 def test_bad_levels_are_named(alpha: object) -> None:
     with pytest.raises(ValueError, match=r"^alpha must [^\n]*, got [^\n]+$"):
-        alphas(alpha)  # type: ignore[arg-type]
+        parse_alphas(alpha)  # type: ignore[arg-type]
 
 
 def test_bad_boundary_is_named() -> None:
     with pytest.raises(ValueError, match=r"^boundary must be '>=' .* got '<'$"):
-        boundary_of("<")
+        check_boundary("<")

@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 
 import ckrr
 from ckrr._validation import Array
-from ckrr.likelihood.profile import HIGHEST, LOWEST, Likelihood, published_search, search
+from ckrr.likelihood.profile import HIGHEST, LOWEST, Likelihood, search, search_cobyla
 
 TOLERANCE = 1e-3
 
@@ -161,7 +161,7 @@ def test_the_published_search_is_cobyla(f: Callable[..., Array], lam: float) -> 
     constraints = [{"type": "ineq", "fun": lambda t: t[0]}, {"type": "ineq", "fun": lambda t: 4 - t[0]}]
     options = {"rhobeg": 1.0, "tol": 1e-4}
     expected = minimize(objective, [np.log10(n)], method="COBYLA", constraints=constraints, options=options).x[0]
-    found = published_search(Likelihood(X, y, lam))
+    found = search_cobyla(Likelihood(X, y, lam))
     assert np.log10(found.theta) == pytest.approx(expected, abs=2e-3)
     assert found.bounds == (1.0, 1e4)
     assert found.evaluations < 60

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from ckrr.likelihood.maximize import highest
+from ckrr.likelihood.maximize import find_maximum
 
 
 @settings(max_examples=50, deadline=None)
@@ -20,7 +20,7 @@ def test_the_highest_of_many_peaks(seed: int, log_scale: float) -> None:
     def f(t: float) -> float:
         return float(scale * np.sin(waves * t + phases).sum())
 
-    seen = highest(f, -7.0, 13.0, gaps=50)
+    seen = find_maximum(f, -7.0, 13.0, gaps=50)
     assert seen.h.max() > max(f(t) for t in np.linspace(-7, 13, 1000)) - 1e-3
     assert len(seen.t) < 51 + 40
     assert (seen.h == [f(float(t)) for t in seen.t]).all()
@@ -28,22 +28,22 @@ def test_the_highest_of_many_peaks(seed: int, log_scale: float) -> None:
 
 
 def test_a_smooth_peak_takes_few_evaluations() -> None:
-    seen = highest(lambda t: -1000 * (cos(t / 3) - 0.3) ** 2, 0.0, 8.0, gaps=20)
+    seen = find_maximum(lambda t: -1000 * (cos(t / 3) - 0.3) ** 2, 0.0, 8.0, gaps=20)
     assert seen.h.max() > -2e-4
     assert len(seen.t) - 21 <= 8
 
 
 @pytest.mark.parametrize("end", [0.0, 0.1, 1.7, 3.0])
 def test_where_a_function_ends(end: float) -> None:
-    seen = highest(lambda t: -inf if t < end else 10 * exp(-t), 0.0, 4.0, gaps=20)
+    seen = find_maximum(lambda t: -inf if t < end else 10 * exp(-t), 0.0, 4.0, gaps=20)
     assert seen.h.max() == pytest.approx(10 * exp(-end), abs=0.02)
 
 
 @pytest.mark.parametrize("height", [0.0, inf, -inf])
 def test_a_constant_is_highest_at_its_start(height: float) -> None:
-    seen = highest(lambda t: height, 0.0, 1.0, gaps=10)
+    seen = find_maximum(lambda t: height, 0.0, 1.0, gaps=10)
     assert seen.best == 0
 
 
 def test_noise_is_given_up() -> None:
-    assert len(highest(lambda t: sin(1e9 * t), 0.0, 1.0, gaps=10).t) <= 11 + 60
+    assert len(find_maximum(lambda t: sin(1e9 * t), 0.0, 1.0, gaps=10).t) <= 11 + 60

@@ -18,7 +18,7 @@ import ckrr
 from ckrr._validation import Array
 from ckrr.evaluation import batching, case
 from ckrr.procedures import ALL_PROCEDURES
-from ckrr.regions.bayesian import deviation
+from ckrr.regions.bayesian import compute_deviation
 from ckrr.ridge.exact import TEST_BLOCK
 
 CONFORMAL = ["RRCM", "RRCM-loo", "RRCM-std", "CRR", "CRR-loo", "CRR-std"]
@@ -195,7 +195,7 @@ def test_no_bit_depends_on_how_the_work_is_cut(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_bayesian_deviations_are_never_of_negative_variances() -> None:
-    assert deviation(np.array([-1e-17, 0.0, 4.0]), np.array([2.0])).tolist() == [0.0, 0.0, np.sqrt(8.0)]
+    assert compute_deviation(np.array([-1e-17, 0.0, 4.0]), np.array([2.0])).tolist() == [0.0, 0.0, np.sqrt(8.0)]
 
 
 def test_a_procedure_has_the_bits_it_has_alone() -> None:

@@ -12,16 +12,16 @@ from ckrr.linalg import workspace
 
 def test_each_thread_keeps_its_own() -> None:
     with ThreadPoolExecutor(1) as pool:
-        other = pool.submit(workspace.kept).result()
-        assert pool.submit(workspace.kept).result() is other
-    assert workspace.kept() is workspace.kept()
-    assert workspace.kept() is not other
+        other = pool.submit(workspace.shared_workspace).result()
+        assert pool.submit(workspace.shared_workspace).result() is other
+    assert workspace.shared_workspace() is workspace.shared_workspace()
+    assert workspace.shared_workspace() is not other
 
 
 def test_large_buffers_are_let_go() -> None:
-    before = workspace.kept()
+    before = workspace.shared_workspace()
     before("large", (workspace._KEPT + 1,))
-    assert workspace.kept() is not before
+    assert workspace.shared_workspace() is not before
 
 
 def test_what_was_answered_stays() -> None:

@@ -9,10 +9,16 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from ckrr._validation import Array
-from ckrr.likelihood.banded import Sorted, banded_parts
-from ckrr.likelihood.low_rank import Axis, least_rank, low_rank, low_rank_parts, products
+from ckrr.likelihood.banded import SortedSample, compute_banded_parts
+from ckrr.likelihood.low_rank import (
+    KernelAxis,
+    compute_low_rank_parts,
+    estimate_rank,
+    make_low_rank_factor,
+    select_products,
+)
 from ckrr.likelihood.profile import Likelihood
-from ckrr.likelihood.structured import Structured
+from ckrr.likelihood.structured import StructuredLikelihood
 
 SEEDS = st.integers(0, 2**32 - 1)
 LOG_LAMS = st.floats(np.log(1e-7), np.log(1e-1))
@@ -28,7 +34,7 @@ def draw(seed: int, n: int, d: int) -> tuple[Array, Array]:
 
 def difference(X: Array, y: Array, theta: float, lam: float, found: tuple[float, float]) -> float:
     likelihood = Likelihood(X, y, lam)
-    return abs(likelihood.value(*found) - likelihood.log_likelihood(theta))
+    return abs(likelihood.combine_parts(*found) - likelihood.log_likelihood(theta))
 
 
 def profiled(n: int, quadratic: float, log_det: float) -> tuple[float, float]:
@@ -40,7 +46,7 @@ def profiled(n: int, quadratic: float, log_det: float) -> tuple[float, float]:
 def test_structure_changes_nothing_that_matters(seed: int, n: int, d: int, log_t: float, log_lam: float) -> None:
     X, y = draw(seed, n, d)
     theta, lam = exp(log_t) / np.ptp(X, axis=0).max() ** 2, exp(log_lam)
-    found = Structured(X, y, lam).parts(theta)
+    found = StructuredLikelihood(X, y, lam).compute_parts(theta)
     if found is not None:
         assert difference(X, y, theta, lam, found) < 1e-3 * max(1.0, 1e-6 / lam)
 
@@ -51,13 +57,13 @@ def test_low_rank_is_dense(seed: int, n: int, d: int, log_t: float, log_lam: flo
     X, y = draw(seed, n, d)
     r = np.ptp(X, axis=0)
     theta, lam = exp(log_t) / r.max() ** 2, exp(log_lam)
-    axes = [Axis(float(t)) for t in theta * r**2]
-    index = products(axes, 4e-16, most=5000)
+    axes = [KernelAxis(float(t)) for t in theta * r**2]
+    index = select_products(axes, 4e-16, most=5000)
     assert index is not None
-    assert len(index) > least_rank([axis.t for axis in axes], 4e-16) / 2
-    F = low_rank(axes, (X - X.min(axis=0)) / r, index)
+    assert len(index) > estimate_rank([axis.t for axis in axes], 4e-16) / 2
+    F = make_low_rank_factor(axes, (X - X.min(axis=0)) / r, index)
     assert np.abs(F @ F.T - np.exp(-theta * ((X[:, None] - X[None]) ** 2).sum(axis=2))).max() < 1e-12
-    found = low_rank_parts(F, y, lam)
+    found = compute_low_rank_parts(F, y, lam)
     assert found is not None
     assert difference(X, y, theta, lam, profiled(n, *found)) < 1e-3
 
@@ -67,28 +73,43 @@ def test_low_rank_is_dense(seed: int, n: int, d: int, log_t: float, log_lam: flo
 def test_banded_is_dense(seed: int, n: int, d: int, log_t: float, log_lam: float) -> None:
     X, y = draw(seed, n, d)
     theta, lam = exp(log_t) / np.ptp(X, axis=0).max() ** 2, exp(log_lam)
-    points, delta = Sorted.by_the_widest_coordinate(X, y), 1e-7 * lam
-    b = points.half_width(theta, delta)
+    points, delta = SortedSample.from_sample(X, y), 1e-7 * lam
+    b = points.compute_half_width(theta, delta)
     K = np.exp(-theta * ((points.X[:, None] - points.X[None]) ** 2).sum(axis=2))
     i, j = np.indices(K.shape)
     assert (K[abs(i - j) > b] <= delta).all()
-    found = banded_parts(points, theta, lam, delta, b)
+    found = compute_banded_parts(points, theta, lam, delta, b)
     assert found is not None
     assert difference(X, y, theta, lam, profiled(n, *found)) < 1e-3
 
 
 def test_what_isnt_the_kernel_is_no_answer() -> None:
     X, y = draw(3, 300, 1)
-    axis = Axis(100.0)
-    F = low_rank([axis], (X - X.min()) / np.ptp(X), np.arange(20)[:, None])  # half of the terms that it takes
-    assert low_rank_parts(F, y, 1e-3) is None
-    points = Sorted.by_the_widest_coordinate(X, y)
-    assert banded_parts(points, 100.0 / np.ptp(X) ** 2, 1e-3, 1e-1, 60) is None, "cut that short it isn't positive"
+    axis = KernelAxis(100.0)
+    F = make_low_rank_factor(
+        [axis], (X - X.min()) / np.ptp(X), np.arange(20)[:, None]
+    )  # half of the terms that it takes
+    assert compute_low_rank_parts(F, y, 1e-3) is None
+    points = SortedSample.from_sample(X, y)
+    assert compute_banded_parts(points, 100.0 / np.ptp(X) ** 2, 1e-3, 1e-1, 60) is None, (
+        "cut that short it isn't positive"
+    )
 
 
 def test_all_three_forms_are_taken_where_they_should() -> None:
     X, y = np.random.default_rng(0).random((700, 2)), np.ones(700)
-    assert [Structured(X, y, 1e-6).parts(theta) is None for theta in (0.1, 60.0, 1e4)] == [False, True, False]
-    assert [Structured(X, y, 1e-11).parts(theta) is None for theta in (0.1, 60.0, 1e4)] == [True, True, True]
-    assert Structured(X[:30], y[:30], 1e-6).parts(0.1) is None
-    assert Structured(X, 0 * y, 0.1).parts(1.0) == (-np.inf, pytest.approx(Likelihood(X, y, 0.1).parts(1.0)[1]))
+    assert [StructuredLikelihood(X, y, 1e-6).compute_parts(theta) is None for theta in (0.1, 60.0, 1e4)] == [
+        False,
+        True,
+        False,
+    ]
+    assert [StructuredLikelihood(X, y, 1e-11).compute_parts(theta) is None for theta in (0.1, 60.0, 1e4)] == [
+        True,
+        True,
+        True,
+    ]
+    assert StructuredLikelihood(X[:30], y[:30], 1e-6).compute_parts(0.1) is None
+    assert StructuredLikelihood(X, 0 * y, 0.1).compute_parts(1.0) == (
+        -np.inf,
+        pytest.approx(Likelihood(X, y, 0.1).compute_parts(1.0)[1]),
+    )

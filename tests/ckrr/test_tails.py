@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from ckrr.linalg.workspace import Scratch
-from ckrr.regions.tail_sets import Frame, Votes, select, tops, upper_tail
+from ckrr.linalg.workspace import Workspace
+from ckrr.regions.tail_sets import AffineMap, Votes, allocate_tops, compute_upper_tail, select
 
 ends = st.one_of(st.integers(-5, 5).map(float), st.just(inf), st.just(-inf))
 votes = st.integers(-5, 5).map(float)
@@ -39,10 +39,10 @@ def by_definition(u: list[float], v: list[float], k: int) -> list[tuple[float, f
 )
 def test_tail_is_the_set_with_k_votes(u: list[float], v: list[float], k: list[int]) -> None:
     needed = np.array([min(each, len(u)) for each in k])
-    frame, others = Frame(np.zeros(2), np.ones(2)), Votes(np.full(len(v), 1), np.array(v))
-    top = tops(2, int(needed.max()), Scratch(), "top")
+    frame, others = AffineMap(np.zeros(2), np.ones(2)), Votes(np.full(len(v), 1), np.array(v))
+    top = allocate_tops(2, int(needed.max()), Workspace(), "top")
     select(np.array([u, u]), top)
-    found = upper_tail(top, frame, others, needed)
+    found = compute_upper_tail(top, frame, others, needed)
     for row, its_v in ((0, []), (1, v)):
         for j, each in enumerate(needed):
             here = (found.beyond.row == row) & (found.beyond.level == j)
@@ -55,7 +55,7 @@ def test_tail_is_the_set_with_k_votes(u: list[float], v: list[float], k: list[in
 def test_selected_are_the_largest_in_order(n: int) -> None:
     t = np.random.default_rng(n).standard_normal((5, n))
     for count in {0, 1, n // 3, n}:
-        top = tops(5, count, Scratch(), "top")
+        top = allocate_tops(5, count, Workspace(), "top")
         select(t.copy(), top)
         assert np.array_equal(top[:, :count], np.sort(t, axis=1)[:, n - count :])
         assert np.array_equal(top[:, count:], [[inf, np.nan]] * 5, equal_nan=True)

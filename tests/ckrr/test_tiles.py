@@ -16,14 +16,14 @@ import ckrr
 from ckrr._validation import Array
 from ckrr.likelihood import banded, low_rank, structured as structure
 from ckrr.likelihood.profile import Likelihood, search
-from ckrr.likelihood.structured import Structured
+from ckrr.likelihood.structured import StructuredLikelihood
 from ckrr.linalg import triangular
-from ckrr.linalg.banded_cholesky import band_parts
-from ckrr.linalg.tiled import Tiled, tiles
-from ckrr.linalg.triangular import WHOLE, Whole
+from ckrr.linalg.banded_cholesky import compute_band_parts
+from ckrr.linalg.tiled import TiledAlgebra, cut_tiles
+from ckrr.linalg.triangular import WHOLE, WholeAlgebra
 from ckrr.ridge import exact
 from ckrr.ridge.exact import TEST_BLOCK, FactorisationError, Ridge
-from ckrr.space import space_of
+from ckrr.space import make_space
 from tests.ckrr.test_accuracy import bound, max_error, mean_scale, problem
 from tests.ckrr.test_model import arrays, same, sample
 from tests.oracles import coefficients
@@ -58,7 +58,7 @@ def lower(A: Array) -> Array:
 
 @given(st.integers(0, 200), st.integers(1, 60))
 def test_every_row_is_in_one_tile_and_none_is_small(n: int, tile: int) -> None:
-    found = tiles(n, tile)
+    found = cut_tiles(n, tile)
     assert [row for part in found for row in range(part.start, part.stop)] == list(range(n))
     assert all(min(n, tile) <= part.stop - part.start < 2 * tile for part in found)
 
@@ -66,7 +66,7 @@ def test_every_row_is_in_one_tile_and_none_is_small(n: int, tile: int) -> None:
 @pytest.mark.parametrize(("n", "tile"), EDGES)
 def test_tiles_are_the_whole(n: int, tile: int) -> None:
     """Factor, inverse, products and solutions by their definitions."""
-    A, way, rng = definite(n), Tiled(tile), np.random.default_rng(n)
+    A, way, rng = definite(n), TiledAlgebra(tile), np.random.default_rng(n)
     L = lower(A)
     assert way.factorise(L) == 0
     np.testing.assert_allclose(L, np.linalg.cholesky(A), rtol=0, atol=1e-13 * n)
@@ -79,13 +79,13 @@ def test_tiles_are_the_whole(n: int, tile: int) -> None:
     np.testing.assert_allclose(G @ L, np.eye(n), rtol=0, atol=1e-12)
     assert not np.triu(G, 1).any()
     B = rng.standard_normal((5, n))
-    for multiply, expected in ((way.times, B @ G.T), (way.transposed_times, B @ G)):
+    for multiply, expected in ((way.multiply, B @ G.T), (way.multiply_transposed, B @ G)):
         C = B.copy()
         multiply(G, C.T)
         np.testing.assert_allclose(C, expected, rtol=1e-11, atol=1e-12)
-    np.testing.assert_allclose(way.times_vector(G, y), G @ y, rtol=1e-11, atol=1e-12)
-    np.testing.assert_allclose(way.transposed_times_vector(G, y), G.T @ y, rtol=1e-11, atol=1e-12)
-    np.testing.assert_allclose(way.column_squares(G), (G**2).sum(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(way.multiply_vector(G, y), G @ y, rtol=1e-11, atol=1e-12)
+    np.testing.assert_allclose(way.multiply_transposed_vector(G, y), G.T @ y, rtol=1e-11, atol=1e-12)
+    np.testing.assert_allclose(way.sum_column_squares(G), (G**2).sum(axis=0), rtol=1e-12)
 
 
 @pytest.mark.parametrize(("n", "tile"), [(1, 1), (9, 4), (40, 16)])
@@ -94,7 +94,7 @@ def test_the_first_bad_row_is_told(n: int, tile: int) -> None:
     for row in range(n):
         A = lower(definite(n))
         A[row, row] = -1.0
-        assert Tiled(tile).factorise(A.copy("F")) == Whole().factorise(A) == row + 1
+        assert TiledAlgebra(tile).factorise(A.copy("F")) == WholeAlgebra().factorise(A) == row + 1
 
 
 @pytest.mark.parametrize("lam", [1e-8, 1e-6, 1e-1])
@@ -105,8 +105,8 @@ def test_coefficients_are_within_the_bound_of_small_samples(
 ) -> None:
     """Against a thousand bits: tiles are as accurate as LAPACK is."""
     X, y, X_new = problem(n + d, n, d)
-    exact = Ridge(X, theta, lam, way=Tiled(tile))
-    target = exact.target(y)
+    exact = Ridge(X, theta, lam, way=TiledAlgebra(tile))
+    target = exact.make_target(y)
     (block,) = exact.project(X_new, [target])
     allowed = bound(n, lam)
     for i, truth in enumerate(coefficients(X, y, X_new, theta, lam)):
@@ -123,8 +123,8 @@ def small_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
     """Samples of more than 50 points go the way of large ones, in tiles of 16."""
     for module in (triangular, banded, low_rank, structure):
         monkeypatch.setattr(module, "WHOLE", 50)
-    monkeypatch.setattr(triangular, "Tiled", lambda: Tiled(16))
-    monkeypatch.setattr(exact, "triangles", triangular.triangles)
+    monkeypatch.setattr(triangular, "Tiled", lambda: TiledAlgebra(16))
+    monkeypatch.setattr(exact, "triangles", triangular.select_algebra)
 
 
 @pytest.mark.parametrize("lam", [1e-6, 1e-1])
@@ -133,9 +133,9 @@ def test_large_samples_have_the_scores_of_whole_ones(lam: float) -> None:
     X, y, X_new, y_new = sample(120, m=150)
     X_new[3], X_new[140] = X[1], X[77]
     fit = ckrr.fit(X, y, theta=30.0, lam=lam)
-    whole = ckrr.Factor(space_of(2, "gaussian"), X, Ridge(X, 30.0, lam, way=Whole()), X_new).score(y, y_new)
+    whole = ckrr.Factor(make_space(2, "gaussian"), X, Ridge(X, 30.0, lam, way=WholeAlgebra()), X_new).score(y, y_new)
     ours = fit.score(X_new, y_new)
-    assert isinstance(fit._ridge._triangles, Tiled)
+    assert isinstance(fit._ridge._triangles, TiledAlgebra)
     assert (ours.hits == whole.hits[0]).all()
     for name in ("lower", "upper"):
         np.testing.assert_allclose(getattr(ours, name), getattr(whole, name)[0], rtol=1e-5, atol=1e-6)
@@ -158,7 +158,7 @@ def test_bits_depend_on_no_company() -> None:
 
 def test_failures_are_told_as_for_small_samples() -> None:
     X = np.linspace(0, 1, 60)[:, None]
-    for way in (Whole(), Tiled(16)):
+    for way in (WholeAlgebra(), TiledAlgebra(16)):
         with pytest.raises(FactorisationError, match=r"^factorisation failed at row \d+ of X for theta=0.1, lam=1e-18"):
             Ridge(X, 0.1, 1e-18, way=way)
         with pytest.raises(FactorisationError, match=r"^factorisation lost its digits at row \d+ of X for theta=1, "):
@@ -173,7 +173,7 @@ def test_equal_rows_and_little_noise_are_no_trouble() -> None:
     rng = np.random.default_rng(5)
     X = np.repeat(rng.random((130, 1)), 4, axis=0)
     y = np.sin(6 * X[:, 0]) + 0.1 * rng.standard_normal(520)
-    one, other = (Ridge(X, 20.0, 1e-8, way=way).target(y) for way in (Whole(), Tiled(64)))
+    one, other = (Ridge(X, 20.0, 1e-8, way=way).make_target(y) for way in (WholeAlgebra(), TiledAlgebra(64)))
     scale = np.abs(one.a).max()
     np.testing.assert_allclose(other.a, one.a, rtol=0, atol=8 * 520 * 2.0**-52 / 1e-8 * scale)
 
@@ -183,10 +183,10 @@ def test_everything_is_in_one_buffer() -> None:
     n, tile = 1200, 64
     X, y, X_new, _ = sample(n, m=40)
     tracemalloc.start()
-    exact = Ridge(X, 100.0, 1e-6, way=Tiled(tile))
+    exact = Ridge(X, 100.0, 1e-6, way=TiledAlgebra(tile))
     fitting = tracemalloc.get_traced_memory()[1]
     tracemalloc.reset_peak()
-    for _ in exact.project(X_new, [exact.target(y)]):
+    for _ in exact.project(X_new, [exact.make_target(y)]):
         pass
     scoring = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
@@ -207,29 +207,29 @@ def test_bands_in_tiles_are_the_whole(n: int, b: int, tile: int, seed: int) -> N
     for j in range(n):
         band[j, : min(b + 1, n - j)] = A[j : j + b + 1, j]
     y = rng.standard_normal(n)
-    found = band_parts(band, y, b, tile)
+    found = compute_band_parts(band, y, b, tile)
     assert found == pytest.approx((y @ np.linalg.solve(A, y), np.linalg.slogdet(A)[1]), rel=1e-10)
 
 
 def test_bands_that_are_not_positive_definite_are_told() -> None:
     band = np.zeros((9, 1 + 2 + 4))
     band[:, 0], band[:, 1] = 1.0, 2.0
-    assert band_parts(band, np.ones(9), 2, tile=2) is None
+    assert compute_band_parts(band, np.ones(9), 2, tile=2) is None
 
 
 @pytest.mark.usefixtures("small_is_large")
 def test_the_likelihood_of_large_samples_is_that_of_whole_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     """In all three forms, each of which is met."""
     monkeypatch.setattr(banded, "ROOM", 16)
-    monkeypatch.setattr(banded, "band_parts", lambda band, y, b: band_parts(band, y, b, 16))
+    monkeypatch.setattr(banded, "band_parts", lambda band, y, b: compute_band_parts(band, y, b, 16))
     X, y, _, _ = sample(900, d=1)
-    structured = Structured(X, y, 0.01)
+    structured = StructuredLikelihood(X, y, 0.01)
     by_structure = 0
     for theta in (0.5, 5.0, 50.0, 500.0, 3e3, 3e4, 3e5):
         K = np.exp(-theta * (X - X.T) ** 2) + 0.01 * np.eye(900)
         truth = np.log(y @ np.linalg.solve(K, y) / 900), np.linalg.slogdet(K)[1]
-        assert Likelihood(X, y, 0.01).parts(theta) == pytest.approx(truth, rel=1e-9, abs=1e-7)
-        parts = structured.parts(theta)
+        assert Likelihood(X, y, 0.01).compute_parts(theta) == pytest.approx(truth, rel=1e-9, abs=1e-7)
+        parts = structured.compute_parts(theta)
         if parts is not None:
             by_structure += 1
             assert parts == pytest.approx(truth, rel=1e-6, abs=1e-3)

@@ -7,7 +7,7 @@ from typing import Any
 
 import cluster
 from harness.execution import driver, prepare
-from harness.execution.progress import Silent
+from harness.execution.progress import SilentProgress
 from tests.cluster.slow import PAUSE
 from tests.harness.studies import ROOT, loaded, run_serially
 
@@ -21,7 +21,7 @@ LONG = ("--set", "replications.paths=3000", "--set", "source.function='tests.clu
 SLOWLY = f"export {PAUSE}=0.02"
 
 
-class Noted(Silent):
+class Noted(SilentProgress):
     """Keeps what it is told."""
 
     def __init__(self) -> None:
@@ -46,5 +46,5 @@ def run(file: Path, store: Path, **changes: Any) -> list[str]:
     progress = Noted()
     prepared = planned(file, store, **changes)
     assert len(prepared.plan.units) > 3
-    driver.run(prepared, progress)
+    driver.run_prepared(prepared, progress)
     return progress.notes

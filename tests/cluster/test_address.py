@@ -16,7 +16,7 @@ from distributed import Client
 from distributed.security import Security
 
 import cluster
-from harness import Broken, Mistake
+from harness import ClusterError, UserError
 from tests.cluster.listening import until
 from tests.cluster.studies import planned, run, serial
 from tests.harness.studies import ROOT, assert_identical
@@ -52,7 +52,7 @@ def worker(file: Path, path: str = str(ROOT)) -> contextmanager[subprocess.Popen
 
 
 def joined(file: Path, count: int) -> None:
-    with cluster.connected(cluster.read(file), 1, 1e9) as client:
+    with cluster.connect(cluster.read(file), 1, 1e9) as client:
         client.wait_for_workers(count, timeout=60)
 
 
@@ -69,7 +69,7 @@ def pretending(folder: Path) -> str:
 def test_a_running_scheduler_gives_the_serial_cube_and_stays(file: Path, tmp_path: Path) -> None:
     with worker(file):
         joined(file, 1)
-        size = cluster.sized(cluster.read(file))
+        size = cluster.size_of(cluster.read(file))
         assert (size.workers, size.memory) == (1, 2e9)
         assert run(file, tmp_path / "one.zarr") == []
         assert_identical(tmp_path / "one.zarr", serial(tmp_path / "serial.zarr"))
@@ -81,7 +81,7 @@ def test_workers_that_differ_are_told_before_work_starts(file: Path, tmp_path: P
     other = "numpy is 1.0.0 there and"
     with worker(file, pretending(tmp_path)):
         joined(file, 1)
-        with pytest.raises(Mistake, match=other) as caught:
+        with pytest.raises(UserError, match=other) as caught:
             run(file, tmp_path / "one.zarr")
         told = str(caught.value)
         assert told.startswith("the worker at tcp://127.0.0.1:")
@@ -110,7 +110,7 @@ def test_a_late_worker_that_differs_ends_the_run(file: Path, tmp_path: Path) -> 
     until(lambda: (tmp_path / "one.zarr" / "zarr.json").exists())
     with worker(file, pretending(tmp_path)):
         thread.join(60)
-    assert isinstance(caught[0], Broken)
+    assert isinstance(caught[0], ClusterError)
     assert "that joined late isn't like the driver: numpy is 1.0.0 there" in str(caught[0])
     assert not list((tmp_path / "one.zarr").rglob("receipts/*/*.json"))
 
@@ -123,7 +123,7 @@ def test_users_code_is_looked_for_on_every_worker(file: Path, tmp_path: Path) ->
         (seen / name).symlink_to(ROOT / name)
     with worker(file), worker(file, str(seen)):
         joined(file, 2)
-        with pytest.raises(Mistake) as caught:
+        with pytest.raises(UserError) as caught:
             run(file, tmp_path / "one.zarr")
     first, *_ = str(caught.value).splitlines()
     assert first.startswith("the worker at tcp://127.0.0.1:")
@@ -134,7 +134,7 @@ def test_users_code_is_looked_for_on_every_worker(file: Path, tmp_path: Path) ->
 
 def test_nobody_answers(tmp_path: Path) -> None:
     (tmp_path / "my.toml").write_text('kind = "address"\naddress = "tcp://127.0.0.1:1"\ntimeout = 0.5\n')
-    with pytest.raises(Mistake, match=r"my.toml: no scheduler answers at tcp://127.0.0.1:1: "):
+    with pytest.raises(UserError, match=r"my.toml: no scheduler answers at tcp://127.0.0.1:1: "):
         planned(tmp_path / "my.toml", tmp_path / "one.zarr")
 
 
@@ -157,7 +157,7 @@ def test_who_has_no_certificate_is_turned_away(tmp_path: Path) -> None:
     with dask("scheduler", *HERE, *port, *tls):
         until((tmp_path / "scheduler.json").exists)
         (tmp_path / "address.toml").write_text(f'kind = "address"\nscheduler_file = "scheduler.json"\n{lines}')
-        with cluster.connected(cluster.read(tmp_path / "address.toml"), 1, 1e9) as client:
+        with cluster.connect(cluster.read(tmp_path / "address.toml"), 1, 1e9) as client:
             address = client.scheduler.address
             assert address.startswith("tls://127.0.0.1:")
         with pytest.raises(OSError, match=r"(?i)ssl|timed out|certificate"):

@@ -20,13 +20,13 @@ from distributed.security import Security
 
 import cluster
 from cluster.runtime import supervise
-from cluster.runtime.settings import _LEAN, EXPORTS
-from cluster.runtime.worker_plugin import NICE, Modest
-from harness import Mistake
-from harness.backends.base import place
+from cluster.runtime.settings import _MEMORY_SETTINGS, EXPORTS
+from cluster.runtime.worker_plugin import NICE, LowFootprintPlugin
+from harness import UserError
+from harness.backends.base import open_backend
 from harness.execution import driver, prepare
-from harness.execution.progress import Silent
-from harness.store.manifest_io import load
+from harness.execution.progress import SilentProgress
+from harness.store.manifest_io import load_manifest
 from tests.cluster.listening import listening, until, with_children
 from tests.cluster.slow import THREADS
 from tests.cluster.studies import planned, run, serial
@@ -40,7 +40,7 @@ def write(path: Path, text: str) -> Path:
 
 def test_with_tls_on_loopback_alone(tmp_path: Path) -> None:
     file = cluster.read(write(tmp_path / "my.toml", 'kind = "local"\nworkers = 1\nmemory = "1 GB"\ntls = true\n'))
-    with cluster.connected(file, 1, 1e9) as client:
+    with cluster.connect(file, 1, 1e9) as client:
         ours = with_children([psutil.Process()])
         assert listening(ours) == {"127.0.0.1"}
         address = client.scheduler.address
@@ -52,7 +52,7 @@ def test_with_tls_on_loopback_alone(tmp_path: Path) -> None:
 def test_a_worker_whose_nanny_has_ended_is_replaced(tmp_path: Path) -> None:
     """As nannies do whose worker dies while it starts."""
     file = cluster.read(write(tmp_path / "my.toml", 'kind = "local"\nworkers = 1\nmemory = "1 GB"\n'))
-    with cluster.connected(file, 1, 1e9) as client:
+    with cluster.connect(file, 1, 1e9) as client:
         (before,) = client.nthreads()
         client.cluster.sync(client.cluster.workers[0].close)
         until(lambda: list(client.nthreads()) not in ([], [before]))
@@ -84,7 +84,7 @@ def test_workers_are_modest() -> None:
         client.cluster.sync(client.cluster.workers[0].close)
         until(lambda: list(client.nthreads()) not in ([], [before]))
         assert client.submit(os.nice, 0, pure=False).result() == os.nice(0) + NICE
-        client.register_plugin(Modest(every=2.0))
+        client.register_plugin(LowFootprintPlugin(every=2.0))
         for i in range(300):
             client.submit(len, str(i), key=f"one-{i}").release()
         until(lambda: _names_kept(client) > 100)
@@ -104,7 +104,7 @@ def test_workers_elsewhere_get_the_same_settings() -> None:
     """Through the shells that start them: Dask reads its settings from variables of the environment."""
     environment = dict(line.removeprefix("export ").split("=") for line in EXPORTS)
     told = dask.config.collect(paths=[], env=environment)
-    assert [dask.config.get(key, config=told) for key in _LEAN] == list(_LEAN.values())
+    assert [dask.config.get(key, config=told) for key in _MEMORY_SETTINGS] == list(_MEMORY_SETTINGS.values())
 
 
 ELSEWHERE = """
@@ -186,32 +186,32 @@ def test_blas_threads_reach_workers_plan_and_fingerprint(tmp_path: Path, monkeyp
     monkeypatch.setenv(THREADS, str(tmp_path / "threads"))
     prepared = planned(file, store, **study)
     (tmp_path / "threads").write_text("")  # the driver looks at a sample, too
-    driver.run(prepared, Silent())
+    driver.run_prepared(prepared, SilentProgress())
     units = len(prepared.plan.units)
-    record = load(place(str(store)))
+    record = load_manifest(open_backend(str(store)))
     assert record is not None
     assert record.fingerprint["blas_threads"] == 2
     assert (tmp_path / "threads").read_text().split() == ["2"] * units
-    with pytest.raises(Mistake, match=r"blas_threads was 2 and is 1 \(threads = 2 in a cluster file\)"):
+    with pytest.raises(UserError, match=r"blas_threads was 2 and is 1 \(threads = 2 in a cluster file\)"):
         prepare.prepare(loaded(**study), str(store), workers=1)
 
 
 def test_a_plan_says_what_workers_need(tmp_path: Path) -> None:
-    from harness.cli.plan_text import plan_text
-    from harness.execution.facts import plan_facts
+    from harness.cli.plan_text import format_plan
+    from harness.execution.facts import plan_to_dict
     from harness.planning.plan import check_fits
 
     options = 'kind = "slurm"\njobs = 50\ncores = 2\nmemory = "2 GB"\nwalltime = "01:00:00"\ninterface = "lo"\n'
     file = write(tmp_path / "slurm.toml", options)
-    text = plan_text(plan_facts(planned(file, tmp_path / "one.zarr")))
+    text = format_plan(plan_to_dict(planned(file, tmp_path / "one.zarr")))
     assert re.search(rf"a worker of {file} has 1.0 GB of memory, 35\d MB are needed", text)
     assert "a worker lives for 45 min 0 s, a unit takes up to 0." in text
     assert "of 100 workers are enough" in text
     slow = planned(write(file, options.replace("01:00:00", "1")), tmp_path / "one.zarr", speed=1e3)
-    with pytest.raises(Mistake, match=r"a unit at n = 10 takes about \d+ s, and workers live for \d+ s: give them"):
+    with pytest.raises(UserError, match=r"a unit at n = 10 takes about \d+ s, and workers live for \d+ s: give them"):
         check_fits(slow.plan, slow.machine, "toy.toml")
     small = planned(write(file, options.replace("2 GB", "200 MB")), tmp_path / "one.zarr")
-    with pytest.raises(Mistake, match=r"needs 0.4 GB a worker, there are 0.1"):
+    with pytest.raises(UserError, match=r"needs 0.4 GB a worker, there are 0.1"):
         check_fits(small.plan, small.machine, "toy.toml")
 
 
@@ -267,13 +267,13 @@ def test_a_function_that_makes_a_cluster(tmp_path: Path) -> None:
     ],
 )
 def test_functions_that_make_none_are_told(kind: str, told: str, tmp_path: Path) -> None:
-    with pytest.raises(Mistake, match=told):
+    with pytest.raises(UserError, match=told):
         run(write(tmp_path / "my.toml", f'kind = "{kind}"\nx = 1\n'), tmp_path / "one.zarr")
 
 
 def test_os_system_is_not_called(tmp_path: Path) -> None:
     file = write(tmp_path / "my.toml", f'kind = "os:system"\ncommand = "touch {tmp_path}/canary"\n')
-    with pytest.raises(Mistake, match=r"kind names 'os:system', which is not called: it is not marked as a function"):
+    with pytest.raises(UserError, match=r"kind names 'os:system', which is not called: it is not marked as a function"):
         run(file, tmp_path / "one.zarr")
     assert not (tmp_path / "canary").exists()
 
@@ -282,5 +282,5 @@ def test_os_system_is_not_called(tmp_path: Path) -> None:
 def test_a_module_that_does_not_import_is_told(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "broken_cluster.py").write_text(text)
     monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(Mistake, match="kind names 'broken_cluster', which can't be imported: "):
+    with pytest.raises(UserError, match="kind names 'broken_cluster', which can't be imported: "):
         run(write(tmp_path / "my.toml", 'kind = "broken_cluster:make"\n'), tmp_path / "one.zarr")

@@ -19,12 +19,12 @@ import cluster
 from cluster.runtime.private import (
     PrivateDirectory,
     check_parent,
+    make_scratch_lines,
     private_directory,
     remove_abandoned,
     scratch_directory,
-    scratch_lines,
 )
-from cluster.runtime.tls import shared
+from cluster.runtime.tls import share_security
 from tests.cluster.commands import Desk, desk
 from tests.cluster.listening import until
 from tests.cluster.studies import LONG, SLOWLY
@@ -131,7 +131,7 @@ def test_keys_are_not_written_where_another_user_prepared_a_place(tmp_path: Path
     prepared = tmp_path / f"tls-{platform.node()}-{os.getpid()}"
     prepared.mkdir()
     give(prepared, 0o777)
-    with shared(Security.temporary(), str(tmp_path), "my.toml") as secure:
+    with share_security(Security.temporary(), str(tmp_path), "my.toml") as secure:
         assert secure is not None
         key = Path(secure.tls_worker_key)
         assert prepared not in key.parents
@@ -177,8 +177,8 @@ def test_shared_directories_that_others_can_change_are_refused(
     os.chown(tmp_path, owner, owner)
     tmp_path.chmod(mode)
     with (
-        pytest.raises(cluster.Wrong, match=f"^my.toml: {tmp_path} {told}"),
-        shared(Security.temporary(), str(tmp_path), "my.toml"),
+        pytest.raises(cluster.ClusterFileError, match=f"^my.toml: {tmp_path} {told}"),
+        share_security(Security.temporary(), str(tmp_path), "my.toml"),
     ):
         pass
     assert list(tmp_path.iterdir()) == []
@@ -191,15 +191,15 @@ def test_safe_directories_are_not_refused(mode: int, tmp_path: Path) -> None:
 
 
 def test_a_shared_directory_that_is_made_is_ours_alone(tmp_path: Path) -> None:
-    with shared(Security.temporary(), str(tmp_path / "new"), "my.toml"):
+    with share_security(Security.temporary(), str(tmp_path / "new"), "my.toml"):
         assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o700
 
 
 def test_a_directory_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with (
-        pytest.raises(cluster.Wrong, match=r"shared_temp_directory names .*, which can't be made: "),
-        shared(Security.temporary(), str(tmp_path / "file"), "my.toml"),
+        pytest.raises(cluster.ClusterFileError, match=r"shared_temp_directory names .*, which can't be made: "),
+        share_security(Security.temporary(), str(tmp_path / "file"), "my.toml"),
     ):
         pass
 
@@ -241,7 +241,7 @@ def test_a_directory_that_is_held_is_not_removed(tmp_path: Path) -> None:
 
 
 def shell(tmp_path: Path, parent: str | None, *lines: str, **variables: str) -> tuple[int, str, str]:
-    text = "\n".join([*scratch_lines(parent), *lines])
+    text = "\n".join([*make_scratch_lines(parent), *lines])
     environment = {**os.environ, "TMPDIR": str(tmp_path), **variables}
     done = subprocess.run(["bash", "-c", text], env=environment, capture_output=True, text=True)
     return done.returncode, done.stdout, done.stderr
@@ -282,7 +282,10 @@ def test_a_directory_that_was_replaced_is_refused(tmp_path: Path, monkeypatch: p
     """While it was made: others can read what is there instead."""
     (tmp_path / "open").mkdir(mode=0o755)
     monkeypatch.setattr("cluster.runtime.private.make_directory", lambda parent: tmp_path / "open")
-    with pytest.raises(cluster.Wrong, match="was replaced by another user"), private_directory(tmp_path, "my.toml"):
+    with (
+        pytest.raises(cluster.ClusterFileError, match="was replaced by another user"),
+        private_directory(tmp_path, "my.toml"),
+    ):
         pass
 
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 import cluster
-from cluster.config.spec import KINDS, Expected, Slurm
-from cluster.config.units import walltime
-from harness import Mistake
-from harness.execution.clusters import described
+from cluster.config.spec import KINDS, PlanTable, Slurm
+from cluster.config.units import parse_walltime
+from harness import UserError
+from harness.execution.clusters import read_file
 
 EXAMPLES = sorted(Path(cluster.__file__).parent.glob("*.toml"))
 SLURM = 'kind = "slurm"\njobs = 4\nmemory = "8 GB"\nwalltime = "01:00:00"\ninterface = "lo"\n'
@@ -34,7 +34,7 @@ def test_what_examples_leave_out_is_good_too(path: Path) -> None:
         text = line.removeprefix("# ")
         if line.startswith("# ") and " = " in text.split("#")[0]:
             key = next(iter(tomllib.loads(text)))
-            fields = Expected.model_fields if path.stem == "other" else KINDS[path.stem].model_fields
+            fields = PlanTable.model_fields if path.stem == "other" else KINDS[path.stem].model_fields
             assert key in fields
 
 
@@ -73,21 +73,21 @@ def test_there_is_an_example_of_each_kind() -> None:
 def test_mistakes_are_told_with_file_and_key(text: str, told: str, tmp_path: Path) -> None:
     path = tmp_path / "my.toml"
     path.write_text(text)
-    with pytest.raises(Mistake) as caught:
-        described(path)
+    with pytest.raises(UserError) as caught:
+        read_file(path)
     assert f"{path}: {told}" in str(caught.value)
 
 
 def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
     (tmp_path / "my.toml").write_text('kind = "slurm"\njobs = 0\nmemory = "x"\nwalltime = "1:00"\nque = "a"\n')
-    with pytest.raises(Mistake) as caught:
-        described(tmp_path / "my.toml")
+    with pytest.raises(UserError) as caught:
+        read_file(tmp_path / "my.toml")
     assert len(str(caught.value).splitlines()) == 4
 
 
 def test_a_file_that_is_not_there() -> None:
-    with pytest.raises(Mistake, match=r"^nowhere.toml: can't be read: No such file"):
-        described("nowhere.toml")
+    with pytest.raises(UserError, match=r"^nowhere.toml: can't be read: No such file"):
+        read_file("nowhere.toml")
 
 
 @pytest.mark.parametrize(
@@ -104,8 +104,8 @@ def test_a_file_that_is_not_there() -> None:
 )
 def test_a_file_from_a_stranger_is_bounded(text: bytes, told: str, tmp_path: Path) -> None:
     (tmp_path / "my.toml").write_bytes(text)
-    with pytest.raises(Mistake) as caught:
-        described(tmp_path / "my.toml")
+    with pytest.raises(UserError) as caught:
+        read_file(tmp_path / "my.toml")
     assert f"my.toml: {told}" in str(caught.value)
 
 
@@ -114,33 +114,33 @@ def test_only_regular_files_are_read(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     (tmp_path / "link").symlink_to("/dev/zero")
     for path in (tmp_path / "fifo", tmp_path / "link", Path("/dev/zero")):
-        with pytest.raises(Mistake, match="can't be read: it is no regular file"):
-            described(path)
-    with pytest.raises(Mistake, match="can't be read: Is a directory"):
-        described(tmp_path)
+        with pytest.raises(UserError, match="can't be read: it is no regular file"):
+            read_file(path)
+    with pytest.raises(UserError, match="can't be read: Is a directory"):
+        read_file(tmp_path)
 
 
 def test_a_kept_text_is_bounded_too(tmp_path: Path) -> None:
     """It comes from a store, which may be a stranger's."""
     for text in ("#" * 20_000, "\ud800" * 20_000):
-        with pytest.raises(cluster.Wrong, match="has more than 16 kB"):
-            cluster.parsed(text, "my.toml", tmp_path)
-    with pytest.raises(cluster.Wrong, match="is not TOML"):
-        cluster.parsed("\ud800", "my.toml", tmp_path)
+        with pytest.raises(cluster.ClusterFileError, match="has more than 16 kB"):
+            cluster.parse(text, "my.toml", tmp_path)
+    with pytest.raises(cluster.ClusterFileError, match="is not TOML"):
+        cluster.parse("\ud800", "my.toml", tmp_path)
 
 
 def test_many_mistakes_are_counted(tmp_path: Path) -> None:
     (tmp_path / "my.toml").write_text('kind = "local"\n' + "\n".join(f"k{i} = 1" for i in range(1500)))
-    with pytest.raises(Mistake) as caught:
-        described(tmp_path / "my.toml")
+    with pytest.raises(UserError) as caught:
+        read_file(tmp_path / "my.toml")
     lines = str(caught.value).splitlines()
     assert (len(lines), lines[-1]) == (21, f"{tmp_path / 'my.toml'}: … and 1480 more mistakes")
 
 
 def test_a_file_and_workers_are_two_ways_to_say_it(tmp_path: Path) -> None:
     (tmp_path / "my.toml").write_text('kind = "local"')
-    with pytest.raises(Mistake, match="two ways to say what to run on"):
-        described(tmp_path / "my.toml", workers=2)
+    with pytest.raises(UserError, match="two ways to say what to run on"):
+        read_file(tmp_path / "my.toml", workers=2)
 
 
 def test_reading_executes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,7 +149,7 @@ def test_reading_executes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     (tmp_path / "my.toml").write_text('kind = "bomb:make"\nx = 1\n[plan]\nworkers = 7\n')
     monkeypatch.syspath_prepend(tmp_path)
     file = cluster.read(tmp_path / "my.toml")
-    assert cluster.sized(file) == cluster.Size(7, inf)
+    assert cluster.size_of(file) == cluster.Size(7, inf)
     assert "bomb" not in sys.modules
 
 
@@ -158,14 +158,14 @@ def test_workers_retire_before_slurm_ends_their_job(text: str) -> None:
     options = {"kind": "slurm", "jobs": 3, "cores": 4, "memory": "8 GB", "interface": "lo"}
     file = Slurm.model_validate({**options, "walltime": text})
     life, stagger = file.life
-    seconds = walltime(text)
+    seconds = parse_walltime(text)
     assert life + stagger <= seconds - min(15, seconds / 4), "there is time for the job to start and end"
-    size = file.size()
+    size = file.get_size()
     assert (size.workers, size.memory, size.lifetime) == (12, 2e9, life - stagger)
     assert 0.5 * seconds < size.lifetime or seconds < 120
 
 
 def test_threads_share_the_cores_of_a_job() -> None:
     options = {"kind": "slurm", "jobs": 3, "cores": 8, "memory": "8 GB", "interface": "lo", "walltime": "60"}
-    size = Slurm.model_validate({**options, "threads": 4}).size()
+    size = Slurm.model_validate({**options, "threads": 4}).get_size()
     assert (size.workers, size.memory, size.threads) == (6, 4e9, 4)

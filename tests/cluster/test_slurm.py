@@ -14,8 +14,8 @@ import psutil
 import pytest
 
 import cluster
-from harness import Mistake
-from harness.backends.base import place
+from harness import UserError
+from harness.backends.base import open_backend
 from harness.store import receipts
 from tests.cluster import slurm
 from tests.cluster.listening import alive, free_port, listening, ports, until, with_children, workers_of
@@ -40,7 +40,7 @@ def file(running: slurm.Slurm, tmp_path: Path) -> Path:
 
 
 def done(store: Path) -> int:
-    return len(receipts.listed(place(str(store)), (10,)))
+    return len(receipts.list_receipts(open_backend(str(store)), (10,)))
 
 
 def test_workers_whose_life_is_far_shorter_than_the_study(running: slurm.Slurm, file: Path, tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_everything_listens_on_loopback_and_jobs_go_away(running: slurm.Slurm, f
     """So do the directories that workers write to, which they alone can enter."""
     scratch, before = tmp_path / "scratch", ports([psutil.Process()])
     file.write_text(f'{file.read_text()}local_directory = "{scratch}"\n')
-    with cluster.connected(cluster.read(file), 1, 1e9) as client:
+    with cluster.connect(cluster.read(file), 1, 1e9) as client:
         client.wait_for_workers(2, timeout=60)
         assert client.scheduler.address.startswith("tls://")
         workers = with_children(workers_of(client.scheduler.address))
@@ -91,13 +91,13 @@ def test_jobs_refuse_to_write_where_others_can_change_it(running: slurm.Slurm, f
     (tmp_path / "scratch").mkdir()
     (tmp_path / "scratch").chmod(0o777)
     file.write_text(f'{file.read_text()}local_directory = "{tmp_path}/scratch"\n')
-    with pytest.raises(Mistake, match=r"\d jobs ended without a worker: .*/scratch can be changed by other users"):
+    with pytest.raises(UserError, match=r"\d jobs ended without a worker: .*/scratch can be changed by other users"):
         run(file, tmp_path / "one.zarr")
     assert list((tmp_path / "scratch").iterdir()) == []
 
 
 def test_a_job_s_script_is_written_where_nobody_can_change_it(running: slurm.Slurm, file: Path) -> None:
-    with cluster.connected(cluster.read(file), 1, 1e9) as client:
+    with cluster.connect(cluster.read(file), 1, 1e9) as client:
         with next(iter(client.cluster.workers.values())).job_file() as path:
             assert Path(path).stat().st_mode & 0o777 == 0o600
             assert Path(path).parent.stat().st_mode & 0o777 == 0o700
@@ -106,13 +106,13 @@ def test_a_job_s_script_is_written_where_nobody_can_change_it(running: slurm.Slu
 
 def test_slurm_s_no_is_told(running: slurm.Slurm, file: Path, tmp_path: Path) -> None:
     file.write_text(f'{file.read_text()}queue = "nowhere"\n')
-    with pytest.raises(Mistake, match=r"slurm.toml: Slurm refuses jobs: .*invalid partition"):
+    with pytest.raises(UserError, match=r"slurm.toml: Slurm refuses jobs: .*invalid partition"):
         run(file, tmp_path / "one.zarr")
 
 
 def test_jobs_that_end_at_once_are_told(running: slurm.Slurm, file: Path, tmp_path: Path) -> None:
     file.write_text(f'{file.read_text()}python = "/nowhere/python"\n')
-    with pytest.raises(Mistake, match=r"\d jobs ended without a worker: .*/nowhere/python: No such file"):
+    with pytest.raises(UserError, match=r"\d jobs ended without a worker: .*/nowhere/python: No such file"):
         run(file, tmp_path / "one.zarr")
     assert not running.jobs()
 
@@ -149,5 +149,5 @@ def test_a_slurm_that_is_not_there_is_told(file: Path, tmp_path: Path, monkeypat
     port = next(line for line in text.splitlines() if line.startswith("SlurmctldPort="))
     (tmp_path / "slurm.conf").write_text(text.replace(port, f"SlurmctldPort={free_port()}"))
     monkeypatch.setenv("SLURM_CONF", str(tmp_path / "slurm.conf"))
-    with pytest.raises(Mistake, match=r"Slurm refuses jobs: .*Unable to contact slurm controller"):
+    with pytest.raises(UserError, match=r"Slurm refuses jobs: .*Unable to contact slurm controller"):
         run(file, tmp_path / "one.zarr")

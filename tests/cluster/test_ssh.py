@@ -15,7 +15,7 @@ from distributed import Client
 from distributed.security import Security
 
 import cluster
-from harness import Mistake
+from harness import UserError
 from tests.cluster import sshd
 from tests.cluster.listening import alive, listening, ports, until, with_children, workers_of
 from tests.cluster.studies import LONG, PROLOGUE, SLOWLY, run, serial
@@ -49,7 +49,7 @@ def test_hosts_give_the_serial_cube(file: Path, tmp_path: Path) -> None:
 def test_strangers_are_turned_away_and_nothing_is_left(file: Path) -> None:
     """By TLS, which is on if the file doesn't say otherwise."""
     before = ports([psutil.Process()])
-    with cluster.connected(cluster.read(file), 1, 1e9) as client:
+    with cluster.connect(cluster.read(file), 1, 1e9) as client:
         client.wait_for_workers(2, timeout=60)
         address = client.scheduler.address
         workers = workers_of(address)
@@ -80,7 +80,7 @@ def test_strangers_are_turned_away_and_nothing_is_left(file: Path) -> None:
 )
 def test_hosts_that_cannot_be_used_are_told(old: str, new: str, told: str, file: Path, tmp_path: Path) -> None:
     file.write_text(file.read_text().replace(old, new, 1))
-    with pytest.raises(Mistake, match=rf"ssh.toml: {told}"):
+    with pytest.raises(UserError, match=rf"ssh.toml: {told}"):
         run(file, tmp_path / "one.zarr")
 
 

@@ -16,7 +16,7 @@ import pytest
 import cluster
 from cluster.runtime import limits
 from cluster.runtime.errors import StartError, dask_failures, explain
-from harness.core.errors import Broken
+from harness.core.errors import ClusterError
 from harness.execution import clusters
 from tests.cluster.commands import Desk, desk
 from tests.cluster.listening import until
@@ -128,6 +128,6 @@ def test_a_run_breaks_where_a_cluster_cannot_start(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(limits, "_DESCRIPTORS", 1 << 30)
     with pytest.raises(StartError, match="too few file descriptors"), cluster.local(1, 1e9):
         pass
-    machine = clusters.machine(str(tmp_path), 1, 1e9, None)
-    with pytest.raises(Broken, match="too few file descriptors"), clusters.connected(None, machine, print):
+    machine = clusters.measure_machine(str(tmp_path), 1, 1e9, None)
+    with pytest.raises(ClusterError, match="too few file descriptors"), clusters.connect(None, machine, print):
         pass

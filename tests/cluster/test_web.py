@@ -15,8 +15,8 @@ from distributed.security import Security
 
 import cluster
 from cluster.runtime import scheduler
-from cluster.runtime.settings import no_web_server
-from harness import Mistake
+from cluster.runtime.settings import make_no_web_settings
+from harness import UserError
 from harness.execution import clusters
 from tests.cluster.listening import answers_browsers, listening, ports, with_children
 from tests.cluster.studies import Noted, run
@@ -32,7 +32,7 @@ def file_of(folder: Path, *lines: str) -> Path:
 
 @pytest.mark.parametrize("lines", [(), ("tls = true",), ("tls = false",)])
 def test_tls_is_on_unless_a_file_says_no(lines: tuple[str, ...], tmp_path: Path) -> None:
-    with cluster.connected(cluster.read(file_of(tmp_path, *lines)), 1, 1e9) as client:
+    with cluster.connect(cluster.read(file_of(tmp_path, *lines)), 1, 1e9) as client:
         address = client.scheduler.address
         assert address.startswith("tcp://" if "tls = false" in lines else "tls://")
         assert all(each.startswith(address[:6]) for each in client.nthreads())
@@ -68,7 +68,10 @@ def test_no_port_answers_a_browser(path: str, web_ports: set[int]) -> None:
 
 def test_modules_that_the_user_loads_into_dask_are_loaded_too() -> None:
     with dask.config.set({"distributed.worker.preload": ["theirs"]}):
-        assert no_web_server("worker")["distributed.worker.preload"] == ["theirs", "cluster.runtime.close_web_server"]
+        assert make_no_web_settings("worker")["distributed.worker.preload"] == [
+            "theirs",
+            "cluster.runtime.close_web_server",
+        ]
 
 
 @pytest.mark.skipif(find_spec("bokeh") is None, reason="bokeh isn't installed")
@@ -76,7 +79,7 @@ def test_a_dashboard_that_is_asked_for_is_on_loopback_and_told(tmp_path: Path) -
     notes: list[str] = []
     file = cluster.read(file_of(tmp_path, "dashboard = true"))
     before = ports(with_children([psutil.Process()]))
-    with cluster.connected(file, 2, 1e9, notes.append):
+    with cluster.connect(file, 2, 1e9, notes.append):
         ours = with_children([psutil.Process()])
         assert listening(ours) == {"127.0.0.1"}
         assert len(ports(ours) - before) == 6, "and that of the dashboard"
@@ -97,19 +100,19 @@ def test_a_dashboard_without_bokeh_is_refused(kind: str, tmp_path: Path, monkeyp
     }
     path = tmp_path / "my.toml"
     path.write_text(f'kind = "{kind}"\ndashboard = true\n{lines[kind]}')
-    file = clusters.described(path)
+    file = clusters.read_file(path)
     assert file is not None
     for refused in (lambda: clusters.check_installed(file), lambda: run(path, tmp_path / "one.zarr")):
         with pytest.raises(
-            Mistake, match=r"^.*my.toml: dashboard = true needs bokeh: pip install 'ckrr\[dashboard\]'$"
+            UserError, match=r"^.*my.toml: dashboard = true needs bokeh: pip install 'ckrr\[dashboard\]'$"
         ):
             refused()
 
 
 def test_a_running_scheduler_has_its_own_dashboard(tmp_path: Path) -> None:
     (tmp_path / "my.toml").write_text('kind = "address"\naddress = "tcp://127.0.0.1:1"\ndashboard = true')
-    with pytest.raises(Mistake, match="dashboard is unknown"):
-        clusters.described(tmp_path / "my.toml")
+    with pytest.raises(UserError, match="dashboard is unknown"):
+        clusters.read_file(tmp_path / "my.toml")
 
 
 def test_nothing_is_noted_without_a_dashboard() -> None:

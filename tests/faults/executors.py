@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic, sleep
 
-from harness.backends.base import place
+from harness.backends.base import open_backend
 from harness.monitor.state import status
-from harness.submit.logs import logs
+from harness.submit.logs import read_logs
 from tests.cluster import slurm, sshd
 from tests.cluster.listening import until
 from tests.faults import namespaces
@@ -241,6 +241,6 @@ class Run:
         while not self.over:
             assert monotonic() < end, self.said
             sleep(0.2)
-        self.said += "".join(logs(place(str(self.study.store))))
+        self.said += "".join(read_logs(open_backend(str(self.study.store))))
         told = status(str(self.study.store))["submission"]
         return None if told is None else told["code"]

@@ -13,8 +13,8 @@ from time import sleep
 
 import psutil
 
-from harness.backends.base import place
-from harness.store.heartbeat import heard
+from harness.backends.base import open_backend
+from harness.store.heartbeat import from_bytes
 from harness.store.manifest import DRIVER as DRIVER_KEY
 from harness.submit import submission
 from tests.cluster.listening import until
@@ -106,7 +106,7 @@ def one(role: str) -> Callable[[Trial], None]:
 
 def driver(trial: Trial) -> None:
     """The process that the store tells of: of a task it is a worker."""
-    found = heard(place(str(trial.study.store)).get(DRIVER_KEY))
+    found = from_bytes(open_backend(str(trial.study.store)).get(DRIVER_KEY))
     assert found is not None
     os.kill(found.pid, signal.SIGKILL)
     trial.toll += 1
@@ -229,11 +229,11 @@ def _walltime(trial: Trial) -> None:
     """As Slurm ends a job whose time is over: SIGTERM to all of it, and SIGKILL when `KillWait` has passed."""
     assert trial.site.slurm is not None
     jobs = _jobs(trial)
-    trial.site.slurm.call("scancel", "--full", "--signal=TERM", *jobs)
+    trial.site.slurm.call("scancel", "--full", "--signal=TERM", *jobs, check=False)  # one may have ended
     sleep(1)
     left = [job for job in jobs if job in _jobs(trial)]
     if left:
-        trial.site.slurm.call("scancel", "--full", "--signal=KILL", *left)
+        trial.site.slurm.call("scancel", "--full", "--signal=KILL", *left, check=False)
     trial.toll += 1
 
 
@@ -241,7 +241,7 @@ def _expire(trial: Trial) -> None:
     """Slurm itself ends the driver, a minute after it started, or later: it looks now and then."""
 
     def followed() -> bool:
-        found = submission.read(place(str(trial.study.store)))
+        found = submission.read(open_backend(str(trial.study.store)))
         return found is not None and len(found.starts) > 1
 
     until(followed, 240)

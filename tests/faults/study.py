@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.backends.base import place
+from harness.backends.base import open_backend
 from harness.execution import driver, prepare
 from harness.monitor.state import status
 from harness.scenario.load import check
@@ -53,7 +53,7 @@ class Study:
 
     def done(self) -> int:
         """Units that are signed for."""
-        return len(receipts.listed(place(str(self.store)), (10,)))
+        return len(receipts.list_receipts(open_backend(str(self.store)), (10,)))
 
     def begun(self) -> Counter[int]:
         """How often each path was begun."""
@@ -88,7 +88,7 @@ def begun(folder: Path, store: Path | None = None, paths: int = PATHS, pause: fl
     folder.mkdir(parents=True, exist_ok=True)
     one = Study(folder, store or folder / "faults.zarr", paths)
     _write(one, pause)
-    driver._started(_prepared(one))
+    driver._begin_run(_prepared(one))
     return one
 
 
@@ -104,7 +104,7 @@ def _prepared(one: Study) -> prepare.Prepared:
         name="faults", source={"function": "source.py"}, grid=GRID, replications={"paths": one.paths, "draws": 1}
     )
     prepared = prepare.prepare(check(plain, "faults.toml", one.folder), str(one.store), workers=2, speed=_SLOW)
-    assert prepared.record.unit_count(10) == one.paths, "a unit is one path"
+    assert prepared.manifest.count_units(10) == one.paths, "a unit is one path"
     return prepared
 
 
@@ -114,7 +114,7 @@ def _write(one: Study, pause: float) -> None:
     (one.folder / "source.py").write_text(SOURCE)
     (one.folder / "computed").touch()
     seeds = _prepared(one).loaded.seeds
-    ours = {float(seeds.path(i)("fate").random()): i for i in range(one.paths)}
+    ours = {float(seeds.make_path_streams(i)("fate").random()): i for i in range(one.paths)}
     text = SOURCE.replace('FOLDER = ""', f"FOLDER = {str(one.folder)!r}").replace("OURS = {}", f"OURS = {ours!r}")
     (one.folder / "source.py").write_text(text)
     one.pace(pause)

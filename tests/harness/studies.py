@@ -13,11 +13,11 @@ import zarr
 from harness.core.types import Unit
 from harness.cube.refresh import refresh
 from harness.execution import driver, prepare
-from harness.execution.progress import Silent
+from harness.execution.progress import SilentProgress
 from harness.scenario.load import Loaded, check
-from harness.store.layout import group_name
-from harness.store.manifest import Record, version
-from harness.worker.task import work
+from harness.store.layout import get_group_name
+from harness.store.manifest import Manifest, cache_key
+from harness.worker.task import run_unit
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -57,22 +57,22 @@ def prepared(where: Path, retry: bool = False, **changes: Any) -> prepare.Prepar
     return prepare.prepare(loaded(**changes), str(where), workers=2, speed=2e8, retry=retry)
 
 
-def run_serially(where: Path, order: Iterable[int] | None = None, retry: bool = False, **changes: Any) -> Record:
+def run_serially(where: Path, order: Iterable[int] | None = None, retry: bool = False, **changes: Any) -> Manifest:
     """The definition: a plain loop over the units."""
     return serially(prepared(where, retry, **changes), order)
 
 
-def serially(study: prepare.Prepared, order: Iterable[int] | None = None) -> Record:
+def serially(study: prepare.Prepared, order: Iterable[int] | None = None) -> Manifest:
     """Any study, in this process."""
-    record, url, units = driver._started(study), study.there.url, study.plan.units
+    record, url, units = driver._begin_run(study), study.backend.url, study.plan.units
     for i in order or range(len(units)):
-        work(url, version(record), record.generation, study.retry, units[i])
+        run_unit(url, cache_key(record), record.generation, study.retry, units[i])
     refresh(url, record, record.extent.grid.n)
     return record
 
 
 def run(where: Path, client: Any = None, window: int | None = None, **changes: Any) -> driver.Outcome:
-    return driver.run(prepared(where, **changes), Silent(), client, window)
+    return driver.run_prepared(prepared(where, **changes), SilentProgress(), client, window)
 
 
 def contents(where: Path) -> dict[str, np.ndarray[Any, Any]]:
@@ -92,7 +92,7 @@ def assert_identical(one: Path, other: Path) -> None:
 
 
 def replications(where: Path, n: int, name: str) -> np.ndarray[Any, Any]:
-    return np.asarray(zarr.open_array(str(where), path=f"{group_name(n)}/{name}", mode="r")[...])
+    return np.asarray(zarr.open_array(str(where), path=f"{get_group_name(n)}/{name}", mode="r")[...])
 
 
 def until(condition: Callable[[], bool]) -> None:

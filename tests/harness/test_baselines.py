@@ -13,22 +13,22 @@ import pytest
 import ckrr
 from ckrr.baselines import cv_plus, halves, jackknife_plus, split, student
 from harness.compute.study import Study
-from harness.compute.unit import compute
-from harness.core.errors import Mistake
+from harness.compute.unit import compute_unit
+from harness.core.errors import UserError
 from harness.core.protocols import Family, Scores, Target
 from harness.core.seeds import Seeds
 from harness.core.types import Array, Extent, Grid, Status, Streams
-from harness.families.baselines import FAMILY, WAYS
+from harness.families.baselines import FAMILY, METHODS
 from harness.families.krr import FAMILY as KRR
 from harness.figures.plots import seconds
-from harness.scenario.families import family
+from harness.scenario.families import find_family
 from harness.scenario.load import check, load
 from scenarios import SOURCES
 from tests.harness.studies import run_serially, toy, unit
 
 NAMES = ("CRR-loo", "split", "GPR-t", "jackknife+", "RRCM-loo", "CV+")
 GRID = Grid(NAMES, (1e-6, 0.1), (100.0, "ml"), (1e-6, 0.1), (24,), (0.05, 0.1, 0.25))
-SEEDS = Seeds.of(7, {"function": "heaviside"})
+SEEDS = Seeds.from_source(7, {"function": "heaviside"})
 ALPHA = (0.05, 0.1, 0.25)
 needs_peers = pytest.mark.skipif(
     not (find_spec("mapie") and find_spec("crepes")), reason="MAPIE and crepes aren't installed: ckrr[bench]"
@@ -49,7 +49,7 @@ def regions(name: str, X: Array, y: Array, X_test: Array, theta: float | str, la
 
 def test_a_unit_is_what_the_library_gives() -> None:
     study = Study(Extent(GRID, 2, 1), SOURCES["heaviside"](test_points=15), FAMILY, SEEDS)
-    block = compute(study, unit(24, range(2), range(1)))
+    block = compute_unit(study, unit(24, range(2), range(1)))
     assert (block.values["status"] == Status.OK).all()
     assert {f"score {name}" for name in NAMES} <= block.seconds.keys()
     for path, (g, gamma), (t, theta), (r, lam) in [
@@ -58,11 +58,11 @@ def test_a_unit_is_what_the_library_gives() -> None:
         for cell in np.stack(np.meshgrid(*map(range, (2, 2, 2)), indexing="ij"), -1).reshape(-1, 3)
         for cell in [[(i, axis[i]) for i, axis in zip(cell, (GRID.gamma, GRID.theta, GRID.lam), strict=True)]]
     ]:
-        sample = study.source.path(SEEDS.path(path)).draw(SEEDS.draw(path, 0), 24, {})
+        sample = study.source.path(SEEDS.make_path_streams(path)).draw(SEEDS.make_draw_streams(path, 0), 24, {})
         assert sample.noise is not None
         assert sample.noise_test is not None
         y, y_test = sample.y + np.sqrt(gamma) * sample.noise, sample.y_test + np.sqrt(gamma) * sample.noise_test
-        order = SEEDS.draw(path, 0)("order").permutation(24)
+        order = SEEDS.make_draw_streams(path, 0)("order").permutation(24)
         for p, name in enumerate(NAMES):
             R = regions(name, sample.X, y, sample.X_test, theta, lam, order)
             here = (path, 0, p, g, t, r)
@@ -85,14 +85,14 @@ def scored(known: Family, names: Sequence[str], many: int, n: int = 30, alpha: S
 
 
 def streams(seed: int) -> Streams:
-    return Seeds.of(1, {}).draw(seed, 0)
+    return Seeds.from_source(1, {}).make_draw_streams(seed, 0)
 
 
 def test_bits_don_t_depend_on_company() -> None:
     """Nor do those of the procedures that are another family's, too."""
     together = scored(FAMILY, NAMES, 3)
     for p, name in enumerate(NAMES):
-        known: Family = FAMILY if name in WAYS else KRR
+        known: Family = FAMILY if name in METHODS else KRR
         for one, all_ in zip(scored(known, [name], 3), together, strict=True):
             assert np.array_equal(one.lower[:, 0], all_.lower[:, p], equal_nan=True)
             assert np.array_equal(one.hits[:, 0], all_.hits[:, p])
@@ -149,7 +149,7 @@ def test_what_can_t_be_is_told(changes: dict[str, Any], message: str) -> None:
     plain = baselines()
     for key, value in changes.items():
         plain |= {key: value} if "__" not in key else {"grid": {**plain["grid"], key.removeprefix("grid__"): value}}
-    with pytest.raises(Mistake, match=message):
+    with pytest.raises(UserError, match=message):
         check(plain, "baselines.toml", Path.cwd())
     assert check(baselines(kernel="matern52"), "baselines.toml", Path.cwd()).family != FAMILY
 
@@ -163,13 +163,15 @@ def test_times_of_procedures_are_drawn(tmp_path: Path) -> None:
 
 def test_the_packaged_scenario_has_them_all() -> None:
     loaded = load("baselines")
-    assert {"RRCM-loo", "CRR-loo", *WAYS} <= set(loaded.extent.grid.procedure)
+    assert {"RRCM-loo", "CRR-loo", *METHODS} <= set(loaded.extent.grid.procedure)
     assert loaded.built.source.test == "iid"
 
 
 @pytest.mark.skipif(bool(find_spec("mapie") and find_spec("crepes")), reason="MAPIE and crepes are installed")
 def test_what_is_not_installed_is_told() -> None:
-    with pytest.raises(Mistake, match=r"family names 'harness.families.peers', .* it needs mapie.* pip install 'ckrr"):
+    with pytest.raises(
+        UserError, match=r"family names 'harness.families.peers', .* it needs mapie.* pip install 'ckrr"
+    ):
         load("peers")
 
 
@@ -177,7 +179,7 @@ def test_what_is_not_installed_is_told() -> None:
 @pytest.mark.parametrize("n", [8, 19, 40])
 def test_mapie_and_crepes_give_what_ours_give(n: int) -> None:
     """The same halves and folds, the same order statistics, and refits in place of closed forms."""
-    known = family("peers")
+    known = find_family("peers")
     twins = {"split": ["MAPIE-split", "crepes-split"], "jackknife+": ["MAPIE-jackknife+"], "CV+": ["MAPIE-CV+"]}
     for ours, theirs in twins.items():
         found = scored(known, [ours, *theirs], 2, n, (0.05, 0.15, 0.35))
@@ -190,8 +192,8 @@ def test_mapie_and_crepes_give_what_ours_give(n: int) -> None:
 @needs_peers
 def test_the_other_packaged_scenario_has_mapie_and_crepes(tmp_path: Path) -> None:
     names = load("peers").extent.grid.procedure
-    assert set(names) >= {"RRCM-loo", "CRR-loo", *family("peers").procedures[8:]}
+    assert set(names) >= {"RRCM-loo", "CRR-loo", *find_family("peers").procedures[8:]}
     plain = baselines(family="peers")
     run_serially(tmp_path / "it.zarr", **{**plain, "grid": {**plain["grid"], "procedure": list(names), "n": [12]}})
-    with pytest.raises(Mistake, match=r"kernel must be left out"):
+    with pytest.raises(UserError, match=r"kernel must be left out"):
         check(baselines(family="peers", kernel="matern52"), "peers.toml", Path.cwd())

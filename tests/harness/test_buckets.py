@@ -24,26 +24,26 @@ from s3fs import S3FileSystem
 from zarr.core.sync import sync
 
 import harness
-from harness import Broken
-from harness.backends import remote
-from harness.backends.base import Place, place
-from harness.backends.local import LocalPlace
+from harness import ClusterError
+from harness.backends import errors, remote, retry
+from harness.backends.base import Backend, open_backend
+from harness.backends.local import LocalBackend
 from harness.cli import main
 from harness.compute.study import Study
-from harness.compute.unit import compute
-from harness.core.errors import Mistake, Refused, Unreachable
-from harness.core.schema import replication_variables
+from harness.compute.unit import compute_unit
+from harness.core.errors import StoreRefusedError, StoreUnreachableError, UserError
+from harness.core.schema import list_variables
 from harness.core.seeds import Seeds
 from harness.core.types import Unit
 from harness.cube.refresh import refresh
 from harness.execution import driver, prepare
-from harness.execution.progress import Silent
+from harness.execution.progress import SilentProgress
 from harness.maintenance.verify import verify
 from harness.store import arrays as store, receipts
-from harness.store.manifest import ROOT, version
-from harness.store.manifest_io import load
-from harness.worker.sandbox_main import _answer
-from harness.worker.task import work
+from harness.store.manifest import ROOT, cache_key
+from harness.store.manifest_io import load_manifest
+from harness.worker.sandbox_main import _compute_answer
+from harness.worker.task import run_unit
 from tests.harness.buckets import KEY, SECRET, Cable, Server, environment, serving
 from tests.harness.studies import loaded, run_serially, unit, until
 from tests.harness.test_cli import TOY, start
@@ -73,7 +73,7 @@ def fresh() -> None:
         if one.asynchronous and one._s3 is not None:
             sync(one._s3.close())
     S3FileSystem.clear_instance_cache()
-    store.forget_handles()
+    store.clear_handles()
 
 
 def told(*arguments: str) -> tuple[int, str, str]:
@@ -82,14 +82,14 @@ def told(*arguments: str) -> tuple[int, str, str]:
     return done.exit_code, done.stdout, done.stderr
 
 
-def everything(there: Place) -> dict[str, bytes | None]:
-    keys = there.below("")
-    return dict(zip(keys, there.gets(keys), strict=True))
+def everything(there: Backend) -> dict[str, bytes | None]:
+    keys = there.list_keys("")
+    return dict(zip(keys, there.get_many(keys), strict=True))
 
 
 def arrays(url: str) -> dict[str, np.ndarray[Any, Any]]:
     """Every array of a store, as Zarr alone reads it."""
-    root = zarr.open_group(url, mode="r", storage_options=remote.for_zarr(url))
+    root = zarr.open_group(url, mode="r", storage_options=remote.get_zarr_options(url))
     return {name: np.asarray(each[...]) for name, each in root.members(max_depth=None) if isinstance(each, zarr.Array)}
 
 
@@ -106,39 +106,39 @@ def assert_same(url: str, other: Path) -> None:
 
 
 @pytest.fixture(params=["directory", "in a bucket", "a bucket", "a console's folder"])
-def there(request: pytest.FixtureRequest, server: Server, tmp_path: Path) -> Place:
+def there(request: pytest.FixtureRequest, server: Server, tmp_path: Path) -> Backend:
     name = request.node.name.partition("[")[0].replace("_", "-")[:40]
     if request.param == "a bucket":
         server.ask("PUT", name)
-        return place(f"s3://{name}")
+        return open_backend(f"s3://{name}")
     if request.param == "a console's folder":
         server.ask("PUT", f"bucket/{name}/folder/", b"")
-        return place(f"s3://bucket/{name}/folder")
-    return place(str(tmp_path / "a [1]*") if request.param == "directory" else f"s3://bucket/{name}/a [1]*/")
+        return open_backend(f"s3://bucket/{name}/folder")
+    return open_backend(str(tmp_path / "a [1]*") if request.param == "directory" else f"s3://bucket/{name}/a [1]*/")
 
 
-def test_a_bucket_is_a_place_as_a_directory_is(there: Place) -> None:
+def test_a_bucket_is_a_place_as_a_directory_is(there: Backend) -> None:
     assert not there.exists()
-    assert (there.get("x"), there.names(""), there.names("x"), there.below("x")) == (None, [], [], [])
+    assert (there.get("x"), there.list_names(""), there.list_names("x"), there.list_keys("x")) == (None, [], [], [])
     there.put("x/1/b", b"1")
-    there.puts({f"x/2/{name}": name.encode() for name in ("b", "c1", "c2", "d [2].csv")} | {"last": b""})
+    there.put_many({f"x/2/{name}": name.encode() for name in ("b", "c1", "c2", "d [2].csv")} | {"last": b""})
     assert there.exists()
-    assert sorted(there.names("")) == ["last", "x"]
-    assert sorted(there.names("x")) == ["1", "2"]
-    assert sorted(there.names("x/2", "c")) == ["c1", "c2"]
-    assert there.names("x/2", "e") == []
-    assert sorted(there.below("x")) == ["1/b", "2/b", "2/c1", "2/c2", "2/d [2].csv"]
-    assert there.gets(["x/2/c2", "none", "last"]) == [b"c2", None, b""]
+    assert sorted(there.list_names("")) == ["last", "x"]
+    assert sorted(there.list_names("x")) == ["1", "2"]
+    assert sorted(there.list_names("x/2", "c")) == ["c1", "c2"]
+    assert there.list_names("x/2", "e") == []
+    assert sorted(there.list_keys("x")) == ["1/b", "2/b", "2/c1", "2/c2", "2/d [2].csv"]
+    assert there.get_many(["x/2/c2", "none", "last"]) == [b"c2", None, b""]
     there.put("x/1/b", b"another")
     assert there.get("x/1/b") == b"another"
     there.delete("x/1/b")
     there.delete("x/1/b")
-    assert sorted(there.names("x")) in (["2"], ["1", "2"]), "a directory may be empty, a bucket has none"
-    there.remove(there.below(""))
-    assert there.below("") == [], "a directory that was empty before stays"
+    assert sorted(there.list_names("x")) in (["2"], ["1", "2"]), "a directory may be empty, a bucket has none"
+    there.remove(there.list_keys(""))
+    assert there.list_keys("") == [], "a directory that was empty before stays"
 
 
-def test_one_claims_and_nobody_else(there: Place) -> None:
+def test_one_claims_and_nobody_else(there: Backend) -> None:
     with ThreadPoolExecutor(8) as pool:
         won = list(pool.map(lambda i: there.claim("claim.json", str(i).encode()), range(8)))
     assert sum(won) == 1
@@ -147,12 +147,12 @@ def test_one_claims_and_nobody_else(there: Place) -> None:
 
 def test_a_claim_whose_answer_was_lost_is_ours(server: Server) -> None:
     """Tried again it finds itself; and the removal of everything spares the bucket and what lies beside."""
-    there, beside = place("s3://bucket/mine"), place("s3://bucket/mine-too")
+    there, beside = open_backend("s3://bucket/mine"), open_backend("s3://bucket/mine-too")
     beside.put("x", b"")
     assert there.claim("claim.json", b"me")
     assert there.claim("claim.json", b"me")
     assert not there.claim("claim.json", b"you")
-    there.remove(there.below(""))
+    there.remove(there.list_keys(""))
     assert not there.exists()
     assert beside.get("x") == b""
 
@@ -162,12 +162,12 @@ def test_a_claim_whose_answer_was_lost_is_ours(server: Server) -> None:
 
 def killed(folder: Path, *command: str) -> int:
     """Starts a command and kills all of it with -9 when some units are done; how many are."""
-    process, there = start(*command, cwd=folder), place("s3://bucket/toy.zarr")
-    until(lambda: len(receipts.listed(there, (10, 20))) >= 2 or process.poll() is not None)
+    process, there = start(*command, cwd=folder), open_backend("s3://bucket/toy.zarr")
+    until(lambda: len(receipts.list_receipts(there, (10, 20))) >= 2 or process.poll() is not None)
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate(timeout=60)
     assert process.returncode == -signal.SIGKILL
-    return len(receipts.listed(there, (10, 20)))
+    return len(receipts.list_receipts(there, (10, 20)))
 
 
 def test_a_study_in_a_bucket(server: Server, tmp_path: Path) -> None:
@@ -186,11 +186,11 @@ def test_a_study_in_a_bucket(server: Server, tmp_path: Path) -> None:
     facts = json.loads(said("status", url, "--json"))
     assert sum(one["done"] for one in facts["sizes"]) == done
     assert not facts["complete"]
-    signed = set(place(url).below("receipts"))
-    resumed = {"settings": study[3:], "progress": Silent()}
+    signed = set(open_backend(url).list_keys("receipts"))
+    resumed = {"settings": study[3:], "progress": SilentProgress()}
     with threads() as cluster, Client(cluster, set_as_default=False) as client:
         harness.run(str(file), url, client, **resumed)
-        assert signed <= set(place(url).below("receipts")), "signed once, for ever"
+        assert signed <= set(open_backend(url).list_keys("receipts")), "signed once, for ever"
         assert "complete" in said("status", url, "--verify")
         resumed["settings"] = (*study[3:], "replications.paths=220")
         harness.run(str(file), url, client, **resumed)
@@ -209,7 +209,7 @@ def test_a_study_in_a_bucket(server: Server, tmp_path: Path) -> None:
     assert_same("s3://bucket/merged.zarr", Path(local))
 
     kept = [each.read_bytes() for each in (*tmp_path.glob("*.*"), server.log) if each.is_file()]
-    stored = [everything(place(each)) for each in (url, "s3://bucket/merged.zarr")]
+    stored = [everything(open_backend(each)) for each in (url, "s3://bucket/merged.zarr")]
     assert_no_secret(*kept, *(data for one in stored for data in one.values()), *(text.encode() for text in texts))
     assert all(server.endpoint.encode() not in (one[ROOT] or b"") for one in stored), "nor the endpoint"
 
@@ -252,7 +252,9 @@ def test_pickles_have_the_url_alone(study: str) -> None:
     cube["coverage"].load()
     opened = pickle.dumps(cube)
     assert study.removeprefix("s3://").encode() in opened
-    assert_no_secret(opened, pickle.dumps(harness.backends.remote.options(study)), pickle.dumps(load(place(study))))
+    assert_no_secret(
+        opened, pickle.dumps(remote.get_storage_options(study)), pickle.dumps(load_manifest(open_backend(study)))
+    )
 
 
 def threads() -> LocalCluster:
@@ -270,7 +272,7 @@ def test_tasks_carry_the_url_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(Client, "submit", noted)
     url = f"s3://bucket/{tmp_path.name}.zarr"
     with threads() as cluster, Client(cluster, set_as_default=False) as client:
-        driver.run(prepare.prepare(loaded(**SMALLER), url, 2, 1e8), Silent(), client)
+        driver.run_prepared(prepare.prepare(loaded(**SMALLER), url, 2, 1e8), SilentProgress(), client)
     assert len(sent) >= 4
     assert all(url.encode() in one for one in sent)
     assert_no_secret(*sent)
@@ -318,20 +320,20 @@ def test_what_cannot_be_is_told_in_a_line(
 
 def test_wrong_credentials_are_told_and_harm_nothing(server: Server, study: str) -> None:
     """moto knows no user, so that everybody's are wrong."""
-    before = everything(place(study))
+    before = everything(open_backend(study))
     server.check_signatures(True)
     try:
         for command in (("status", study), ("table", study), ("replay", study, "--n", "10", "--path", "0")):
             code, out, err = told(*command)
             assert (code, out) == (2, "")
             assert err.startswith(f"error: {study}: nobody knows this access key: check AWS_ACCESS_KEY_ID and")
-        with pytest.raises(Refused, match="access key"):
+        with pytest.raises(StoreRefusedError, match="access key"):
             verify(study)
-        with pytest.raises(Refused, match="access key"):
+        with pytest.raises(StoreRefusedError, match="access key"):
             harness.open_cube(study)
     finally:
         server.check_signatures(False)
-    assert everything(place(study)) == before
+    assert everything(open_backend(study)) == before
 
 
 def test_without_s3fs_it_says_what_to_install(tmp_path: Path) -> None:
@@ -347,7 +349,7 @@ def test_without_s3fs_it_says_what_to_install(tmp_path: Path) -> None:
 def test_a_file_url_is_a_directory(tmp_path: Path) -> None:
     url = f"file://{tmp_path}/toy.zarr"
     (tmp_path / "toy.toml").write_text(TOY)
-    assert isinstance(place(url), LocalPlace)
+    assert isinstance(open_backend(url), LocalBackend)
     assert told("run", str(tmp_path / "toy.toml"), "--store", url, "--workers", "1")[0] == 0
     for command in (
         ("status", url),
@@ -372,7 +374,7 @@ def cable(server: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cable]:
     fresh()
 
 
-class Cutting(Silent):
+class Cutting(SilentProgress):
     """Cuts the cable when the second unit is done; mends it after some seconds, if that is asked for."""
 
     def __init__(self, cable: Cable, mended: float | None) -> None:
@@ -392,9 +394,9 @@ def whole(tmp_path: Path) -> Path:
     return where
 
 
-def ran(url: str, progress: Silent) -> driver.Outcome:
+def ran(url: str, progress: SilentProgress) -> driver.Outcome:
     with threads() as cluster, Client(cluster, set_as_default=False) as client:
-        return driver.run(prepare.prepare(loaded(**SMALLER), url, 2, 5e7), progress, client)
+        return driver.run_prepared(prepare.prepare(loaded(**SMALLER), url, 2, 5e7), progress, client)
 
 
 def test_a_short_cut_is_waited_for(cable: Cable, tmp_path: Path) -> None:
@@ -408,21 +410,21 @@ def test_a_short_cut_is_waited_for(cable: Cable, tmp_path: Path) -> None:
 def test_a_long_cut_ends_the_run_and_the_next_goes_on(
     cable: Cable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(remote, "PATIENCE", 1.0)
+    monkeypatch.setattr(retry, "PATIENCE", 1.0)
     url = f"s3://bucket/{tmp_path.name}.zarr"
-    with pytest.raises(Broken) as caught:
+    with pytest.raises(ClusterError) as caught:
         ran(url, Cutting(cable, None))
     text = str(caught.value)
     assert text.startswith(f"{url}: nobody answers at http://127.0.0.1:{cable.port} (")
     assert text.endswith("; what is done is kept: run again to go on")
-    with pytest.raises(Unreachable, match="nobody answers"):
+    with pytest.raises(StoreUnreachableError, match="nobody answers"):
         verify(url)
     cable.mend()
-    there = place(url)
-    before = set(there.below("receipts"))
+    there = open_backend(url)
+    before = set(there.list_keys("receipts"))
     assert 2 <= len(before) < 10
-    assert ran(url, Silent()).failed == 0
-    assert before <= set(there.below("receipts"))
+    assert ran(url, SilentProgress()).failed == 0
+    assert before <= set(there.list_keys("receipts"))
     assert_same(url, whole(tmp_path))
 
 
@@ -432,16 +434,16 @@ class Gone:
     test, test_points, dimension, knows_f, redraws = "iid", 10, 1, True, ()
 
     def path(self, streams: Any) -> Any:
-        raise Unreachable("s3://bucket/a: nobody answers")
+        raise StoreUnreachableError("s3://bucket/a: nobody answers")
 
 
 def test_a_store_that_is_gone_is_no_failure_of_a_replication() -> None:
     one = loaded(**SMALL)
-    study = Study(one.extent, Gone(), FAMILY, Seeds.of(1, {}))  # type: ignore[arg-type]
+    study = Study(one.extent, Gone(), FAMILY, Seeds.from_source(1, {}))  # type: ignore[arg-type]
     some = unit(10, range(2), range(1))
-    with pytest.raises(Unreachable, match="nobody answers"):
-        compute(study, some)
-    assert isinstance(_answer(study, some, np.ones((1, 1, 1, 1, 1), dtype=bool)), Unreachable)
+    with pytest.raises(StoreUnreachableError, match="nobody answers"):
+        compute_unit(study, some)
+    assert isinstance(_compute_answer(study, some, np.ones((1, 1, 1, 1, 1), dtype=bool)), StoreUnreachableError)
 
 
 # Requests
@@ -453,26 +455,28 @@ def test_a_unit_costs_a_request_a_variable_and_two(server: Server, tmp_path: Pat
     prepared = prepare.prepare(loaded(**SMALLER), url, 2, 1e8)
     units = len(prepared.plan.units)
     with server.counted() as counts:
-        record = driver._started(prepared)
+        record = driver._begin_run(prepared)
     assert counts["HEAD"] == 0
     assert counts["GET"] <= 6
     with server.counted() as counts:
         for each in prepared.plan.units:
-            work(url, version(record), record.generation, False, each)
+            run_unit(url, cache_key(record), record.generation, False, each)
     assert counts["HEAD"] == 0
-    assert counts["PUT"] == units * (len(replication_variables(record.keep)) + 1)
+    assert counts["PUT"] == units * (len(list_variables(record.keep)) + 1)
     assert counts["GET"] <= units + 6, "the record, where the arrays are, and now and then whether they still are"
     with server.counted() as counts:
         refresh(url, record, record.extent.grid.n)
     assert counts["HEAD"] == 0
-    assert counts["GET"] <= units * len(replication_variables(record.keep))
+    assert counts["GET"] <= units * len(list_variables(record.keep))
 
 
 def status_of_many(server: Server, study: str, count: int) -> int:
     """Requests that it takes to know how far a store with so many receipts is."""
-    there = place("s3://bucket/many.zarr")
-    there.put(ROOT, place(study).get(ROOT) or b"")
-    there.puts({receipts.Receipt(0, 0, 0, f"n={n}/p{i}_d0").key: b"{}" for n in (10, 20) for i in range(count // 2)})
+    there = open_backend("s3://bucket/many.zarr")
+    there.put(ROOT, open_backend(study).get(ROOT) or b"")
+    there.put_many(
+        {receipts.Receipt(0, 0, 0, f"n={n}/p{i}_d0").key: b"{}" for n in (10, 20) for i in range(count // 2)}
+    )
     with server.counted() as counts:
         assert harness.status(there.url)["sizes"]
     return sum(counts.values())
@@ -490,9 +494,9 @@ def test_the_status_of_many_units_takes_no_more(server: Server, study: str) -> N
 
 def test_a_mistake_is_a_mistake_of_ours_alone() -> None:
     """What is wrong in a store isn't told as a fault of the way to it."""
-    with pytest.raises(ValueError, match="crc"), remote.telling("s3://bucket/a"):
+    with pytest.raises(ValueError, match="crc"), errors.translate_errors("s3://bucket/a"):
         raise ValueError("crc")
-    with pytest.raises(Mistake, match="mine"), remote.telling("s3://bucket/a"):
-        raise Mistake("mine")
-    with pytest.raises(PermissionError), remote.telling("/a/directory"):
+    with pytest.raises(UserError, match="mine"), errors.translate_errors("s3://bucket/a"):
+        raise UserError("mine")
+    with pytest.raises(PermissionError), errors.translate_errors("/a/directory"):
         raise PermissionError("no")

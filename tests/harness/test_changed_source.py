@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from harness.backends.base import place
-from harness.core.errors import Mistake
+from harness.backends.base import open_backend
+from harness.core.errors import UserError
 from harness.execution import driver, prepare
-from harness.execution.progress import Silent
+from harness.execution.progress import SilentProgress
 from harness.maintenance.verify import verify
 from harness.scenario.load import Loaded, check
 from harness.store.manifest import FILES
-from harness.store.manifest_io import load, save
+from harness.store.manifest_io import load_manifest, save_manifest
 from tests.harness.studies import replications, toy
 
 SOURCE = """
@@ -46,7 +46,7 @@ def written(folder: Path, fails: bool, spread: float) -> Loaded:
 
 
 def run(loaded: Loaded, store: Path, **options: bool) -> driver.Outcome:
-    return driver.run(prepare.prepare(loaded, str(store), workers=1, **options), Silent())
+    return driver.run_prepared(prepare.prepare(loaded, str(store), workers=1, **options), SilentProgress())
 
 
 @pytest.fixture
@@ -61,33 +61,36 @@ def test_a_mended_file_is_taken_and_the_old_text_kept(store: Path, tmp_path: Pat
     assert run(written(tmp_path, False, 1.0), store, retry=True, accept_changed=True).failed == 0
     after = replications(store, 10, "coverage")
     assert ((before == after) | (before != before)).all()
-    there = place(str(store))
-    assert {there.get(f"{FILES}/{name}") for name in there.names(FILES)} == {old, (tmp_path / "mine.py").read_bytes()}
-    record = load(there)
+    there = open_backend(str(store))
+    assert {there.get(f"{FILES}/{name}") for name in there.list_names(FILES)} == {
+        old,
+        (tmp_path / "mine.py").read_bytes(),
+    }
+    record = load_manifest(there)
     assert record is not None
     assert [entry.get("mended") for entry in record.history] == [None, ["mine.py"]]
 
 
 def test_an_edited_file_is_refused(store: Path, tmp_path: Path) -> None:
     before = replications(store, 10, "coverage")
-    with pytest.raises(Mistake, match=r"mine.py was edited since the store was made .* --accept-changed-source"):
+    with pytest.raises(UserError, match=r"mine.py was edited since the store was made .* --accept-changed-source"):
         run(written(tmp_path, False, 1.0), store, retry=True)
     assert replications(store, 10, "coverage").tobytes() == before.tobytes()
 
 
 def as_of_0_1(store: Path) -> None:
     """Let the store have the hash of a syntax tree, as 0.1 wrote it."""
-    there = place(str(store))
-    record = load(there)
+    there = open_backend(str(store))
+    record = load_manifest(there)
     assert record is not None
-    save(there, replace(record, fingerprint={**record.fingerprint, "files": {"mine.py": "0" * 64}}))
+    save_manifest(there, replace(record, fingerprint={**record.fingerprint, "files": {"mine.py": "0" * 64}}))
 
 
 def test_a_store_of_0_1_goes_on_with_the_same_file(store: Path, tmp_path: Path) -> None:
     as_of_0_1(store)
     loaded = check(toy(source={"function": "mine.py"}, grid__n=[10], replications__paths=9), "toy.toml", tmp_path)
     assert run(loaded, store).units > 0
-    record = load(place(str(store)))
+    record = load_manifest(open_backend(str(store)))
     assert record is not None
     assert record.fingerprint["files"] == {"mine.py": "0" * 64}, "older receipts are signed with it"
     assert verify(str(store))[1] == []
@@ -97,6 +100,6 @@ def test_a_store_of_0_1_and_an_edited_file(store: Path, tmp_path: Path) -> None:
     as_of_0_1(store)
     (tmp_path / "mine.py").write_text((tmp_path / "mine.py").read_text() + "# a comment\n")
     loaded = check(toy(source={"function": "mine.py"}, grid__n=[10]), "toy.toml", tmp_path)
-    with pytest.raises(Mistake, match="was edited since"):
+    with pytest.raises(UserError, match="was edited since"):
         run(loaded, store)
     assert run(loaded, store, accept_changed=True).units == 0

@@ -52,7 +52,7 @@ def test_the_same_as_zarr(tmp_path: Path, case: tuple[Any, ...]) -> None:
     for path, keep in zip(sorted((tmp_path / "x").glob("c*")), there, strict=True):
         if not keep:
             path.unlink()
-    one = chunk_io.plain(array)
+    one = chunk_io.inspect_array(array)
     assert one is not None
     assert chunk_io.is_box(box)
     found = chunk_io.read(one, box)
@@ -66,7 +66,7 @@ def test_very_many_chunks(tmp_path: Path, far: float, monkeypatch: pytest.Monkey
     monkeypatch.setattr(chunk_io, "_FAR", far)
     array = made(tmp_path, (300, 2), (1, 2), "float32")
     array[...] = np.arange(600).reshape(300, 2)
-    one = chunk_io.plain(array)
+    one = chunk_io.inspect_array(array)
     assert one is not None
     calls = []
     np.testing.assert_array_equal(chunk_io.read(one, (...,), lambda: calls.append(1)), np.asarray(array[...]))
@@ -81,7 +81,7 @@ def test_of_most_of_an_array_only_what_is_there_is_looked_for(tmp_path: Path, wh
         path.unlink()
     for name in ("c.5.1.0123abcd.partial", "c.5", "other"):
         (tmp_path / "x" / name).write_bytes(b"no chunk")
-    one = chunk_io.plain(array)
+    one = chunk_io.inspect_array(array)
     assert one is not None
     np.testing.assert_array_equal(chunk_io.read(one, where), np.asarray(array[where]))
 
@@ -97,10 +97,10 @@ def test_bytes_are_those_of_zarr(tmp_path: Path, case: tuple[Any, ...], data: st
     array = made(tmp_path, shape, cut, dtype)
     values = np.arange(np.prod(shape)).reshape(shape)[where] % 250
     array[where] = values.astype(dtype)
-    one = chunk_io.plain(array)
+    one = chunk_io.inspect_array(array)
     assert one is not None
     files = {f"x/{path.name}": path.read_bytes() for path in (tmp_path / "x").glob("c*")}
-    assert dict(chunk_io.encoded(one, where, values)) == files
+    assert dict(chunk_io.encode_chunks(one, where, values)) == files
 
 
 @pytest.mark.parametrize("where", [(1,), (slice(None), [0, 1]), (slice(0, 4, 2),), (slice(None, None, -1),)])
@@ -109,9 +109,9 @@ def test_what_is_no_box(where: tuple[Any, ...]) -> None:
 
 
 def test_what_is_not_ours_is_left_to_zarr(tmp_path: Path) -> None:
-    assert chunk_io.plain(made(tmp_path, (4, 4), (1, 1), "float64", shards=(2, 2))) is None
-    assert chunk_io.plain(zarr.create_array({}, shape=(2,), chunks=(1,), dtype="float64")) is None
-    assert chunk_io.plain(zarr.create_array(tmp_path / "y", shape=(2,), chunks=(1,), dtype="float64")) is None
+    assert chunk_io.inspect_array(made(tmp_path, (4, 4), (1, 1), "float64", shards=(2, 2))) is None
+    assert chunk_io.inspect_array(zarr.create_array({}, shape=(2,), chunks=(1,), dtype="float64")) is None
+    assert chunk_io.inspect_array(zarr.create_array(tmp_path / "y", shape=(2,), chunks=(1,), dtype="float64")) is None
 
 
 @pytest.mark.parametrize("harm", [lambda raw: raw[:-1], lambda raw: b"", lambda raw: bytes([raw[0] ^ 4]) + raw[1:]])
@@ -120,7 +120,7 @@ def test_damage_is_an_error(tmp_path: Path, harm: Any) -> None:
     array[...] = 1.0
     path = tmp_path / "x" / "c.0"
     path.write_bytes(harm(path.read_bytes()))
-    one = chunk_io.plain(array)
+    one = chunk_io.inspect_array(array)
     assert one is not None
     with pytest.raises(ValueError, match=r"^the checksum of a chunk is [0-9a-f]{8}, and \w* was stored$"):
         chunk_io.read(one, (...,))

@@ -284,7 +284,7 @@ def test_from_python_in_a_plain_script(folder: Path) -> None:
         "cube = harness.run('toy.toml', workers=1)\n"
         "left = harness.plan('toy.toml')['replications_left']\n"
         "print(dict(cube.sizes)['n'], left, status('results/toy.zarr')['complete'])\n"
-        "try:\n    run('nothing.toml')\nexcept harness.Mistake as mistake:\n    print(mistake)\n"
+        "try:\n    run('nothing.toml')\nexcept harness.UserError as mistake:\n    print(mistake)\n"
     )
     (folder / "script.py").write_text(script)
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}

@@ -15,13 +15,13 @@ import pytest
 from distributed import Client
 
 import cluster
-from harness import Broken
-from harness.backends.base import place
-from harness.core.types import Care, Unit
+from harness import ClusterError
+from harness.backends.base import open_backend
+from harness.core.types import Limits, Unit
 from harness.execution import dask_executor, driver, health, prepare
 from harness.execution.health import stall_limit
 from harness.monitor.state import status
-from harness.monitor.text import status_text
+from harness.monitor.text import format_status
 from harness.store import receipts
 from tests.harness.studies import ROOT, until
 from tests.harness.test_poison import Study, written
@@ -56,7 +56,7 @@ def test_a_cluster_without_workers_is_told(tmp_path: Path, monkeypatch: pytest.M
                 "there have been no workers for 3 s; what is done is kept: run again to go on"
             )
     assert notes == ["there are no workers: waiting for them for 3 s"]
-    assert ", broke off 20" in status_text(status(str(one.store)))
+    assert ", broke off 20" in format_status(status(str(one.store)))
 
 
 def broken(one: Study, client: Client, victim: subprocess.Popen[bytes], notes: list[str]) -> str:
@@ -69,21 +69,21 @@ def broken(one: Study, client: Client, victim: subprocess.Popen[bytes], notes: l
     killer = Thread(target=kill)
     killer.start()
     prepared = prepare.prepare(one.loaded, str(one.store), 2, speed=2e7)
-    with pytest.raises(Broken) as caught:
-        driver.run(prepared, Noted(notes), client)
+    with pytest.raises(ClusterError) as caught:
+        driver.run_prepared(prepared, Noted(notes), client)
     killer.join()
-    assert not receipts.listed(place(str(one.store)), (10,)), "it was too late"
+    assert not receipts.list_receipts(open_backend(str(one.store)), (10,)), "it was too late"
     return str(caught.value)
 
 
-def units(count: int, **limits: float) -> list[tuple[Unit, Care]]:
-    return [(Unit(10, i, 0, range(i, i + 1), range(1)), Care(**limits)) for i in range(count)]
+def units(count: int, **limits: float) -> list[tuple[Unit, Limits]]:
+    return [(Unit(10, i, 0, range(i, i + 1), range(1)), Limits(**limits)) for i in range(count)]
 
 
 def test_a_cluster_that_gives_no_result_is_told() -> None:
     """A clock that is set back where the scheduler runs leaves its streams to workers waiting; all else looks well."""
     with cluster.local(1, 1e9) as client:
-        list(dask_executor.on_dask(client, _quick, ("", "v", 0), units(1)))
+        list(dask_executor.run_dask(client, _quick, ("", "v", 0), units(1)))
         stream = client.cluster.scheduler.stream_comms[next(iter(client.nthreads()))]
 
         def silence() -> bool:
@@ -91,29 +91,31 @@ def test_a_cluster_that_gives_no_result_is_told() -> None:
             return False
 
         silence()
-        terms = dask_executor.Terms(grace=2.0, stop=silence)
-        with pytest.raises(Broken, match=r"no result has come for \d s, far longer than planned: look at .* clocks"):
-            list(dask_executor.on_dask(client, _quick, ("", "w", 0), units(20, seconds=0.1), terms))
+        terms = dask_executor.RunOptions(grace=2.0, stop=silence)
+        with pytest.raises(
+            ClusterError, match=r"no result has come for \d s, far longer than planned: look at .* clocks"
+        ):
+            list(dask_executor.run_dask(client, _quick, ("", "w", 0), units(20, seconds=0.1), terms))
 
 
 def test_a_long_unit_is_no_stall() -> None:
     with cluster.local(1, 1e9) as client:
-        terms = dask_executor.Terms(grace=0.1)
-        results = list(dask_executor.on_dask(client, _long, ("", "v", 0), units(2, seconds=60.0), terms))
+        terms = dask_executor.RunOptions(grace=0.1)
+        results = list(dask_executor.run_dask(client, _long, ("", "v", 0), units(2, seconds=60.0), terms))
     assert results == [{"name": "n=10/p0_d0"}, {"name": "n=10/p1_d0"}]
 
 
 def test_what_may_take_long() -> None:
     """Each replication in a sandbox may take its limit; a unit that was planned to take long may take longer."""
     unit = Unit(10, 0, 0, range(50), range(2))
-    assert stall_limit([(unit, Care(seconds=600.0, alone=True))], 60.0) == 60 + 100 * 600
-    assert stall_limit([(unit, Care(seconds=600.0, planned=1e4))], 60.0) > 1e5
+    assert stall_limit([(unit, Limits(seconds=600.0, sandboxed=True))], 60.0) == 60 + 100 * 600
+    assert stall_limit([(unit, Limits(seconds=600.0, planned=1e4))], 60.0) > 1e5
 
 
-def _quick(url: str, fingerprint: str, generation: int, unit: Unit, care: Care) -> dict[str, str]:
+def _quick(url: str, fingerprint: str, generation: int, unit: Unit, care: Limits) -> dict[str, str]:
     return {"name": unit.name}
 
 
-def _long(url: str, fingerprint: str, generation: int, unit: Unit, care: Care) -> dict[str, str]:
+def _long(url: str, fingerprint: str, generation: int, unit: Unit, care: Limits) -> dict[str, str]:
     sleep(4)
     return {"name": unit.name}

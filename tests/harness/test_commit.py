@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.core import environment as module
-from harness.core.environment import commit
+from harness.core.environment import find_commit
 from tests.harness.studies import ROOT, run_serially
 
 
@@ -24,6 +24,6 @@ def test_without_a_checkout_there_is_none(tmp_path: Path, monkeypatch: pytest.Mo
     """Also inside the repository of somebody else, and where git says no."""
     monkeypatch.setattr(module, "__file__", str(tmp_path / "harness" / "commit.py"))
     subprocess.run(["git", "init", "-q", str(tmp_path.parent)], check=True)
-    assert commit.__wrapped__() is None
+    assert find_commit.__wrapped__() is None
     (tmp_path / ".git").write_text("nonsense")
-    assert commit.__wrapped__() is None
+    assert find_commit.__wrapped__() is None

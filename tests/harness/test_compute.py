@@ -12,9 +12,9 @@ import pytest
 
 import ckrr
 from harness.compute import unit as module
-from harness.compute.block import kind_of
+from harness.compute.block import classify_error
 from harness.compute.study import Study
-from harness.compute.unit import compute
+from harness.compute.unit import compute_unit
 from harness.core.protocols import Path, Sample
 from harness.core.seeds import Seeds
 from harness.core.types import Extent, Grid, Status, Streams
@@ -24,7 +24,7 @@ from tests.harness.studies import unit
 from tests.harness.toy import FAMILY as TOY, Toy, ToySample
 
 GRID = Grid(("RRCM-loo", "GPR-p", "CRR"), (1e-6, 0.1), (10.0, "ml", 100.0), (1e-6, 0.1), (30,), (0.05, 0.1, 0.25))
-SEEDS = Seeds.of(7, {"function": "heaviside"})
+SEEDS = Seeds.from_source(7, {"function": "heaviside"})
 
 
 def study(extent: Extent | None = None, keep: tuple[str, ...] = ()) -> Study:
@@ -34,7 +34,7 @@ def study(extent: Extent | None = None, keep: tuple[str, ...] = ()) -> Study:
 def alone(path: int, draw: int, gamma: float, theta: float | str, lam: float, procedure: str, alpha: float) -> Any:
     """One replication of one cell with the library's plain calls."""
     source = SOURCES["heaviside"](test_points=25)
-    sample = source.path(SEEDS.path(path)).draw(SEEDS.draw(path, draw), 30, {})
+    sample = source.path(SEEDS.make_path_streams(path)).draw(SEEDS.make_draw_streams(path, draw), 30, {})
     assert sample.noise is not None
     assert sample.noise_test is not None
     y, y_test = sample.y + np.sqrt(gamma) * sample.noise, sample.y_test + np.sqrt(gamma) * sample.noise_test
@@ -56,7 +56,7 @@ def alone(path: int, draw: int, gamma: float, theta: float | str, lam: float, pr
 
 
 def test_a_unit_is_what_its_cells_are_alone() -> None:
-    block = compute(study(), unit(30, range(1, 3), range(2)))
+    block = compute_unit(study(), unit(30, range(1, 3), range(2)))
     assert (block.values["status"] == Status.OK).all()
     assert not block.failures
     axes = (GRID.procedure, GRID.gamma, GRID.theta, GRID.lam, GRID.alpha)
@@ -70,18 +70,18 @@ def test_a_unit_is_what_its_cells_are_alone() -> None:
 
 
 def test_how_many_are_scored_together_changes_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = compute(study(keep=("pointwise",)), unit(30, range(3), range(2)))
-    monkeypatch.setattr(module, "_MOST", 1)
-    single = compute(study(keep=("pointwise",)), unit(30, range(3), range(2)))
+    whole = compute_unit(study(keep=("pointwise",)), unit(30, range(3), range(2)))
+    monkeypatch.setattr(module, "_LARGEST_BATCH", 1)
+    single = compute_unit(study(keep=("pointwise",)), unit(30, range(3), range(2)))
     for name, values in whole.values.items():
         assert values.tobytes() == single.values[name].tobytes(), name
 
 
 def test_a_part_of_a_grid_has_the_bits_of_the_whole() -> None:
     """One γ, θ, λ, α and procedure alone are what they are among others."""
-    whole = compute(study(), unit(30, range(1), range(1))).values
+    whole = compute_unit(study(), unit(30, range(1), range(1))).values
     small = Grid(("CRR",), (0.1,), ("ml",), (1e-6,), (30,), (0.1,))
-    part = compute(study(Extent(small, 3, 2)), unit(30, range(1), range(1))).values
+    part = compute_unit(study(Extent(small, 3, 2)), unit(30, range(1), range(1))).values
     assert part["coverage"][0, 0, 0, 0, 0, 0, 0] == whole["coverage"][0, 0, 2, 1, 1, 0, 1]
     assert part["interval_score"][0, 0, 0, 0, 0, 0, 0] == whole["interval_score"][0, 0, 2, 1, 1, 0, 1]
 
@@ -109,14 +109,14 @@ class _RedrawnPath:
 
 def test_a_source_may_redraw_at_axes_it_names() -> None:
     grid = Grid(("exact",), (1.0, 4.0), (0.0, 1.0), (0.5, 1e6), (10,), (0.05,))
-    block = compute(Study(Extent(grid, 1, 1), Redrawn(), TOY, SEEDS), unit(10, range(1), range(1)))
+    block = compute_unit(Study(Extent(grid, 1, 1), Redrawn(), TOY, SEEDS), unit(10, range(1), range(1)))
     covered = block.values["coverage"][0, 0, 0, :, :, :, 0]
     np.testing.assert_array_equal(covered, [[[1, 0], [0, 0]]] * 2)
 
 
 def test_one_bad_factor_costs_its_neighbours_nothing() -> None:
     grid = replace(GRID, theta=(100.0,), lam=(1e-18, 0.1))
-    block = compute(study(Extent(grid, 3, 2)), unit(30, range(3), range(2)))
+    block = compute_unit(study(Extent(grid, 3, 2)), unit(30, range(3), range(2)))
     assert (block.values["status"][..., 0] == Status.SINGULAR).all()
     assert (block.values["status"][..., 1] == Status.OK).all()
     assert len(block.failures) == 3 * 2 * 2
@@ -124,7 +124,7 @@ def test_one_bad_factor_costs_its_neighbours_nothing() -> None:
 
 
 def test_exceptions_become_kinds() -> None:
-    assert kind_of(MemoryError()) is Status.MEMORY
-    assert kind_of(TimeoutError()) is Status.SLOW
-    assert kind_of(np.linalg.LinAlgError()) is Status.SINGULAR
-    assert kind_of(KeyError("x")) is Status.ERROR
+    assert classify_error(MemoryError()) is Status.MEMORY
+    assert classify_error(TimeoutError()) is Status.SLOW
+    assert classify_error(np.linalg.LinAlgError()) is Status.SINGULAR
+    assert classify_error(KeyError("x")) is Status.ERROR

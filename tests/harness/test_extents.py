@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 from hypothesis import assume, given, strategies as st
 
-from harness.core.extent import cells, from_json, holds, included, to_json, union
+from harness.core.extent import count_cells, find_included, from_json, is_complete, to_json, union
 from harness.core.schema import CELL
 from harness.core.types import Extent, Grid, Unit
 
@@ -52,9 +52,9 @@ def left_in(extent: Extent) -> set[tuple[object, ...]]:
 @given(extents)
 def test_cells_are_those_that_no_rule_names(extent: Extent) -> None:
     expected = left_in(extent)
-    assert cells(extent) == len(expected)
+    assert count_cells(extent) == len(expected)
     for n in extent.grid.n:
-        mask = included(extent, n)
+        mask = find_included(extent, n)
         for places in np.ndindex(mask.shape):
             cell = [getattr(extent.grid, axis)[i] for axis, i in zip(CELL, places, strict=True)]
             assert mask[places] == ((*cell, n, extent.grid.alpha[0]) in expected)
@@ -83,7 +83,7 @@ def test_what_a_unit_holds(held: Extent, asked: Extent, path: int, draw: int, n:
     known = all(
         set(values) <= set(getattr(held.grid, axis)) for axis, values in zip(AXES, axes, strict=True) if axis != "n"
     )
-    if holds(held, asked, unit):
+    if is_complete(held, asked, unit):
         assert needs <= has or not needs
     elif known and n in held.grid.n and path < held.paths and draw < held.draws:
         assert not needs <= has

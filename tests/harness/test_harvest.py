@@ -11,7 +11,8 @@ from time import sleep
 import pytest
 from distributed import Client, LocalCluster
 
-from harness.core.types import Care, Unit
+from harness.core.errors import ClusterError
+from harness.core.types import Limits, Unit
 from harness.execution import dask_executor
 from tests.harness.studies import until
 
@@ -83,14 +84,14 @@ def reached(scheduler: str) -> Iterator[tuple[Client, Proxy]]:
         proxy.close()
 
 
-def jobs(count: int) -> list[tuple[Unit, Care]]:
-    return [(Unit(10, i, 0, range(i, i + 1), range(1)), Care()) for i in range(count)]
+def jobs(count: int) -> list[tuple[Unit, Limits]]:
+    return [(Unit(10, i, 0, range(i, i + 1), range(1)), Limits()) for i in range(count)]
 
 
 _begun: list[str] = []
 
 
-def work(url: str, version: str, generation: int, unit: Unit, care: Care) -> dict[str, str]:
+def work(url: str, version: str, generation: int, unit: Unit, care: Limits) -> dict[str, str]:
     _begun.append(unit.name)
     sleep(0.3)
     return {"name": unit.name}
@@ -109,7 +110,7 @@ def test_a_result_that_could_not_be_fetched_is_fetched_again(scheduler: str, cap
 
         striker = Thread(target=strike)
         striker.start()
-        results = list(dask_executor.on_dask(client, work, ("", "v", 0), jobs(4)))
+        results = list(dask_executor.run_dask(client, work, ("", "v", 0), jobs(4)))
         striker.join()
     assert proxy.refused > 1, "nothing was cut"
     assert sorted(one["name"] for one in results) == sorted(_begun)
@@ -117,7 +118,7 @@ def test_a_result_that_could_not_be_fetched_is_fetched_again(scheduler: str, cap
     assert "Traceback" not in capfd.readouterr().err
 
 
-def refuse(url: str, version: str, generation: int, unit: Unit, care: Care) -> dict[str, str]:
+def refuse(url: str, version: str, generation: int, unit: Unit, care: Limits) -> dict[str, str]:
     _begun.append(unit.name)
     raise ConnectionError("of the work")
 
@@ -126,7 +127,7 @@ def test_an_error_of_the_work_is_none_of_the_connection(scheduler: str) -> None:
     _begun.clear()
     with (
         reached(scheduler) as (client, _),
-        pytest.raises(dask_executor.Broken, match="failed 3 times: ConnectionError: of the work"),
+        pytest.raises(ClusterError, match="failed 3 times: ConnectionError: of the work"),
     ):
-        list(dask_executor.on_dask(client, refuse, ("", "v", 1), jobs(1)))
+        list(dask_executor.run_dask(client, refuse, ("", "v", 1), jobs(1)))
     assert len(_begun) == dask_executor.ATTEMPTS

@@ -10,19 +10,19 @@ import pytest
 
 import ckrr
 from harness.compute.study import Study
-from harness.compute.unit import compute, sample_of
-from harness.core.errors import Mistake
+from harness.compute.unit import compute_unit, draw_cell
+from harness.core.errors import UserError
 from harness.core.seeds import Seeds
 from harness.core.types import Extent, Grid, Status
 from harness.execution import driver, prepare
 from harness.families.krr import FAMILY
 from harness.scenario.load import Loaded, check
-from harness.store.manifest_io import load
-from harness.worker.study import study_of
+from harness.store.manifest_io import load_manifest
+from harness.worker.study import build_study
 from scenarios import SOURCES
 from tests.harness.studies import toy, unit
 
-SEEDS = Seeds.of(7, {"function": "f2"})
+SEEDS = Seeds.from_source(7, {"function": "f2"})
 GRID = Grid(("RRCM-loo", "GPR-p"), (1e-6, 0.1), (10.0,), (1e-3,), (30,), (0.1,))
 KINDS: list[dict[str, Any]] = [
     {"kernel": "matern32"},
@@ -50,21 +50,21 @@ def test_a_unit_is_what_the_library_gives(told: dict[str, Any]) -> None:
     """Draws of one path share their frequencies, which come from the path's stream; other paths have others."""
     family = FAMILY.on_kernel(2, **told)
     study = Study(Extent(GRID, 3, 2), SOURCES["f2"](test_points=12), family, SEEDS)
-    block = compute(study, unit(30, range(1, 3), range(2)))
+    block = compute_unit(study, unit(30, range(1, 3), range(2)))
     assert (block.values["status"] == Status.OK).all()
     for path in (1, 2):
         for draw in (0, 1):
-            sample = study.source.path(SEEDS.path(path)).draw(SEEDS.draw(path, draw), 30, {})
+            sample = study.source.path(SEEDS.make_path_streams(path)).draw(SEEDS.make_draw_streams(path, draw), 30, {})
             assert sample.noise is not None
-            seed = SEEDS.path(path)("frequencies")
+            seed = SEEDS.make_path_streams(path)("frequencies")
             for g, gamma in enumerate(GRID.gamma):
                 y = sample.y + np.sqrt(gamma) * sample.noise
                 inputs = ckrr.Inputs(sample.X, sample.X_test, **{"seed": seed, **told})
-                seed = SEEDS.path(path)("frequencies")
+                seed = SEEDS.make_path_streams(path)("frequencies")
                 regions = inputs.factor(10.0, 1e-3).fit(y).regions(sample.X_test, "RRCM-loo", 0.1)
                 ours = block.values["width_mean"][path - 1, draw, 0, g, 0, 0, 0]
                 assert ours == np.float32((regions.upper - regions.lower).mean())
-    looked = sample_of(study, 30, 1, 0, 0, 0, 0)[2]
+    looked = draw_cell(study, 30, 1, 0, 0, 0, 0)[2]
     assert isinstance(looked, ckrr.Factor)
 
 
@@ -82,11 +82,11 @@ def test_a_store_remembers_its_kernel(tmp_path: Path) -> None:
     prepared = prepare.prepare(
         scenario(kernel="matern52-rff", features=15, scales=[1.0, 2.0]), url, workers=1, speed=1e9
     )
-    driver._started(prepared)
-    record = load(prepared.there)
+    driver._begin_run(prepared)
+    record = load_manifest(prepared.backend)
     assert record is not None
-    assert study_of(url, record).family == FAMILY.on_kernel(2, "matern52-rff", [1.0, 2.0], 15)
-    with pytest.raises(Mistake, match=r"kernel was \{.*'features': 15.*\} and is None"):
+    assert build_study(url, record).family == FAMILY.on_kernel(2, "matern52-rff", [1.0, 2.0], 15)
+    with pytest.raises(UserError, match=r"kernel was \{.*'features': 15.*\} and is None"):
         prepare.prepare(scenario(), url, workers=1, speed=1e9)
 
 
@@ -103,12 +103,14 @@ def test_a_store_remembers_its_kernel(tmp_path: Path) -> None:
     ],
 )
 def test_mistakes_are_told(told: dict[str, Any], message: str) -> None:
-    with pytest.raises(Mistake, match=rf"^kernels.toml: {message}"):
+    with pytest.raises(UserError, match=rf"^kernels.toml: {message}"):
         scenario(**told)
 
 
 def test_a_family_without_kernels_says_so() -> None:
-    with pytest.raises(Mistake, match=r"kernel must be left out: the family 'tests.harness.toy:FAMILY' has no choice"):
+    with pytest.raises(
+        UserError, match=r"kernel must be left out: the family 'tests.harness.toy:FAMILY' has no choice"
+    ):
         check(toy(kernel="matern52"), "toy.toml", Path.cwd())
 
 

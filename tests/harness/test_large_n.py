@@ -16,17 +16,17 @@ from ckrr.linalg.triangular import WHOLE
 from harness.cli import main
 from harness.compute import unit as module
 from harness.compute.study import Study
-from harness.compute.unit import compute
-from harness.core.errors import Mistake
+from harness.compute.unit import compute_unit
+from harness.core.errors import UserError
 from harness.core.protocols import Inputs
 from harness.core.seeds import Seeds
 from harness.core.types import Array, Extent, Grid, Status
 from harness.families.krr import FAMILY, KernelRidge
-from harness.planning.blocks import cut
-from harness.planning.cost import Shape, seconds_per_replication
+from harness.planning.blocks import choose_blocks
+from harness.planning.cost import ReplicationShape, estimate_replication_seconds
 from harness.planning.machine import Machine
 from harness.planning.plan import check_fits, make_plan
-from harness.store.manifest import Record
+from harness.store.manifest import Manifest
 from scenarios import SOURCES
 from tests.harness.studies import unit
 
@@ -57,7 +57,7 @@ def study(n: int, family: Any = FAMILY) -> Study:
     """Two fits of a replication, one after the other."""
     grid = Grid(GRID.procedure, GRID.gamma, GRID.theta, GRID.lam, (n,), GRID.alpha)
     source = SOURCES["heaviside"](test_points=40)
-    return Study(Extent(grid, 1, 1), source, family, Seeds.of(7, {"function": "heaviside"}), ())
+    return Study(Extent(grid, 1, 1), source, family, Seeds.from_source(7, {"function": "heaviside"}), ())
 
 
 class Watched(KernelRidge):
@@ -82,7 +82,7 @@ class Watched(KernelRidge):
 def test_there_is_one_large_factor_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_BATCH_BYTES", 1.0)
     family = Watched()
-    block = compute(study(30, family), unit(30, range(1), range(1)))
+    block = compute_unit(study(30, family), unit(30, range(1), range(1)))
     assert (block.values["status"] == Status.OK).all()
     assert family.alive == [0, 0]
 
@@ -98,16 +98,16 @@ def test_a_unit_stays_within_what_the_plan_says() -> None:
 
 def test_the_plan_of_twenty_thousand() -> None:
     """One buffer of 3.2 GB and a little; time by what the machine can; a limit for hanging far above that."""
-    extent, shape = Extent(GRID, 1, 1), Shape(2000, ())
+    extent, shape = Extent(GRID, 1, 1), ReplicationShape(2000, ())
     machine = Machine(2.5e10, 2, 6e9)
-    record = Record({}, {}, (extent,), cut(extent, shape, FAMILY, machine), (), 2000)
+    record = Manifest({}, {}, (extent,), choose_blocks(extent, shape, FAMILY, machine), (), 2000)
     plan = make_plan(record, extent, {}, shape, FAMILY, machine)
     assert 3.2e9 < plan.memory < 4.1e9
     check_fits(plan, machine, "my.toml")
-    with pytest.raises(Mistake, match=r"^my.toml: grid.n = 20000 needs 3.9 GB a worker, there are 3.5: use fewer"):
+    with pytest.raises(UserError, match=r"^my.toml: grid.n = 20000 needs 3.9 GB a worker, there are 3.5: use fewer"):
         check_fits(plan, Machine(2.5e10, 2, 3.5e9), "my.toml")
     bare = 2 * (2 * 20_000**3 / 3 + 2 * 20_000**2 * 2000) / 2.5e10
-    assert 1.0 < seconds_per_replication(extent, 20_000, shape, FAMILY, machine.flops) / bare < 1.3
+    assert 1.0 < estimate_replication_seconds(extent, 20_000, shape, FAMILY, machine.flops) / bare < 1.3
 
 
 def test_what_cannot_fit_is_refused_before_work_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

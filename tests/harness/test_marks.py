@@ -12,9 +12,9 @@ from unittest.mock import Mock
 
 import pytest
 
-from harness.scenario.errors import Wrong
-from harness.scenario.families import family
-from harness.scenario.sources import build
+from harness.scenario.errors import ScenarioError
+from harness.scenario.families import find_family
+from harness.scenario.sources import build_source
 from scenarios import Synthetic, is_source, source
 from scenarios.published import sources
 
@@ -73,8 +73,8 @@ def code(text: str, canary: Path) -> str:
 
 
 def refused(function: str, folder: Path, **given: object) -> str:
-    with pytest.raises(Wrong) as caught:
-        build({"function": function, **given}, folder)
+    with pytest.raises(ScenarioError) as caught:
+        build_source({"function": function, **given}, folder)
     return str(caught.value)
 
 
@@ -92,15 +92,15 @@ def test_a_function_needs_the_mark(canary: Path, monkeypatch: pytest.MonkeyPatch
     assert told.endswith("put the line `@scenarios.source` above its definition")
     assert not canary.exists()
     marked = module(f"\n@scenarios.source{PLAIN}", canary, monkeypatch)
-    assert build({"function": f"{marked}:made", "slope": 2.0}, canary.parent).source.test_points == 10
+    assert build_source({"function": f"{marked}:made", "slope": 2.0}, canary.parent).source.test_points == 10
     assert canary.exists()
 
 
 def test_a_class_with_all_members_needs_none(canary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     name = module(FAN, canary, monkeypatch)
-    assert build({"function": f"{name}:Fan", "test_points": 7}, canary.parent).source.test_points == 7
+    assert build_source({"function": f"{name}:Fan", "test_points": 7}, canary.parent).source.test_points == 7
     inherited = module(f"{FAN}\nclass Child(Fan):\n    pass\n", canary, monkeypatch)
-    assert build({"function": f"{inherited}:Child"}, canary.parent).source.test_points == 101
+    assert build_source({"function": f"{inherited}:Child"}, canary.parent).source.test_points == 101
 
 
 def test_a_class_without_some_is_not_made(canary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,15 +136,15 @@ def test_attributes_that_a_module_makes_up_do_not_count(canary: Path, monkeypatc
     assert refused(f"{name}:anything", canary.parent) == (
         f"source.function names 'anything', which '{name}' doesn't have"
     )
-    with pytest.raises(Wrong, match="doesn't have"):
-        family(f"{name}:anything")
+    with pytest.raises(ScenarioError, match="doesn't have"):
+        find_family(f"{name}:anything")
     assert not canary.exists()
 
 
 def test_a_file_beside_the_scenario_needs_no_mark(canary: Path) -> None:
     (canary.parent / "mine.py").write_text(HEAD.replace("CANARY", repr(str(canary))) + code(PLAIN, canary) + FAN)
     for name in ("made", "Fan"):
-        assert build({"function": f"mine.py:{name}"}, canary.parent).source.dimension == 1
+        assert build_source({"function": f"mine.py:{name}"}, canary.parent).source.dimension == 1
 
 
 @pytest.mark.parametrize(
@@ -183,22 +183,22 @@ def test_what_such_a_file_imports_does(text: str, told: str, canary: Path, monke
 )
 def test_what_is_marked_or_its_own_may_be_passed_on(text: str, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(text)
-    assert build({"function": "mine.py:made"}, tmp_path).source.dimension == 1
+    assert build_source({"function": "mine.py:made"}, tmp_path).source.dimension == 1
 
 
 @pytest.mark.parametrize("what", ["raise SystemExit(0)", "raise RuntimeError('broken')", "1 / 0"])
 def test_a_module_that_does_not_import_is_told(what: str, canary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     name = module(what, canary, monkeypatch)
-    for call in (lambda: build({"function": f"{name}:x"}, canary.parent), lambda: family(f"{name}:x")):
-        with pytest.raises(Wrong, match=f"names '{name}', which can't be imported: "):
+    for call in (lambda: build_source({"function": f"{name}:x"}, canary.parent), lambda: find_family(f"{name}:x")):
+        with pytest.raises(ScenarioError, match=f"names '{name}', which can't be imported: "):
             call()
 
 
 @pytest.mark.parametrize("name", [":x", "..os:system", "a\0b:x", "os..path:x", "x" * 3000 + ":x"])
 def test_strange_names_are_told(name: str, tmp_path: Path) -> None:
     assert "which can't be imported" in refused(name, tmp_path)
-    with pytest.raises(Wrong, match="which can't be imported"):
-        family(name)
+    with pytest.raises(ScenarioError, match="which can't be imported"):
+        find_family(name)
 
 
 @pytest.mark.parametrize(
@@ -217,14 +217,14 @@ def test_nothing_of_a_family_is_called_before_it_is_one(
     text: str, told: str, canary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name = module(text, canary, monkeypatch)
-    with pytest.raises(Wrong, match=f"^family names '{name}:FAMILY', {told}"):
-        family(f"{name}:FAMILY")
+    with pytest.raises(ScenarioError, match=f"^family names '{name}:FAMILY', {told}"):
+        find_family(f"{name}:FAMILY")
     assert not canary.exists()
 
 
 def test_a_family_may_have_no_reference() -> None:
-    assert family("tests.harness.toy:FAMILY").reference == "exact"
-    assert family("tests.harness.test_marks:NO_REFERENCE").reference is None
+    assert find_family("tests.harness.toy:FAMILY").reference == "exact"
+    assert find_family("tests.harness.test_marks:NO_REFERENCE").reference is None
 
 
 NO_REFERENCE = types.SimpleNamespace(
@@ -236,7 +236,7 @@ def test_bundled_sources_are_marked() -> None:
     import scenarios
 
     assert all(map(is_source, scenarios.SOURCES.values()))
-    assert build({"function": "scenarios.published.sources:heaviside"}, Path()).source.dimension == 1
+    assert build_source({"function": "scenarios.published.sources:heaviside"}, Path()).source.dimension == 1
 
 
 def test_a_mark_is_ones_own() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from harness.compute.measures import measures, quantiles
+from harness.compute.measures import compute_measures, quantiles
 from harness.core.schema import QUANTILES
 from harness.core.types import Array, Bools
 
@@ -56,7 +56,7 @@ def apart(a: float, b: float) -> float:
 @pytest.mark.parametrize("seed", range(20))
 def test_every_measure_is_its_definition(seed: int) -> None:
     scores, y = made(seed)
-    found = measures(scores, y, ALPHA, reference=1)
+    found = compute_measures(scores, y, ALPHA, reference=1)
     for t, p, k in np.ndindex(2, 3, len(ALPHA)):
         at = (t, p, slice(None), k)
         lower, upper, count = scores.lower[at], scores.upper[at], scores.count[at]
@@ -95,15 +95,15 @@ def test_quantiles_at_exact_fractions() -> None:
 def test_without_a_reference_or_f_there_is_nan() -> None:
     scores, y = made(0)
     blind = Made(scores.hits, None, scores.lower, scores.upper, scores.length, scores.count)
-    found = measures(blind, y, ALPHA, reference=None)
+    found = compute_measures(blind, y, ALPHA, reference=None)
     assert np.isnan(found["distance_lower"]).all()
     assert np.isnan(found["coverage_f"]).all()
 
 
 def test_targets_are_measured_each_for_itself() -> None:
     scores, y = made(1)
-    both = measures(scores, y, ALPHA, reference=0, pointwise=True)
+    both = compute_measures(scores, y, ALPHA, reference=0, pointwise=True)
     fields = (scores.hits, scores.hits_f, scores.lower, scores.upper, scores.length, scores.count)
     second = Made(*(each[1:] for each in fields))  # type: ignore[index, arg-type]
-    for name, values in measures(second, y[1:], ALPHA, reference=0, pointwise=True).items():
+    for name, values in compute_measures(second, y[1:], ALPHA, reference=0, pointwise=True).items():
         assert np.ascontiguousarray(both[name][1:]).tobytes() == np.ascontiguousarray(values).tobytes(), name

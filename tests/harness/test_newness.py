@@ -10,20 +10,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.cli.plan_text import plan_text
+from harness.cli.plan_text import format_plan
 from harness.compute.study import Study
-from harness.compute.unit import compute
+from harness.compute.unit import compute_unit
 from harness.core.types import Block, Bools, Extent, Status, Unit
 from harness.execution import driver, prepare
-from harness.execution.facts import plan_facts
-from harness.planning.diff import newness
+from harness.execution.facts import plan_to_dict
+from harness.planning.diff import diff
 from harness.planning.machine import Machine
 from harness.planning.plan import Plan, make_plan
 from harness.scenario.load import check
-from harness.store.manifest import version
+from harness.store.manifest import cache_key
 from harness.store.receipts import Receipt
 from harness.worker import task
-from harness.worker.task import work
+from harness.worker.task import run_unit
 from tests.harness.studies import ROOT, contents, prepared, replications, run_serially
 from tests.harness.test_planning import FAMILY, GRID, SHAPE, planned
 
@@ -52,7 +52,7 @@ class Witness:
         for kind, mask in kinds.items():
             self._counts[kind, "replications"] += int(mask.sum())
             self._counts[kind, "units"] += bool(mask.any())
-        return compute(study, unit, todo)
+        return compute_unit(study, unit, todo)
 
     def work(self) -> dict[str, dict[str, int]]:
         return {
@@ -88,14 +88,14 @@ def test_the_plan_says_what_the_run_does(
     where = tmp_path / "toy.zarr"
     run_serially(where)
     before = contents(where)
-    facts = plan_facts(prepared(where, **changes))
+    facts = plan_to_dict(prepared(where, **changes))
     assert facts["new_values"] == values
     assert counts(facts) == {kind: expected.get(kind, NOTHING) for kind in ("new", "extended", "again")}
     assert all((share["seconds"] > 0) == (share["units"] > 0) for share in facts["work"].values())
     witness = Witness(where, monkeypatch)
     run_serially(where, **changes)
     assert counts(facts) == witness.work()
-    assert counts(plan_facts(prepared(where, **changes))) == dict.fromkeys(("new", "extended", "again"), NOTHING)
+    assert counts(plan_to_dict(prepared(where, **changes))) == dict.fromkeys(("new", "extended", "again"), NOTHING)
     for n in (10, 20):
         old = before[f"replications/n={n}/coverage"]
         kept = replications(where, n, "coverage")[tuple(slice(length) for length in old.shape)]
@@ -116,7 +116,7 @@ def test_a_study_that_started_smaller(changes: dict[str, Any], tmp_path: Path, m
     """Several axes at once, paths and draws that fill up units, cells that were left out: grown to the whole toy."""
     where = tmp_path / "toy.zarr"
     run_serially(where, **changes)
-    facts = plan_facts(prepared(where))
+    facts = plan_to_dict(prepared(where))
     witness = Witness(where, monkeypatch)
     run_serially(where)
     assert counts(facts) == witness.work()
@@ -128,7 +128,7 @@ def test_an_extension_that_was_killed_is_still_told(tmp_path: Path, monkeypatch:
     where = tmp_path / "toy.zarr"
     run_serially(where)
     run_serially(where, order=range(3), grid__lam=[0.1, 1, 3])
-    facts = plan_facts(prepared(where, grid__lam=[0.1, 1, 3]))
+    facts = plan_to_dict(prepared(where, grid__lam=[0.1, 1, 3]))
     assert facts["new_values"] == {"lam": [3.0]}
     assert counts(facts)["extended"]["units"] == 5
     witness = Witness(where, monkeypatch)
@@ -141,7 +141,7 @@ def test_units_of_an_older_extent_lack_no_paths(tmp_path: Path) -> None:
     where = tmp_path / "toy.zarr"
     run_serially(where, replications__paths=3)
     run_serially(where)
-    text = plan_text(plan_facts(prepared(where, replications__paths=8, grid__alpha=[0.05, 0.1, 0.2])))
+    text = format_plan(plan_to_dict(prepared(where, replications__paths=8, grid__alpha=[0.05, 0.1, 0.2])))
     assert "new in the scenario: alpha 0.2; 1 more path\n" in text
 
 
@@ -149,13 +149,13 @@ def test_it_is_told_in_words(tmp_path: Path) -> None:
     where = tmp_path / "toy.zarr"
     small = {"grid__procedure": ["exact", "wide", "random"], "replications__paths": 6}
     run_serially(where, **small)
-    text = plan_text(plan_facts(prepared(where, grid__theta=["best", 1, 7], grid__alpha=[0.05, 0.1, 0.2])))
+    text = format_plan(plan_to_dict(prepared(where, grid__theta=["best", 1, 7], grid__alpha=[0.05, 0.1, 0.2])))
     assert "new in the scenario: procedure split; theta 7; alpha 0.2; 1 more path\n" in text
     assert "in the store, for new cells alone" in text
     assert "in the store, to be computed again (a new α or procedure needs every factor)" in text
     assert "numbers that are in the store stay as they are, in every bit\n" in text
     assert "not in the scenario any more: theta 2.5; their numbers stay in the store\n" in text
-    text = plan_text(plan_facts(prepared(where, **small)))
+    text = format_plan(plan_to_dict(prepared(where, **small)))
     assert "new in" not in text
     assert "stay" not in text
 
@@ -163,15 +163,15 @@ def test_it_is_told_in_words(tmp_path: Path) -> None:
 def test_cells_that_rules_left_out_are_told(tmp_path: Path) -> None:
     where = tmp_path / "toy.zarr"
     run_serially(where, exclude=[{"theta": "best", "n": 10}])
-    facts = plan_facts(prepared(where))
+    facts = plan_to_dict(prepared(where))
     assert facts["cells_let_in"] == 4 * 2 * 2
-    assert "new in the scenario: 16 cells that [[exclude]] left out\n" in plan_text(facts)
+    assert "new in the scenario: 16 cells that [[exclude]] left out\n" in format_plan(facts)
 
 
 def test_what_is_there_and_not_asked_for() -> None:
     whole = Extent(GRID, 10, 4)
     part = Extent(replace(GRID, n=(20,), theta=(1.0,)), 3, 2)
-    found = newness([whole], part)
+    found = diff([whole], part)
     assert (found.values, found.paths, found.draws) == ({}, 0, 0)
     assert found.unasked == {"theta": ("best",), "n": (10, 40)}
 
@@ -183,7 +183,7 @@ def extended(old: Extent, new: Extent) -> Plan:
     """The plan for a study that is complete at an extent and then asked for more."""
     record, plan = planned(old, MACHINE)
     done = {unit.name: Receipt(0, 0, 0, unit.name) for unit in plan.units}
-    return make_plan(record.grown(new), new, done, SHAPE, FAMILY, MACHINE)
+    return make_plan(record.extend(new), new, done, SHAPE, FAMILY, MACHINE)
 
 
 def test_new_cells_cost_what_they_would_cost_alone() -> None:
@@ -232,7 +232,7 @@ def planned_really(where: Path, theta: list[float]) -> float:
         "replications": {"paths": 4},
     }
     study = prepare.prepare(check(plain, "real.toml", ROOT), str(where), workers=1, speed=1e4)
-    record = driver._started(study)
+    record = driver._begin_run(study)
     for unit in study.plan.units:
-        work(str(where), version(record), record.generation, False, unit)
+        run_unit(str(where), cache_key(record), record.generation, False, unit)
     return study.plan.seconds

@@ -13,18 +13,18 @@ from pathlib import Path
 
 import pytest
 
-from harness.backends.base import place
-from harness.backends.local import LocalPlace
-from harness.core.errors import Mistake
+from harness.backends.base import open_backend
+from harness.backends.local import LocalBackend
+from harness.core.errors import UserError
 from harness.core.text import escape, escape_line
-from harness.parsing.files import UnsafePath, is_base_name, read_file, resolve
-from harness.store.arrays import restore
-from harness.store.codecs import check_frame, content_size
-from harness.store.heartbeat import heard
-from harness.store.inventory import cube_gaps, incomplete_units
+from harness.parsing.files import UnsafePathError, is_base_name, read_file, resolve
+from harness.store.arrays import restore_root
+from harness.store.codecs import check_frame, read_content_size
+from harness.store.heartbeat import from_bytes
+from harness.store.inventory import find_cube_gaps, list_incomplete_units
 from harness.store.manifest import COPY, ROOT
-from harness.store.manifest_io import load
-from harness.store.receipts import listed
+from harness.store.manifest_io import load_manifest
+from harness.store.receipts import list_receipts
 from harness.submit import process, submission
 from harness.submit.cancel import cancel
 from tests.harness.studies import assert_identical, contents
@@ -92,7 +92,7 @@ def test_a_smoke_run_replaces_its_own_store(here: Path) -> None:
     assert ckrr(*smoke, cwd=here)[0] == 0
     (here / "mine.toml").write_text(SCENARIO.replace("seed = 1", "seed = 7"))
     assert ckrr(*smoke, cwd=here)[0] == 0
-    record = load(place(str(store)))
+    record = load_manifest(open_backend(str(store)))
     assert record is not None
     assert record.fingerprint["seed"] == 7
     code, _, err = ckrr(*smoke, "--store", str(store), "--set", "seed=8", cwd=here)
@@ -144,17 +144,17 @@ def test_a_run_rebuilds_a_lost_root_and_loses_nothing(here: Path, made: Path) ->
 
 
 def test_a_sound_root_wins_over_its_copy(here: Path) -> None:
-    there = place(str(here / "results/mine.zarr"))
+    there = open_backend(str(here / "results/mine.zarr"))
     there.put(COPY, (there.get(COPY) or b"").replace(b'"title": "mine"', b'"title": "other"'))
-    assert restore(there) is False
+    assert restore_root(there) is False
     assert b'"title": "mine"' in (there.get(ROOT) or b"")
 
 
 def test_a_foreign_group_is_no_damaged_store(here: Path) -> None:
     store = here / "results/mine.zarr"
     (store / ROOT).write_text('{"zarr_format": 3, "node_type": "group", "attributes": {}}')
-    with pytest.raises(Mistake, match="is no ckrr store"):
-        load(place(str(store)))
+    with pytest.raises(UserError, match="is no ckrr store"):
+        load_manifest(open_backend(str(store)))
 
 
 # 3: a chunk that was deleted
@@ -165,10 +165,10 @@ def test_a_deleted_chunk_is_counted_and_computed_again(here: Path, made: Path, v
     store = here / "results/mine.zarr"
     (chunk,) = (store / "replications/n=10" / variable).glob("c.*")
     chunk.unlink()
-    there = place(str(store))
-    record = load(there)
+    there = open_backend(str(store))
+    record = load_manifest(there)
     assert record is not None
-    assert incomplete_units(there, record, listed(there, record.extent.grid.n)) == ["n=10/p0_d0"]
+    assert list_incomplete_units(there, record, list_receipts(there, record.extent.grid.n)) == ["n=10/p0_d0"]
     code, out, _ = ckrr("table", "results/mine.zarr", cwd=here)
     assert code == 0
     assert "12 replications are damaged, since chunks of them are missing: `ckrr run` computes them again" in out
@@ -182,10 +182,10 @@ def test_a_deleted_chunk_is_counted_and_computed_again(here: Path, made: Path, v
 def test_a_deleted_chunk_of_the_cube_is_written_again(here: Path, made: Path) -> None:
     store = here / "results/mine.zarr"
     (store / "width/c.0.0.0.0.1.0.0").unlink()
-    there = place(str(store))
-    record = load(there)
+    there = open_backend(str(store))
+    record = load_manifest(there)
     assert record is not None
-    assert cube_gaps(there, record) == {20}
+    assert find_cube_gaps(there, record) == {20}
     assert ckrr("run", "mine.toml", "--workers", "1", cwd=here)[0] == 0
     assert_identical(store, made / "results/mine.zarr")
 
@@ -227,17 +227,17 @@ def test_the_plan_counts_blocks_of_the_file_system(made: Path) -> None:
 
 
 def test_keys_stay_inside(tmp_path: Path) -> None:
-    there = LocalPlace(str(tmp_path / "store"))
+    there = LocalBackend(str(tmp_path / "store"))
     there.put("a/b", b"1")
     (tmp_path / "outside").mkdir()
     (tmp_path / "store/link").symlink_to(tmp_path / "outside")
     for key in ("../x", "/etc/passwd", "a/../../x", "link/x", "a//b", "a/./b", "", "a\0b"):
         for act in (lambda key: there.put(key, b"2"), lambda key: there.delete(key), lambda key: there.claim(key, b"")):
-            with pytest.raises((UnsafePath, OSError)):
+            with pytest.raises((UnsafePathError, OSError)):
                 act(key)
     assert list((tmp_path / "outside").iterdir()) == []
-    with pytest.raises(UnsafePath, match="is a symbolic link"):
-        there.names("link")
+    with pytest.raises(UnsafePathError, match="is a symbolic link"):
+        there.list_names("link")
     assert [is_base_name(name) for name in ("x.py", ".", "..", "a/b", "a\\b", "a\nb", "")] == [True, *[False] * 6]
     assert resolve("/s", "a/b") == "/s/a/b"
 
@@ -245,12 +245,12 @@ def test_keys_stay_inside(tmp_path: Path) -> None:
 def test_only_regular_files_of_a_bounded_size_are_read(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"12345")
     assert read_file(str(tmp_path / "file"), 5) == b"12345"
-    with pytest.raises(UnsafePath, match="more than"):
+    with pytest.raises(UnsafePathError, match="more than"):
         read_file(str(tmp_path / "file"), 4)
     os.mkfifo(tmp_path / "fifo")
     (tmp_path / "link").symlink_to("file")
     for name in ("fifo", "link", "."):
-        with pytest.raises(UnsafePath, match="only regular files"):
+        with pytest.raises(UnsafePathError, match="only regular files"):
             read_file(str(tmp_path / name))
 
 
@@ -262,7 +262,7 @@ def test_a_frame_says_how_large_its_content_is(size: int) -> None:
     from numcodecs.zstd import compress
 
     frame = bytes(compress(bytes(size)))
-    assert content_size(frame) == size
+    assert read_content_size(frame) == size
     check_frame(frame, size)
     check_frame(frame, size + 1, exactly=False)
     with pytest.raises(ValueError, match="where"):
@@ -276,7 +276,7 @@ def test_a_frame_says_how_large_its_content_is(size: int) -> None:
 
 def test_cancel_ends_no_process_of_somebody_elses_choice(here: Path) -> None:
     """The id of a submission is empty, or stands in the command line of a process that is no driver of this store."""
-    there, identity = place(str(here / "results/mine.zarr")), "mine-01234567"
+    there, identity = open_backend(str(here / "results/mine.zarr")), "mine-01234567"
     shared = ("scenario", {"name": "mine"}), ("where", ""), ("files", []), ("cluster", None), ("workers", None)
     plain = dict(shared) | {"retry": False, "folder": "", "host": "", "submitted": "2999-01-01", "how": "process"}
     with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)", identity, there.url]) as victim:
@@ -285,14 +285,14 @@ def test_cancel_ends_no_process_of_somebody_elses_choice(here: Path) -> None:
             for one in ("", identity):
                 there.put("submission/submission.json", json.dumps({**plain, "id": one}).encode())
                 there.put("submission/handle.json", json.dumps({"id": one, "handle": handle}).encode())
-                with pytest.raises(Mistake):
+                with pytest.raises(UserError):
                     cancel(there)
                 assert victim.poll() is None
-            assert process.runs(handle, there.url, identity) is False
+            assert process.is_running(handle, there.url, identity) is False
             for job in ("1,2", "--all", "1 2", ""):
                 there.put("submission/submission.json", json.dumps({**plain, "id": identity}).encode())
                 there.put("submission/handle.json", json.dumps({"id": identity, "handle": {"job": job}}).encode())
-                with pytest.raises(Mistake, match=r"handle.job must be"):
+                with pytest.raises(UserError, match=r"handle.job must be"):
                     submission.read(there)
         finally:
             victim.send_signal(signal.SIGKILL)
@@ -300,11 +300,11 @@ def test_cancel_ends_no_process_of_somebody_elses_choice(here: Path) -> None:
 
 def test_a_driver_that_no_driver_wrote_is_none() -> None:
     good = {"name": "x", "host": "y", "pid": 7, "beat": 1.0, "progress": {"rate": 2.0, "left": None}}
-    found = heard(json.dumps(good).encode())
+    found = from_bytes(json.dumps(good).encode())
     assert found is not None
     assert found.progress == {"rate": 2.0}
     for change in ({"pid": 0}, {"pid": "7"}, {"beat": "now"}, {"host": 1}, {"progress": {"rate": "fast"}}, {"born": 3}):
-        assert heard(json.dumps({**good, **change}).encode()) is None
+        assert from_bytes(json.dumps({**good, **change}).encode()) is None
 
 
 # 10: text

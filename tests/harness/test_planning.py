@@ -7,18 +7,18 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from harness.core.errors import Mistake
+from harness.core.errors import UserError
 from harness.core.types import Extent, Grid
-from harness.planning.blocks import LONGEST, _block, cut
-from harness.planning.cost import Shape, seconds_per_replication
+from harness.planning.blocks import LONGEST, _choose_block, choose_blocks
+from harness.planning.cost import ReplicationShape, estimate_replication_seconds
 from harness.planning.machine import Machine
 from harness.planning.plan import Plan, check_fits, make_plan
-from harness.store.manifest import Record
+from harness.store.manifest import Manifest
 from harness.store.receipts import Receipt
 from tests.harness.toy import ToyFamily
 
 GRID = Grid(("exact", "wide"), (1.0, 0.1), (1.0, "best"), (0.1,), (10, 20, 40), (0.1,))
-SHAPE = Shape(test_points=20, keep=())
+SHAPE = ReplicationShape(test_points=20, keep=())
 
 
 class Cubic(ToyFamily):
@@ -31,8 +31,8 @@ class Cubic(ToyFamily):
 FAMILY = Cubic()
 
 
-def planned(extent: Extent, machine: Machine, receipts: dict[str, Receipt] | None = None) -> tuple[Record, Plan]:
-    record = Record({}, {}, (extent,), cut(extent, SHAPE, FAMILY, machine), (), SHAPE.test_points)
+def planned(extent: Extent, machine: Machine, receipts: dict[str, Receipt] | None = None) -> tuple[Manifest, Plan]:
+    record = Manifest({}, {}, (extent,), choose_blocks(extent, SHAPE, FAMILY, machine), (), SHAPE.test_points)
     return record, make_plan(record, extent, receipts or {}, SHAPE, FAMILY, machine)
 
 
@@ -62,7 +62,7 @@ def test_every_worker_gets_many_units_of_a_short_study() -> None:
 
 @given(st.integers(1, 10_000), st.integers(1, 500), st.integers(1, 500))
 def test_blocks_are_about_as_large_as_asked(wanted: int, paths: int, draws: int) -> None:
-    rows, columns = _block(wanted, paths, draws)
+    rows, columns = _choose_block(wanted, paths, draws)
     assert 1 <= rows <= paths
     assert 1 <= columns <= draws
     assert rows * columns <= max(wanted, 1)
@@ -81,16 +81,18 @@ def test_what_has_a_receipt_is_not_planned_again() -> None:
 def test_cells_that_are_left_out_cost_nothing() -> None:
     whole = Extent(GRID, 10, 10)
     without = replace(whole, exclude=({"theta": ("best",)},))
-    a, b = (seconds_per_replication(extent, 40, SHAPE, FAMILY, 1e9) for extent in (whole, without))
+    a, b = (estimate_replication_seconds(extent, 40, SHAPE, FAMILY, 1e9) for extent in (whole, without))
     assert b < a / 5
 
 
 def test_what_does_not_fit_is_refused() -> None:
     extent = Extent(GRID, 10, 10)
     _, plan = planned(extent, Machine(1e9, 2, 1e6))
-    with pytest.raises(Mistake, match=r"^my.toml: grid.n = 40 needs 0.4 GB a worker, there are 0.0: use fewer workers"):
+    with pytest.raises(
+        UserError, match=r"^my.toml: grid.n = 40 needs 0.4 GB a worker, there are 0.0: use fewer workers"
+    ):
         check_fits(plan, Machine(1e9, 2, 1e6), "my.toml")
-    with pytest.raises(Mistake, match=r"take up to [0-9.]+ MB on disk, and 1e-05 MB are free: choose another place"):
+    with pytest.raises(UserError, match=r"take up to [0-9.]+ MB on disk, and 1e-05 MB are free: choose another place"):
         check_fits(plan, Machine(1e9, 2, 1e12, disk=10.0), "my.toml")
     check_fits(plan, Machine(1e9, 2, 1e12), "my.toml")
 

@@ -14,10 +14,10 @@ import pytest
 from distributed import Client, LocalCluster
 
 from cluster import local
-from harness.backends.base import place
+from harness.backends.base import open_backend
 from harness.core.types import Status
 from harness.execution import driver, prepare
-from harness.execution.progress import Silent
+from harness.execution.progress import SilentProgress
 from harness.scenario.load import Loaded, check
 from harness.store import receipts
 from tests.harness.studies import contents, replications, toy, until
@@ -43,10 +43,10 @@ class Study:
     def run(self, client: Any = None, workers: int = 2, speed: float = 2e7) -> driver.Outcome:
         """With a speed that makes a unit of each path, or of several."""
         prepared = prepare.prepare(self.loaded, str(self.store), workers, speed)
-        return driver.run(prepared, Silent(), client)
+        return driver.run_prepared(prepared, SilentProgress(), client)
 
     def fate(self, path: int, draw: int) -> float:
-        return float(self.loaded.seeds.draw(path, draw)("fate").random())
+        return float(self.loaded.seeds.make_draw_streams(path, draw)("fate").random())
 
     def log(self) -> list[tuple[float, int, bool]]:
         """Which replication, in which process, and whether a limit was set there."""
@@ -56,8 +56,8 @@ class Study:
     def messages(self) -> dict[tuple[int, int], tuple[str, str]]:
         """Of each replication that failed, in all of its cells alike."""
         found: dict[tuple[int, int], set[tuple[str, str]]] = {}
-        there = place(str(self.store))
-        for one in receipts.listed(there, (10,)).values():
+        there = open_backend(str(self.store))
+        for one in receipts.list_receipts(there, (10,)).values():
             for each in receipts.read(there, one)["failures"]:
                 found.setdefault((each["path"], each["draw"]), set()).add((each["kind"], each["message"]))
         return {where: told.pop() for where, told in found.items() if len(told) == 1}

@@ -12,14 +12,14 @@ import pytest
 from click.testing import CliRunner
 from distributed import Client, LocalCluster
 
-from harness.backends.base import place
+from harness.backends.base import open_backend
 from harness.cli import main
-from harness.cli.plan_text import plan_text
-from harness.core.errors import Mistake
+from harness.cli.plan_text import format_plan
+from harness.core.errors import UserError
 from harness.execution import driver
-from harness.execution.facts import plan_facts
-from harness.execution.progress import Silent
-from harness.maintenance.merge import merge
+from harness.execution.facts import plan_to_dict
+from harness.execution.progress import SilentProgress
+from harness.maintenance.merge import merge_stores
 from harness.maintenance.verify import verify
 from harness.store import artifacts
 from tests.harness.studies import assert_identical, prepared, replications, run
@@ -99,12 +99,14 @@ def test_a_torn_array_is_never_computed_with(tmp_path: Path, client: Client) -> 
     store = tmp_path / "s.zarr"
     run(store, client, **changes(tmp_path / "log"))
     (arrays(store) / "level-1.0.npy").write_bytes(b"")
-    with pytest.raises(Mistake, match=r"prepared/level-1.0 isn't what its receipt says: `ckrr run` prepares it again"):
-        artifacts.read(place(str(store)), "level-1.0")
+    with pytest.raises(
+        UserError, match=r"prepared/level-1.0 isn't what its receipt says: `ckrr run` prepares it again"
+    ):
+        artifacts.read(open_backend(str(store)), "level-1.0")
     count, torn = verify(str(store))
     assert [(one.unit, one.what) for one in torn] == [("prepared/level-1.0", "isn't what its receipt says")]
     assert count > 1
-    assert artifacts.signed(place(str(store))) == []
+    assert artifacts.list_signed(open_backend(str(store))) == []
     run(store, client, **changes(tmp_path / "log"))
     assert made(tmp_path / "log") == ["level-1.0"] * 2, "also where no unit is left"
     assert verify(str(store)) == (count, [])
@@ -133,26 +135,26 @@ def test_replay_and_merge_find_it(tmp_path: Path, client: Client) -> None:
     log, saved = tmp_path / "log", str(tmp_path / "saved.npz")
     run(Path(one), client, **changes(log))
     run(Path(other), client, **{**changes(log), "replications__paths": 9})
-    merge([one, other], joined)
-    assert artifacts.wrong(place(joined), "level-1.0") is None
+    merge_stores([one, other], joined)
+    assert artifacts.why_invalid(open_backend(joined), "level-1.0") is None
     words = ["replay", joined, "--n", "10", "--path", "3", "--draw", "2", "--save", saved, "--trust"]
     done = CliRunner().invoke(main, words)
     assert done.exit_code == 0, done.output
     assert "equal bit for bit" in done.output
     with np.load(saved) as arrays:
         assert set(arrays["gamma=1,theta=1,lam=1/y"]) == {levels("level-1.0")[3, 2]}
-    artifacts.write(place(other), "level-1.0", np.zeros((50, 50)), 1.0)
-    with pytest.raises(Mistake, match=r"has another prepared/level-1\.0"):
-        merge([one, other], str(tmp_path / "refused.zarr"))
+    artifacts.write(open_backend(other), "level-1.0", np.zeros((50, 50)), 1.0)
+    with pytest.raises(UserError, match=r"has another prepared/level-1\.0"):
+        merge_stores([one, other], str(tmp_path / "refused.zarr"))
     assert not (tmp_path / "refused.zarr").exists()
 
 
 def test_the_plan_says_it_and_refuses_what_does_not_fit(tmp_path: Path, client: Client) -> None:
     study = prepared(tmp_path / "s.zarr", **changes(tmp_path / "log"))
-    facts = plan_facts(study)
+    facts = plan_to_dict(study)
     assert facts["preparations"] == [{"name": "level-1.0", "seconds": 5.0, "memory": 1000000}]
-    assert "first level-1.0 is prepared: about 5 s and 1.0 MB of memory" in plan_text(facts)
+    assert "first level-1.0 is prepared: about 5 s and 1.0 MB of memory" in format_plan(facts)
     assert facts["memory_per_worker"] >= 351e6
-    driver.run(study, Silent(), client)
+    driver.run_prepared(study, SilentProgress(), client)
     again = prepared(tmp_path / "s.zarr", **changes(tmp_path / "log"))
-    assert plan_facts(again)["preparations"] == []
+    assert plan_to_dict(again)["preparations"] == []

@@ -20,23 +20,23 @@ import pytest
 import zarr
 
 import harness
-from harness import Broken
-from harness.backends.base import place
+from harness import ClusterError
+from harness.backends.base import open_backend
 from harness.compute.study import Study
-from harness.compute.unit import compute
-from harness.core.errors import Mistake
+from harness.compute.unit import compute_unit
+from harness.core.errors import UserError
 from harness.core.types import Block, Bools, Status, Unit
 from harness.execution import driver
-from harness.execution.progress import Silent
-from harness.maintenance.merge import merge
-from harness.maintenance.replay import Asked, replay
+from harness.execution.progress import SilentProgress
+from harness.maintenance.merge import merge_stores
+from harness.maintenance.replay import CellSelection, replay_one
 from harness.maintenance.verify import verify
 from harness.monitor.state import status
-from harness.monitor.text import state_line
+from harness.monitor.text import format_status_line
 from harness.store import receipts
-from harness.store.heartbeat import born, me, told
-from harness.store.manifest import DRIVER, version
-from harness.store.manifest_io import add_to_history, load
+from harness.store.heartbeat import current_driver, start_time, to_bytes
+from harness.store.manifest import DRIVER, cache_key
+from harness.store.manifest_io import add_to_history, load_manifest
 from harness.worker import task
 from tests.faults import disks
 from tests.faults.injector import flip, truncate
@@ -219,7 +219,7 @@ def test_an_extension_computes_what_is_new(
     def counted(study: Study, unit: Unit, todo: Bools | None) -> Block:
         assert todo is not None
         asked.append(int(todo.sum()))
-        return compute(study, unit, todo)
+        return compute_unit(study, unit, todo)
 
     monkeypatch.setattr(task, "compute", counted)
     run_serially(where, **changes)
@@ -273,24 +273,26 @@ def test_a_store_does_not_grow_under_another_driver(tmp_path: Path) -> None:
     """A second run on the same store goes on beside the first; growth has to wait."""
     where = tmp_path / "toy.zarr"
     run_serially(where)
-    there = place(str(where))
+    there = open_backend(str(where))
     sleeper = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
     try:
-        there.put(DRIVER, told(replace(me(), pid=sleeper.pid, born=born(sleeper.pid))))
+        there.put(DRIVER, to_bytes(replace(current_driver(), pid=sleeper.pid, born=start_time(sleeper.pid))))
         notes: list[str] = []
         progress = Noted(notes)
-        assert driver.run(prepared(where), progress).units == 0
+        assert driver.run_prepared(prepared(where), progress).units == 0
         assert notes == [
-            f"process {sleeper.pid} on {me().host} is at work on this store, too: this run begins at the other end of "
+            f"process {sleeper.pid} on {current_driver().host} is at work on this store, too: this run begins at the other end of "
             "what is left"
         ]
-        there.put(DRIVER, told(replace(me(), pid=sleeper.pid, born=born(sleeper.pid))))
-        with pytest.raises(Mistake, match=rf"can't grow while process {sleeper.pid} on .* is at work on it: wait"):
-            driver.run(prepared(where, replications__paths=20), progress)
+        there.put(DRIVER, to_bytes(replace(current_driver(), pid=sleeper.pid, born=start_time(sleeper.pid))))
+        with pytest.raises(UserError, match=rf"can't grow while process {sleeper.pid} on .* is at work on it: wait"):
+            driver.run_prepared(prepared(where, replications__paths=20), progress)
     finally:
         sleeper.kill()
         sleeper.wait()
-    assert driver.run(prepared(where, replications__paths=8, grid__n=[10]), progress).units > 0, "the dead don't count"
+    assert driver.run_prepared(prepared(where, replications__paths=8, grid__n=[10]), progress).units > 0, (
+        "the dead don't count"
+    )
 
 
 def test_what_another_driver_has_done_is_not_computed_again(tmp_path: Path) -> None:
@@ -302,14 +304,14 @@ def test_what_another_driver_has_done_is_not_computed_again(tmp_path: Path) -> N
     assert planned.plan.units
     failed = next(each for each in written if each.parent.name == "n=10")
     failed.rename(failed.with_name(failed.name.replace(".f0.", ".f2.")))  # as if it had failures
-    arguments = (planned.there.url, version(planned.record), planned.record.generation, False)
-    results = [task.work(*arguments, unit) for unit in planned.plan.units]
+    arguments = (planned.backend.url, cache_key(planned.manifest), planned.manifest.generation, False)
+    results = [task.run_unit(*arguments, unit) for unit in planned.plan.units]
     again = {str(result["unit"].name) for result in results if result["compute"] > 0}
     assert again == {f"n=10/{failed.name.partition('.')[0]}"}
     assert all(each.stat().st_mtime_ns == then for each, then in written.items() if each != failed)
 
 
-class Noted(Silent):
+class Noted(SilentProgress):
     def __init__(self, notes: list[str]) -> None:
         self._notes = notes
 
@@ -348,7 +350,7 @@ def test_what_is_no_unit_is_checked_and_written_anew(whole: Path, tmp_path: Path
     """Labels, metadata and the cube, each harmed in its own way: no unit is computed again for them."""
     where = tmp_path / "toy.zarr"
     shutil.copytree(whole, where)
-    driver.run(prepared(where), Silent())
+    driver.run_prepared(prepared(where), SilentProgress())
     assert verify(str(where)) == (8, [])
     for harms in (
         {"theta/c/0": flip, "replications/n=20/procedure/c/0": truncate, "coverage/c.0.0.0.0.1.0": Path.unlink},
@@ -359,15 +361,15 @@ def test_what_is_no_unit_is_checked_and_written_anew(whole: Path, tmp_path: Path
             harm(where / name)
         _, torn = verify(str(where))
         assert sorted(one.unit for one in torn) == sorted(name.partition("/c.")[0] for name in harms)
-        assert all(one.frame for one in torn)
+        assert all(one.outside_units for one in torn)
         assert verify(str(where))[1] == torn, "it is told until it is mended"
-        assert driver.run(prepared(where), Silent()).units == 0
+        assert driver.run_prepared(prepared(where), SilentProgress()).units == 0
         assert_identical(where, whole)
         assert verify(str(where)) == (8, [])
 
 
 def test_leftovers_of_killed_writers_are_swept(tmp_path: Path) -> None:
-    here = place(str(tmp_path))
+    here = open_backend(str(tmp_path))
     here.put("a/b", b"whole")
     old, new = (tmp_path / "a" / f"b.{digit * 32}.partial" for digit in "12")
     mine = tmp_path / "a" / "thesis.partial"  # a user's file, which only looks alike
@@ -375,7 +377,7 @@ def test_leftovers_of_killed_writers_are_swept(tmp_path: Path) -> None:
         each.write_bytes(b"half")
     for each in (old, mine):
         os.utime(each, (0, 0))
-    here.sweep()
+    here.delete_stale_drafts()
     assert sorted(each.name for each in (tmp_path / "a").iterdir()) == ["b", new.name, mine.name]
 
 
@@ -396,10 +398,10 @@ def test_a_replay_is_equal_bit_for_bit(tmp_path: Path) -> None:
     where = tmp_path / "toy.zarr"
     run_serially(where, keep=["pointwise"])
     for path, draw in ((0, 0), (6, 2)):
-        found = replay(str(where), Asked(20, path, draw))
+        found = replay_one(str(where), CellSelection(20, path, draw))
         assert found.equal
         assert found.cells == 12
-    one = replay(str(where), Asked(10, 1, 1, gamma=0.25, theta="best", lam=1.0))
+    one = replay_one(str(where), CellSelection(10, 1, 1, gamma=0.25, theta="best", lam=1.0))
     assert one.equal
     assert one.cells == 1
 
@@ -409,7 +411,7 @@ def test_two_stores_become_one(tmp_path: Path) -> None:
     a, b, c, fresh = (tmp_path / f"{name}.zarr" for name in "abcd")
     run_serially(a, grid__n=[10], grid__theta=[1, "best"])
     run_serially(b, grid__n=[20, 10], grid__theta=["best", 1], replications__paths=4)
-    merge([str(a), str(b)], str(c))
+    merge_stores([str(a), str(b)], str(c))
     run_serially(c, grid__n=[10, 20], grid__theta=[1, "best"])
     run_serially(fresh, grid__n=[10, 20], grid__theta=[1, "best"])
     one, other = (harness.open_cube(str(each)) for each in (c, fresh))
@@ -423,8 +425,8 @@ def test_a_merged_store_is_not_complete_before_all_of_it_is(tmp_path: Path) -> N
     """Whatever the first of its parts asked for."""
     a, b, c = (str(tmp_path / f"{name}.zarr") for name in "abc")
     run_serially(Path(a), grid__n=[10])
-    driver._started(prepared(Path(b), grid__n=[20]))
-    merge([a, b], c)
+    driver._begin_run(prepared(Path(b), grid__n=[20]))
+    merge_stores([a, b], c)
     facts = status(c)
     assert [one["n"] for one in facts["sizes"]] == [10, 20]
     assert not facts["complete"]
@@ -436,13 +438,15 @@ def test_what_the_latest_run_did_not_ask_for_is_not_forgotten(tmp_path: Path) ->
     source = {"function": "tests.harness.toy:Toy", "test_points": 10, "fails_at": 0.3}
     run_serially(where, grid__n=[10], source=source)
     failed = status(str(where))["failed"]
-    driver._started(prepared(where, grid__n=[20], source=source, replications={"paths": 60, "draws": 2}))
+    driver._begin_run(prepared(where, grid__n=[20], source=source, replications={"paths": 60, "draws": 2}))
     run_serially(where, grid__n=[10], source=source)
     facts = status(str(where))
     assert failed > 0
     assert (facts["complete"], facts["failed"], [one["n"] for one in facts["sizes"]]) == (True, failed, [10])
     assert 0 < facts["share_of_everything"] < 1
-    assert re.search(r": complete as asked for last; of all that was ever asked for, \d+% is done$", state_line(facts))
+    assert re.search(
+        r": complete as asked for last; of all that was ever asked for, \d+% is done$", format_status_line(facts)
+    )
     assert "isn't complete" in harness.table(str(where)).notes[0]
 
 
@@ -450,18 +454,18 @@ def test_cells_that_one_part_lacks_are_left_out_of_a_merger_and_counted(tmp_path
     a, b, c = (str(tmp_path / f"{name}.zarr") for name in "abc")
     run_serially(Path(a), grid__n=[10], grid__alpha=[0.1])
     run_serially(Path(b), grid__n=[20], grid__alpha=[0.1, 0.2])
-    done, total = merge([a, b], c)
+    done, total = merge_stores([a, b], c)
     assert 0 < done < total
 
 
 def test_the_end_of_a_run_is_told_in_its_own_entry(tmp_path: Path) -> None:
     """Another one may have begun since, and ended."""
     where = tmp_path / "one.zarr"
-    first = driver._started(prepared(where)).history[-1]
-    second = driver._started(replace(prepared(where), record=load(place(str(where))))).history[-1]
+    first = driver._begin_run(prepared(where)).history[-1]
+    second = driver._begin_run(replace(prepared(where), manifest=load_manifest(open_backend(str(where))))).history[-1]
     for entry, end in ((second, "early"), (first, "late")):
-        add_to_history(place(str(where)), {"end": end}, entry)
-    found = load(place(str(where)))
+        add_to_history(open_backend(str(where)), {"end": end}, entry)
+    found = load_manifest(open_backend(str(where)))
     assert found is not None
     assert [one["end"] for one in found.history] == ["late", "early"]
 
@@ -471,11 +475,11 @@ def test_merged_units_are_not_computed_again(tmp_path: Path) -> None:
     run_serially(a, grid__n=[10])
     run_serially(b, grid__n=[20])
     count = len(prepared(tmp_path / "none.zarr").plan.units)
-    assert merge([str(a), str(b)], str(c)) == (count, count)
+    assert merge_stores([str(a), str(b)], str(c)) == (count, count)
     assert not prepared(c).plan.units
     assert verify(str(c))[1] == []
-    with pytest.raises(Mistake, match="is there already: choose another name with -o"):
-        merge([str(a), str(b)], str(c))
+    with pytest.raises(UserError, match="is there already: choose another name with -o"):
+        merge_stores([str(a), str(b)], str(c))
 
 
 def test_stores_that_disagree_are_not_merged(tmp_path: Path) -> None:
@@ -483,12 +487,14 @@ def test_stores_that_disagree_are_not_merged(tmp_path: Path) -> None:
     for each in (a, b):
         run_serially(each, grid__n=[10])
     run_serially(other, grid__n=[10], seed=6)
-    with pytest.raises(Mistake, match="is of another study than"):
-        merge([str(a), str(other)], str(c))
+    with pytest.raises(UserError, match="is of another study than"):
+        merge_stores([str(a), str(other)], str(c))
     values = zarr.open_array(str(b), path="replications/n=10/width_mean", mode="r+")
     values[3, 1, 0, 0, 0, 0, 0] = 17.0
-    with pytest.raises(Mistake, match=r"b.zarr has other numbers than the stores before it: width_mean of n=10/p1_d0"):
-        merge([str(a), str(b)], str(c))
+    with pytest.raises(
+        UserError, match=r"b.zarr has other numbers than the stores before it: width_mean of n=10/p1_d0"
+    ):
+        merge_stores([str(a), str(b)], str(c))
     assert not c.exists()
 
 
@@ -509,10 +515,10 @@ def test_a_torn_receipt_is_found_and_told(whole: Path, tmp_path: Path) -> None:
     where = tmp_path / "toy.zarr"
     shutil.copytree(whole, where)
     truncate(next(where.glob("receipts/n=20/p1_d0.*")))
-    found = receipts.listed(place(str(where)), (20,))["n=20/p1_d0"]
+    found = receipts.list_receipts(open_backend(str(where)), (20,))["n=20/p1_d0"]
     mend = r"can't be read \(it must be JSON\): `ckrr status .* --verify`, then `ckrr run`"
-    with pytest.raises(Mistake, match=rf"receipts/n=20/p1_d0.* {mend}"):
-        receipts.read(place(str(where)), found)
+    with pytest.raises(UserError, match=rf"receipts/n=20/p1_d0.* {mend}"):
+        receipts.read(open_backend(str(where)), found)
     assert [(one.unit, one.what) for one in verify(str(where))[1]] == [("n=20/p1_d0", "its receipt can't be read")]
     run_serially(where)
     assert_identical(where, whole)
@@ -534,9 +540,9 @@ def test_a_run_that_ends_on_a_torn_chunk_says_so(whole: Path, tmp_path: Path) ->
     shutil.copytree(whole, where)
     flip(next(where.glob("replications/n=20/width/c.1.0.*")))
     with pytest.raises(
-        Broken, match=r"1 of 8 units are no good \(n=20/p1_d0: width can't be read: .*run again to go on"
+        ClusterError, match=r"1 of 8 units are no good \(n=20/p1_d0: width can't be read: .*run again to go on"
     ):
-        driver.run(prepared(where), Silent())
+        driver.run_prepared(prepared(where), SilentProgress())
     assert verify(str(where)) == (7, []), "the chunk that nobody signs for is no reason to stop"
-    assert driver.run(prepared(where), Silent()).units == 1
+    assert driver.run_prepared(prepared(where), SilentProgress()).units == 1
     assert_identical(where, whole)

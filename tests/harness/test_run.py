@@ -12,13 +12,13 @@ import pytest
 from distributed import Client, LocalCluster
 
 from cluster import local
-from harness.backends.base import place
-from harness.core.errors import Stopped
+from harness.backends.base import open_backend
+from harness.core.errors import StoppedError
 from harness.core.types import Status, Unit
 from harness.execution import driver, interrupts
-from harness.execution.progress import Silent
+from harness.execution.progress import SilentProgress
 from harness.store import receipts
-from harness.store.manifest_io import load
+from harness.store.manifest_io import load_manifest
 from tests.harness.studies import assert_identical, contents, loaded, prepared, replications, run, run_serially, until
 
 
@@ -64,11 +64,11 @@ def test_the_order_of_units_does_not_matter(serial: Path, tmp_path: Path) -> Non
 def test_other_blocks_give_the_same_numbers(serial: Path, tmp_path: Path, client: Any) -> None:
     """How a study is cut into units changes no replication."""
     from harness.execution import driver, prepare
-    from harness.execution.progress import Silent
+    from harness.execution.progress import SilentProgress
 
     slow = prepare.prepare(loaded(), str(tmp_path / "toy.zarr"), workers=1, speed=6e7)
     assert slow.plan.sizes[0].block != prepared(tmp_path / "none.zarr").plan.sizes[0].block
-    driver.run(slow, Silent(), client)
+    driver.run_prepared(slow, SilentProgress(), client)
     assert_identical(tmp_path / "toy.zarr", serial)
 
 
@@ -104,7 +104,7 @@ def test_the_same_command_goes_on(serial: Path, tmp_path: Path, client: Any) -> 
 def test_an_interrupt_that_got_lost_is_heeded(tmp_path: Path, client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C was heard where Python can't raise: the run looks whether it was pressed."""
     monkeypatch.setattr(interrupts, "_pressed", True)
-    with pytest.raises(Stopped, match="what is done is kept"):
+    with pytest.raises(StoppedError, match="what is done is kept"):
         run(tmp_path / "toy.zarr", client)
     monkeypatch.setattr(interrupts, "_pressed", False)
     assert run(tmp_path / "toy.zarr", client).failed == 0
@@ -116,21 +116,21 @@ def test_a_run_that_is_stopped_leaves_no_task_behind(tmp_path: Path, client: Any
     def ours() -> list[str]:
         return client.run_on_scheduler(lambda dask_scheduler: [key for key in dask_scheduler.tasks if "ckrr-" in key])
 
-    class Impatient(Silent):
+    class Impatient(SilentProgress):
         def advance(self, unit: Unit, failed: int, seconds: float) -> None:
-            raise Stopped
+            raise StoppedError
 
     study = prepared(tmp_path / "toy.zarr", replications__paths=40)
     assert len(study.plan.units) > 20
-    with pytest.raises(Stopped):
-        driver.run(study, Impatient(), client)
+    with pytest.raises(StoppedError):
+        driver.run_prepared(study, Impatient(), client)
     until(lambda: not ours())
-    assert len(receipts.listed(study.there, (10, 20))) < len(study.plan.units)
+    assert len(receipts.list_receipts(study.backend, (10, 20))) < len(study.plan.units)
 
 
 def test_a_run_leaves_its_history(tmp_path: Path, client: Any) -> None:
     run(tmp_path / "toy.zarr", client)
-    record = load(place(str(tmp_path / "toy.zarr")))
+    record = load_manifest(open_backend(str(tmp_path / "toy.zarr")))
     assert record is not None
     (entry,) = record.history
     assert entry["start"] <= entry["end"]
@@ -138,8 +138,8 @@ def test_a_run_leaves_its_history(tmp_path: Path, client: Any) -> None:
 
 
 def test_receipts_say_where_the_time_went(serial: Path) -> None:
-    there = place(str(serial))
-    found = receipts.listed(there, (10, 20))
+    there = open_backend(str(serial))
+    found = receipts.list_receipts(there, (10, 20))
     assert {one.failed for one in found.values()} == {0}
     content = receipts.read(there, next(iter(found.values())))
     assert {"data", "factor", "search", "score", "measure", "compute"} <= content["seconds"].keys()
@@ -165,8 +165,8 @@ def test_failures_are_data(tmp_path: Path, client: Any) -> None:
     assert cube["failed"][0, 0, 1, 0, 0, 0] == 1.0
     assert cube["failed"][0, 0, 0, 0, 0, 0] == pytest.approx(lost.mean())
     assert cube["replication_count"][0, 0, 0, 0, 0, 0] == (~lost).sum()
-    there = place(str(where))
-    found = receipts.listed(there, (10, 20))
+    there = open_backend(str(where))
+    found = receipts.list_receipts(there, (10, 20))
     assert sum(one.failed for one in found.values()) == outcome.failed
     messages = {f["message"] for one in found.values() for f in receipts.read(there, one)["failures"]}
     assert messages == {

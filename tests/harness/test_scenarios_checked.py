@@ -14,8 +14,8 @@ from click.testing import CliRunner, Result
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from harness.cli import main
-from harness.core.errors import Mistake
-from harness.core.text import shown
+from harness.core.errors import UserError
+from harness.core.text import shorten_repr
 from harness.scenario.load import check, load
 from harness.scenario.spec import GridPart, Replications
 from harness.store import requests
@@ -184,8 +184,8 @@ def test_mistakes_in_keys_that_look_alike_are_all_counted(tmp_path: Path) -> Non
 
 
 def test_a_value_of_any_size_is_shown_short() -> None:
-    assert len(shown("x" * 10**6)) < 100
-    assert shown([16**5000]) == "a number with thousands of digits"
+    assert len(shorten_repr("x" * 10**6)) < 100
+    assert shorten_repr([16**5000]) == "a number with thousands of digits"
 
 
 def test_a_scenario_that_is_no_regular_file_is_told(tmp_path: Path) -> None:
@@ -306,7 +306,7 @@ def check_mutated(plain: dict[str, Any]) -> None:
     """Either a mistake in words, or a scenario that means something."""
     try:
         loaded = check(plain, "my.toml", Path())
-    except Mistake as mistake:
+    except UserError as mistake:
         lines = str(mistake).splitlines()
         assert lines
         assert all(line.startswith("my.toml: ") for line in lines)
@@ -343,5 +343,5 @@ def test_mutated_text_is_told_or_run(data: st.DataObject) -> None:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "my.toml"
         path.write_text(text, encoding="utf-8")
-        with suppress(Mistake):
+        with suppress(UserError):
             check(_read(path), "my.toml", Path(folder))

@@ -10,17 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from harness.backends.base import place
-from harness.core.errors import Mistake, Replaced
+from harness.backends.base import open_backend
+from harness.core.errors import StoreReplacedError, UserError
 from harness.execution import driver
-from harness.execution.progress import Silent
+from harness.execution.progress import SilentProgress
 from harness.maintenance.verify import verify
 from harness.scenario.load import check
 from harness.store import receipts
-from harness.store.manifest import digest, version
-from harness.store.manifest_io import load
+from harness.store.manifest import cache_key, hash_fingerprint
+from harness.store.manifest_io import load_manifest
 from harness.submit import process
-from harness.worker.task import work
+from harness.worker.task import run_unit
 from tests.harness.studies import prepared, toy, until
 from tests.harness.submit.test_submit import done, handed_over
 from tests.harness.test_cli import TOY, start
@@ -46,8 +46,8 @@ def remove(store: Path) -> None:
 
 def fingerprints(store: Path) -> set[str]:
     """Of all that is signed for."""
-    there = place(str(store))
-    return {str(receipts.read(there, each)["fingerprint"]) for each in receipts.listed(there, (10, 20)).values()}
+    there = open_backend(str(store))
+    return {str(receipts.read(there, each)["fingerprint"]) for each in receipts.list_receipts(there, (10, 20)).values()}
 
 
 def test_removed_under_a_submitted_driver_it_stays_away(one: Study) -> None:
@@ -55,7 +55,7 @@ def test_removed_under_a_submitted_driver_it_stays_away(one: Study) -> None:
     assert given is not None
     until(lambda: done(one) >= 1)
     remove(one.store)
-    until(lambda: not process.runs(given.handle, str(one.store), given.id))
+    until(lambda: not process.is_running(given.handle, str(one.store), given.id))
     left = {each.name for each in one.store.iterdir()} if one.store.exists() else set()
     assert left <= {"replications", "receipts"}, "a unit may have been about to be written, and nobody makes it anew"
 
@@ -72,8 +72,8 @@ def test_replaced_under_a_submitted_driver_it_is_the_others(one: Study) -> None:
         second.run(workers=2)
     finally:
         os.kill(given.handle["pid"], signal.SIGCONT)
-    until(lambda: not process.runs(given.handle, str(one.store), given.id))
-    assert fingerprints(one.store) == {digest(second.loaded.fingerprint)}
+    until(lambda: not process.is_running(given.handle, str(one.store), given.id))
+    assert fingerprints(one.store) == {hash_fingerprint(second.loaded.fingerprint)}
     assert verify(str(one.store))[1] == []
     assert not list(one.store.glob("submission/*.json")), "its last words aren't told there"
 
@@ -91,27 +91,29 @@ def test_a_run_says_that_its_store_is_gone(tmp_path: Path) -> None:
 
 def test_a_worker_writes_to_its_own_study_alone(tmp_path: Path) -> None:
     mine = prepared(tmp_path / "one.zarr")
-    record = driver._started(mine)
-    arguments = (mine.there.url, version(record), record.generation, False)
+    record = driver._begin_run(mine)
+    arguments = (mine.backend.url, cache_key(record), record.generation, False)
     first, second, *_ = mine.plan.units
-    work(*arguments, first)
-    there = replace(prepared(tmp_path / "two.zarr", seed=6), there=mine.there)
+    run_unit(*arguments, first)
+    there = replace(prepared(tmp_path / "two.zarr", seed=6), backend=mine.backend)
     shutil.rmtree(tmp_path / "one.zarr")
-    driver._started(there)
-    with pytest.raises(Replaced, match=r"one\.zarr: the store was removed or replaced while the run was at work"):
-        work(*arguments, second)
-    assert not receipts.listed(mine.there, (10, 20))
+    driver._begin_run(there)
+    with pytest.raises(
+        StoreReplacedError, match=r"one\.zarr: the store was removed or replaced while the run was at work"
+    ):
+        run_unit(*arguments, second)
+    assert not receipts.list_receipts(mine.backend, (10, 20))
 
 
 def test_units_of_another_study_are_refused_and_kept(tmp_path: Path) -> None:
     """However they came there: they aren't ours to give up."""
     mine = prepared(tmp_path / "one.zarr")
-    driver.run(mine, Silent())
-    record = load(mine.there)
+    driver.run_prepared(mine, SilentProgress())
+    record = load_manifest(mine.backend)
     assert record is not None
-    receipt = next(iter(receipts.listed(mine.there, (10,)).values()))
-    told = (mine.there.get(receipt.key) or b"").replace(digest(record.fingerprint).encode(), b"f" * 16)
-    mine.there.put(receipt.key, told)
-    with pytest.raises(Mistake, match=r"1 of \d+ units are signed by another study .*nothing was changed"):
-        verify(mine.there.url)
-    assert mine.there.get(receipt.key) == told
+    receipt = next(iter(receipts.list_receipts(mine.backend, (10,)).values()))
+    told = (mine.backend.get(receipt.key) or b"").replace(hash_fingerprint(record.fingerprint).encode(), b"f" * 16)
+    mine.backend.put(receipt.key, told)
+    with pytest.raises(UserError, match=r"1 of \d+ units are signed by another study .*nothing was changed"):
+        verify(mine.backend.url)
+    assert mine.backend.get(receipt.key) == told

@@ -16,20 +16,20 @@ import xarray as xr
 from packaging.requirements import Requirement
 
 import harness
-from harness.backends.base import place
-from harness.backends.local import LocalPlace
+from harness.backends.base import open_backend
+from harness.backends.local import LocalBackend
 from harness.compute.study import Study
-from harness.compute.unit import compute
-from harness.core.errors import Mistake
+from harness.compute.unit import compute_unit
+from harness.core.errors import UserError
 from harness.core.types import Unit
 from harness.execution import driver
 from harness.monitor.state import status
 from harness.store import arrays, receipts
-from harness.store.heartbeat import me, told
-from harness.store.layout import template
-from harness.store.manifest import CLAIM, attributes, parsed, version
-from harness.store.manifest_io import load
-from harness.worker.task import work
+from harness.store.heartbeat import current_driver, to_bytes
+from harness.store.layout import make_template
+from harness.store.manifest import CLAIM, cache_key, from_attributes, to_attributes
+from harness.store.manifest_io import load_manifest
+from harness.worker.task import run_unit
 from tests.harness.studies import contents, prepared, replications, run_serially
 
 
@@ -130,44 +130,44 @@ def test_open_cube_sorts(tmp_path: Path) -> None:
 
 
 def test_records_survive_json(made: Path) -> None:
-    record = load(place(str(made)))
+    record = load_manifest(open_backend(str(made)))
     assert record is not None
-    assert parsed(json.loads(json.dumps(attributes(record)))) == record
+    assert from_attributes(json.loads(json.dumps(to_attributes(record)))) == record
 
 
 def test_the_root_is_written_last(made: Path) -> None:
-    record = load(place(str(made)))
+    record = load_manifest(open_backend(str(made)))
     assert record is not None
-    assert list(template(record))[-1] == "zarr.json"
+    assert list(make_template(record))[-1] == "zarr.json"
 
 
 def test_a_creation_that_was_killed_is_done_again(tmp_path: Path) -> None:
     """After any number of writes, the next run makes the store; and until the root is there nobody sees one."""
     study = prepared(tmp_path / "none.zarr")
-    keys = template(study.record)
+    keys = make_template(study.manifest)
     for count in (0, 1, len(keys) // 2, len(keys) - 1):
         where = tmp_path / f"{count}.zarr"
-        there = LocalPlace(str(where))
-        there.put(CLAIM, told(me()))
+        there = LocalBackend(str(where))
+        there.put(CLAIM, to_bytes(current_driver()))
         for key in list(keys)[:count]:
             there.put(key, keys[key])
-        assert load(there) is None
+        assert load_manifest(there) is None
         with pytest.raises(Exception, match=r"zarr|group|exist|No such"):
             xr.open_zarr(where)
         run_serially(where)
-        assert load(there) is not None
+        assert load_manifest(there) is not None
         assert there.get(CLAIM) is None
 
 
 def test_two_writers_in_one_chunk_are_refused(tmp_path: Path) -> None:
     study = prepared(tmp_path / "toy.zarr")
-    record = driver._started(study)
+    record = driver._begin_run(study)
     source, family, seeds = study.loaded.built.source, study.loaded.family, study.loaded.seeds
     rows, columns = record.groups[10].block
     crooked = Unit(10, 0, 0, range(1, rows + 1), range(columns))
-    block = compute(Study(record.extent, source, family, seeds), crooked)
+    block = compute_unit(Study(record.extent, source, family, seeds), crooked)
     with pytest.raises(AssertionError, match="isn't aligned with the chunks of its group"):
-        arrays.write(str(tmp_path / "toy.zarr"), record, block)
+        arrays.write_unit(str(tmp_path / "toy.zarr"), record, block)
 
 
 def test_stores_of_other_formats_are_refused(made: Path, tmp_path: Path) -> None:
@@ -176,14 +176,14 @@ def test_stores_of_other_formats_are_refused(made: Path, tmp_path: Path) -> None
         ({**root["attributes"], "ckrr_schema": 99}, r"has the format 99, this version of ckrr knows 2"),
         ({}, r"is no ckrr store"),
     ]:
-        place(str(tmp_path)).put("zarr.json", json.dumps({**root, "attributes": change}).encode())
-        with pytest.raises(Mistake, match=message):
-            load(place(str(tmp_path)))
-    place(str(tmp_path)).put("zarr.json", b"{")
+        open_backend(str(tmp_path)).put("zarr.json", json.dumps({**root, "attributes": change}).encode())
+        with pytest.raises(UserError, match=message):
+            load_manifest(open_backend(str(tmp_path)))
+    open_backend(str(tmp_path)).put("zarr.json", b"{")
     with pytest.raises(
-        Mistake, match=r"zarr.json is damaged: zarr.json must be JSON; manifest.json, to rebuild it from, is missing"
+        UserError, match=r"zarr.json is damaged: zarr.json must be JSON; manifest.json, to rebuild it from, is missing"
     ):
-        load(place(str(tmp_path)))
+        load_manifest(open_backend(str(tmp_path)))
 
 
 @pytest.mark.parametrize(
@@ -222,10 +222,10 @@ def test_shards_are_read_in_parts(tmp_path: Path) -> None:
     study = prepared(sharded, **small)
     from dataclasses import replace
 
-    groups = {n: replace(group, sharded=True) for n, group in study.record.groups.items()}
-    record = driver._started(replace(study, record=replace(study.record, groups=groups)))
+    groups = {n: replace(group, sharded=True) for n, group in study.manifest.groups.items()}
+    record = driver._begin_run(replace(study, manifest=replace(study.manifest, groups=groups)))
     for unit in study.plan.units:
-        work(str(sharded), version(record), record.generation, False, unit)
+        run_unit(str(sharded), cache_key(record), record.generation, False, unit)
     one, other = contents(plain), contents(sharded)
     for name in one:
         if name.startswith("replications/"):
@@ -236,20 +236,20 @@ def test_receipts_are_counted_as_they_are_listed(tmp_path: Path) -> None:
     """A unit may have two, of which the newest counts; what is no receipt doesn't."""
     names = ["p0_d0.g0.a0.f0.json", "p1_d0.g0.a9.f2.json", "p1_d0.g0.a10.f12.json", "p2_d0.g1.a0.f3.json"]
     names += ["notes.txt", "p_d.g0.a0.f9.json", "other.g0.a0.f9.json"]
-    here = place(str(tmp_path))
+    here = open_backend(str(tmp_path))
     for n, some in ((10, names), (20, names[1:2]), (30, [])):
         for name in some:
             here.put(f"receipts/n={n}/{name}", b"")
     for sizes in ((10,), (10, 20, 30)):
-        found = receipts.listed(here, sizes)
+        found = receipts.list_receipts(here, sizes)
         slow = {n: [one for name, one in found.items() if name.startswith(f"n={n}/")] for n in sizes}
-        counted = receipts.counted(here, dict.fromkeys(sizes, lambda generation: (99, 99)))
+        counted = receipts.count_done(here, dict.fromkeys(sizes, lambda generation: (99, 99)))
         assert counted == {n: (len(some), sum(one.failed for one in some)) for n, some in slow.items()}
     assert counted == {10: (3, 15), 20: (1, 2), 30: (0, 0)}
-    old = receipts.counted(here, {10: lambda generation: (99, 99) if generation == 0 else (0, 0)})
+    old = receipts.count_done(here, {10: lambda generation: (99, 99) if generation == 0 else (0, 0)})
     assert old == {10: (2, 15)}
-    assert receipts.counted(here, {10: lambda generation: (1, 1)}) == {10: (1, 15)}
-    everything = receipts.counted(here, dict.fromkeys((10, 20, 30), lambda generation: None))
+    assert receipts.count_done(here, {10: lambda generation: (1, 1)}) == {10: (1, 15)}
+    everything = receipts.count_done(here, dict.fromkeys((10, 20, 30), lambda generation: None))
     assert everything == counted, "all, without a look at each"
 
 
@@ -270,10 +270,10 @@ def test_the_state_is_of_what_was_asked_for_last(changes: dict[str, Any], tmp_pa
     where = tmp_path / "one.zarr"
     run_serially(where, exclude=[{"theta": [2.5]}])
     study = prepared(where, **changes)
-    record, units = driver._started(study), study.plan.units
+    record, units = driver._begin_run(study), study.plan.units
     for done, unit in enumerate([*units, None]):
         facts = status(str(where))
         units_in_all, units_done = (sum(one[key] for one in facts["sizes"]) for key in ("units", "done"))
         assert (facts["complete"], units_done) == (unit is None, units_in_all - len(units) + done)
         if unit is not None:
-            work(str(where), version(record), record.generation, False, unit)
+            run_unit(str(where), cache_key(record), record.generation, False, unit)

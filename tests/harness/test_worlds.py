@@ -11,21 +11,21 @@ import numpy as np
 import pytest
 
 import ckrr
-from harness.backends.base import place
-from harness.core.errors import Mistake
-from harness.core.packaged import scenario_files
+from harness.backends.base import open_backend
+from harness.core.errors import UserError
+from harness.core.packaged import list_scenario_files
 from harness.core.types import Status
 from harness.cube.reader import open_cube
 from harness.execution import prepare
-from harness.report.sections.design import asked
-from harness.report.sections.facts import gathered
-from harness.report.sections.uncertainty import broken
+from harness.report.sections.design import render_design
+from harness.report.sections.facts import gather_facts
+from harness.report.sections.uncertainty import describe_violations
 from harness.results.estimates import estimate
 from harness.results.validity import verdicts
 from harness.scenario.load import Loaded, check, load
-from harness.store.manifest import attributes, digest, parsed
-from harness.store.manifest_io import load as record_of
-from harness.worker.study import study_of
+from harness.store.manifest import from_attributes, hash_fingerprint, to_attributes
+from harness.store.manifest_io import load_manifest as record_of
+from harness.worker.study import build_study
 from scenarios import SOURCES, World
 from tests.harness.studies import replications, serially, toy
 
@@ -81,7 +81,7 @@ def run(loaded: Loaded, url: Path) -> str:
 
 @pytest.mark.parametrize("name", FINGERPRINTS)
 def test_the_older_scenarios_are_what_they_were(name: str) -> None:
-    assert digest({**load(name).fingerprint, "numerics": NUMERICS}) == FINGERPRINTS[name]
+    assert hash_fingerprint({**load(name).fingerprint, "numerics": NUMERICS}) == FINGERPRINTS[name]
 
 
 def test_a_world_is_told_where_it_isnt_the_default() -> None:
@@ -95,20 +95,20 @@ def test_a_world_is_told_where_it_isnt_the_default() -> None:
 
 def test_a_store_remembers_its_world(tmp_path: Path) -> None:
     url = run(scenario(noise="skewed", shift=2.0), tmp_path / "w.zarr")
-    record = record_of(place(url))
+    record = record_of(open_backend(url))
     assert record is not None
     assert record.test == "shifted"
-    assert study_of(url, record).source == SOURCES["f6"](test_points=40).in_world(World(noise="skewed", shift=2.0))  # type: ignore[attr-defined]
+    assert build_study(url, record).source == SOURCES["f6"](test_points=40).in_world(World(noise="skewed", shift=2.0))  # type: ignore[attr-defined]
 
 
 def test_there_is_no_oracle_of_other_noise(tmp_path: Path) -> None:
     """2z·sqrt(γ) is for normal noise: by it intervals that are too short would look right."""
     url = run(scenario(noise="student", df=1.5, paths=3), tmp_path / "w.zarr")
-    with pytest.raises(Mistake, match="oracle_width is for normal noise, and the store's is student"):
+    with pytest.raises(UserError, match="oracle_width is for normal noise, and the store's is student"):
         estimate(url, "oracle_width")
-    facts = gathered(url)
+    facts = gather_facts(url)
     assert "oracle_width" not in facts.measures
-    assert "of Student's law with scale √γ, γ = 0.1" in unescape(str(asked(facts)))
+    assert "of Student's law with scale √γ, γ = 0.1" in unescape(str(render_design(facts)))
 
 
 @pytest.mark.parametrize(("shift", "exact"), [(0.0, True), (3.0, False)])
@@ -119,10 +119,10 @@ def test_no_level_is_promised_under_a_shift(shift: float, exact: bool, tmp_path:
     assert bool(found["promised"])
     assert bool(found["exchangeable"]) == exact
     assert (float(found["value"]) > 0.88) == exact
-    facts = gathered(url)
-    assert bool(broken(facts)) != exact
-    assert ("from a law that is shifted" in str(asked(facts))) != exact
-    assert "Noise: normal, its spread changing" in str(asked(facts))
+    facts = gather_facts(url)
+    assert bool(describe_violations(facts)) != exact
+    assert ("from a law that is shifted" in str(render_design(facts))) != exact
+    assert "Noise: normal, its spread changing" in str(render_design(facts))
 
 
 def test_a_source_of_ones_own_takes_them(tmp_path: Path) -> None:
@@ -138,7 +138,7 @@ def test_a_source_of_ones_own_takes_them(tmp_path: Path) -> None:
     own = {"function": "mine.py:mine", "noise": 2.0}
     plain = {**scenario().scenario.model_dump(), "source": own}
     built = check(plain, "worlds.toml", tmp_path).built
-    assert built.told == {"function": "mine.py:mine", "noise": 2}, "a key that the source has itself is its own"
+    assert built.non_default == {"function": "mine.py:mine", "noise": 2}, "a key that the source has itself is its own"
     sample = built.source.path(np.random.default_rng).draw(lambda name: np.random.default_rng(1), 3, {})
     assert (sample.y == 2 * sample.X[:, 0]).all()
 
@@ -157,7 +157,7 @@ def test_a_source_of_ones_own_takes_them(tmp_path: Path) -> None:
     ],
 )
 def test_mistakes_are_told(source: dict[str, Any], message: str) -> None:
-    with pytest.raises(Mistake, match=f"^worlds.toml: {message}"):
+    with pytest.raises(UserError, match=f"^worlds.toml: {message}"):
         scenario(**source)
 
 
@@ -168,7 +168,7 @@ def test_sources_with_noise_of_their_own_refuse(function: str) -> None:
     message = (
         f"^worlds.toml: source.shift must be left out: the source '{function}' has noise and test points of its own"
     )
-    with pytest.raises(Mistake, match=message):
+    with pytest.raises(UserError, match=message):
         check(plain, "worlds.toml", Path.cwd())
 
 
@@ -182,13 +182,13 @@ def test_a_theta_that_is_held_out_has_the_level_of_what_is_left(tmp_path: Path) 
     assert found["target"].sel(theta="holdout").item() == 1 - 1 / 16
     free = {theta: bool(found["exchangeable"].sel(theta=theta)) for theta in level}
     assert free == {"100": True, "holdout": True, "ml": False}
-    (said,) = broken(gathered(url))
+    (said,) = describe_violations(gather_facts(url))
     assert said.startswith("θ = ml is searched for")
-    record = record_of(place(url))
+    record = record_of(open_backend(url))
     assert record is not None
-    assert record.spared["holdout"]["RRCM-loo"] == {20: {0.1: 1 - 1 / 16}, 21: {0.1: 1 - 1 / 16}}
-    assert parsed(attributes(record)) == record
-    assert "spared" not in attributes(replace(record, spared={}))
+    assert record.holdout_levels["holdout"]["RRCM-loo"] == {20: {0.1: 1 - 1 / 16}, 21: {0.1: 1 - 1 / 16}}
+    assert from_attributes(to_attributes(record)) == record
+    assert "spared" not in to_attributes(replace(record, holdout_levels={}))
     theta_hat = replications(Path(url), 20, "theta_hat")
     assert (theta_hat[..., 1, 0] != theta_hat[..., 2, 0]).any()
 
@@ -213,7 +213,7 @@ def test_a_smoothed_study_is_another_one_and_its_levels_are_exact(tmp_path: Path
     assert levels[True].values.tolist() == [0.9, 0.75]
     assert levels[False].values.tolist() == pytest.approx([1 - 1 / 13, 1 - 3 / 13])
     assert np.isnan(open_cube(urls[True])["level"].squeeze().sel(procedure="GPR-f")).all()
-    with pytest.raises(Mistake, match="smoothed was None and is True"):
+    with pytest.raises(UserError, match="smoothed was None and is True"):
         prepare.prepare(smooth, urls[False], workers=1, speed=1e9)
 
 
@@ -224,8 +224,8 @@ def test_smoothing_takes_its_chance_from_the_replication(tmp_path: Path) -> None
     url = run(loaded, tmp_path / "s.zarr")
     lengths = replications(Path(url), 12, "length_mean")
     for path, draw in [(0, 0), (1, 0), (1, 1)]:
-        streams = loaded.seeds.draw(path, draw)
-        sample = loaded.built.source.path(loaded.seeds.path(path)).draw(streams, 12, {})
+        streams = loaded.seeds.make_draw_streams(path, draw)
+        sample = loaded.built.source.path(loaded.seeds.make_path_streams(path)).draw(streams, 12, {})
         assert sample.noise is not None
         fit = ckrr.fit(sample.X, sample.y + np.sqrt(0.1) * sample.noise, 100.0, 0.1)
         regions = fit.regions(sample.X_test, "RRCM-loo", 0.1, smoothed=streams("smoothing").random(40))
@@ -234,17 +234,17 @@ def test_smoothing_takes_its_chance_from_the_replication(tmp_path: Path) -> None
 
 def test_a_family_without_smoothing_says_so() -> None:
     with pytest.raises(
-        Mistake, match=r"smoothed must be left out: the family 'tests.harness.toy:FAMILY' has no smoothed"
+        UserError, match=r"smoothed must be left out: the family 'tests.harness.toy:FAMILY' has no smoothed"
     ):
         check({**toy(), "smoothed": True}, "toy.toml", Path.cwd())
-    with pytest.raises(Mistake, match="smoothed must be true or false, got 1"):
+    with pytest.raises(UserError, match="smoothed must be true or false, got 1"):
         check({**plain_scenario(), "smoothed": 1}, "worlds.toml", Path.cwd())
 
 
-@pytest.mark.parametrize("name", [name for name in scenario_files() if name.startswith("worlds/")])
+@pytest.mark.parametrize("name", [name for name in list_scenario_files() if name.startswith("worlds/")])
 def test_the_packaged_ones_run(name: str, tmp_path: Path) -> None:
     loaded = load(name)
     assert loaded.scenario.name == name.replace("/", "-")
-    record = serially(prepare.prepare(prepare.smoked(loaded), str(tmp_path / "s.zarr"), workers=1, speed=1e9))
+    record = serially(prepare.prepare(prepare.reduce_to_smoke(loaded), str(tmp_path / "s.zarr"), workers=1, speed=1e9))
     (n,) = record.extent.grid.n
     assert (replications(tmp_path / "s.zarr", n, "status") == Status.OK).all()

@@ -21,12 +21,12 @@ ANYTHING = (
     | st.binary()
 )
 CHECKS: list[Callable[[str, object], object]] = [
-    lambda name, value: _validation.integer(name, value, least=1),
-    lambda name, value: _validation.integer(name, value, least=1, most=3),
-    _validation.positive,
-    _validation.interval,
-    _validation.layout,
-    _validation.true_or_false,
+    lambda name, value: _validation.check_integer(name, value, least=1),
+    lambda name, value: _validation.check_integer(name, value, least=1, most=3),
+    _validation.check_positive,
+    _validation.check_interval,
+    _validation.check_layout,
+    _validation.check_bool,
 ]
 
 
@@ -44,20 +44,20 @@ def test_a_value_passes_or_is_refused_in_one_line(check: Callable[[str, object],
 
 
 def test_numbers_of_numpy_are_numbers() -> None:
-    assert _validation.integer("n", np.int64(3), least=1) == 3
-    assert _validation.positive("theta", np.float32(0.5)) == 0.5
-    assert _validation.interval("domain", [np.int8(0), 1]) == (0.0, 1.0)
+    assert _validation.check_integer("n", np.int64(3), least=1) == 3
+    assert _validation.check_positive("theta", np.float32(0.5)) == 0.5
+    assert _validation.check_interval("domain", [np.int8(0), 1]) == (0.0, 1.0)
 
 
 @pytest.mark.parametrize("value", [[0, float("inf")], [0, float("nan")], [1, 0], [0], [0, 1, 2], [-1e308, 1e308], "01"])
 def test_bad_intervals(value: object) -> None:
     with pytest.raises(ValueError, match=r"^domain must be two finite numbers, the lower first, got "):
-        _validation.interval("domain", value)
+        _validation.check_interval("domain", value)
 
 
 def test_a_misspelt_name_is_told_its_neighbour() -> None:
     with pytest.raises(ValueError, match=r"^test must be one of grid, iid, got 'Gird' \(did you mean 'grid'\?\)$"):
-        _validation.layout("test", "Gird")
+        _validation.check_layout("test", "Gird")
 
 
 @pytest.mark.parametrize(
@@ -74,4 +74,4 @@ def test_a_misspelt_name_is_told_its_neighbour() -> None:
 )
 def test_bad_tables(X: object, y: object, message: str) -> None:
     with pytest.raises(ValueError, match=f"^{message}$"):
-        _validation.inputs_and_targets(X, y)  # type: ignore[arg-type]
+        _validation.check_inputs_and_targets(X, y)  # type: ignore[arg-type]

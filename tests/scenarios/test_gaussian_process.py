@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from scenarios.sources.gaussian_process import BLOCK, MOST_TERMS, Axis, GaussianPath, GaussianProcess
+from scenarios.sources.gaussian_process import BLOCK, MOST_TERMS, FourierAxis, GaussianPath, GaussianProcess
 from scenarios.sources.types import Array
 
 LAWS = [
@@ -29,12 +29,14 @@ def kernel(X: Array, Z: Array, theta: float) -> Array:
 
 def features(process: GaussianProcess, X: Array) -> Array:
     """Φ(x), the standard deviation of each coefficient included: all products over the coordinates, one by one."""
-    axis = Axis(process.theta, process.domain)
+    axis = FourierAxis(process.theta, process.domain)
     rows = []
     for x in X:
         row = np.ones(1)
         for coordinate in x:
-            row = np.multiply.outer(row, axis.features(np.array([coordinate]))[0] * axis.scales()).ravel()
+            row = np.multiply.outer(
+                row, axis.compute_features(np.array([coordinate]))[0] * axis.compute_scales()
+            ).ravel()
         rows.append(row)
     return np.array(rows)
 
@@ -64,9 +66,9 @@ def test_the_covariance_is_the_kernel(theta: float, dimension: int, domain: tupl
 )
 @settings(max_examples=60, deadline=None)
 def test_the_covariance_is_the_kernel_on_any_axis(theta: float, length: float, low: float) -> None:
-    axis = Axis(theta, (low, low + length))
+    axis = FourierAxis(theta, (low, low + length))
     x = np.linspace(low, low + length, 31)
-    Phi = axis.features(x) * axis.scales()
+    Phi = axis.compute_features(x) * axis.compute_scales()
     assert abs(Phi @ Phi.T - kernel(x[:, None], x[:, None], theta)).max() <= 1e-11
 
 
@@ -129,7 +131,7 @@ def test_too_long_a_series_is_refused_and_the_named_limit_is_allowed(
         GaussianProcess(1e100, dimension, domain)
     limit = float(str(caught.value).split("at most ")[1].split()[0])
     GaussianProcess(limit, dimension, domain)
-    assert Axis(limit, domain).terms <= MOST_TERMS[dimension]
+    assert FourierAxis(limit, domain).terms <= MOST_TERMS[dimension]
     with pytest.raises(ValueError, match="theta must be at most"):
         GaussianProcess(1.02 * limit, dimension, domain)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from scenarios import Table
-from scenarios.sources.tables import scaled, table
+from scenarios.sources.tables import scale_table, table
 from tests.scenarios.worlds import Recorded, parts
 
 
@@ -69,20 +69,20 @@ def test_scaling() -> None:
     rng = np.random.default_rng(0)
     X, y = rng.normal(50, 7, (30, 3)), rng.normal(-3, 2, 30)
     X[:, 1] = 4.0
-    scaled_X, scaled_y = scaled(X, y)
+    scaled_X, scaled_y = scale_table(X, y)
     for j in (0, 2):
         assert scaled_X[:, j] == pytest.approx((X[:, j] - min(X[:, j])) / (max(X[:, j]) - min(X[:, j])))
         assert (scaled_X[:, j].min(), scaled_X[:, j].max()) == (0, 1)
     assert (scaled_X[:, 1] == 0).all()
     assert scaled_y.mean() == pytest.approx(0, abs=1e-14)
     assert scaled_y.var() == pytest.approx(1)
-    assert (scaled(X, np.full(30, 0.1))[1] == 0).all()
+    assert (scale_table(X, np.full(30, 0.1))[1] == 0).all()
 
 
 def test_scaling_is_symmetric_in_the_rows() -> None:
     rng = np.random.default_rng(1)
     X, y, order = rng.random((30, 2)), rng.random(30), rng.permutation(30)
-    for shuffled, plain in zip(scaled(X[order], y[order]), scaled(X, y), strict=True):
+    for shuffled, plain in zip(scale_table(X[order], y[order]), scale_table(X, y), strict=True):
         assert shuffled == pytest.approx(plain[order], abs=1e-14)
 
 
@@ -93,7 +93,7 @@ def test_a_table_from_a_file(tmp_path: Path, scale: bool) -> None:
     source = table(str(file), target="y", test_points=3, scale=scale)
     i = np.arange(10.0)
     X, y = np.column_stack([i, -i]), i**2
-    expected = scaled(X, y) if scale else (X, y)
+    expected = scale_table(X, y) if scale else (X, y)
     for array, wanted in zip((source.X, source.y), expected, strict=True):
         assert (array == wanted).all()
     assert (source.dimension, source.test_points, source.largest_n) == (2, 3, 7)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from scenarios.published.tiles import correlated, memory, operations
+from scenarios.published.tiles import correlate_noise, count_operations, estimate_memory
 
 
 def whole(X, theta, gamma, e):
@@ -21,7 +21,7 @@ def test_tiles_are_the_whole(n: int, tile: int, gamma: float, dimension: int) ->
     rng = np.random.default_rng([n, tile, dimension])
     X, e = rng.random((n, dimension)), rng.standard_normal(n)
     before = X.copy(), e.copy()
-    found = correlated(X, 30.0, gamma, e, tile)
+    found = correlate_noise(X, 30.0, gamma, e, tile)
     # A factor inherits rounding divided by the smallest pivot, which is about γ.
     np.testing.assert_allclose(found, whole(X, 30.0, gamma, e), rtol=0, atol=1e-13 * n / gamma**0.5)
     assert np.array_equal(X, before[0])
@@ -31,14 +31,14 @@ def test_tiles_are_the_whole(n: int, tile: int, gamma: float, dimension: int) ->
 def test_points_that_coincide_are_no_trouble_with_noise() -> None:
     X = np.zeros((10, 2))
     e = np.arange(10.0)
-    np.testing.assert_allclose(correlated(X, 100.0, 0.5, e, 3), whole(X, 100.0, 0.5, e), atol=1e-12)
+    np.testing.assert_allclose(correlate_noise(X, 100.0, 0.5, e, 3), whole(X, 100.0, 0.5, e), atol=1e-12)
 
 
 def test_what_is_singular_is_told() -> None:
     with pytest.raises(np.linalg.LinAlgError, match="singular to working precision"):
-        correlated(np.zeros((10, 1)), 100.0, 0.0, np.ones(10), 4)
+        correlate_noise(np.zeros((10, 1)), 100.0, 0.0, np.ones(10), 4)
 
 
 def test_the_published_paths_fit_into_four_gigabytes() -> None:
-    assert memory(17602) < 2e9
-    assert operations(17602) == pytest.approx(1.818e12, rel=1e-3)
+    assert estimate_memory(17602) < 2e9
+    assert count_operations(17602) == pytest.approx(1.818e12, rel=1e-3)

@@ -78,7 +78,7 @@ def test_the_plain_world_is_the_source_itself(source: Any) -> None:
 @pytest.mark.parametrize("name", LAW)
 def test_noise_has_its_law(name: Any) -> None:
     world = World(noise=name)
-    e = world.noise_at(np.zeros(20_000), np.random.default_rng(1))
+    e = world.draw_noise(np.zeros(20_000), np.random.default_rng(1))
     law = LAW[name](world)
     assert law.mean() == pytest.approx(0)
     assert law.var() == pytest.approx(1)
@@ -91,22 +91,22 @@ def test_every_law_has_a_test() -> None:
 
 def test_skewness_is_what_it_says() -> None:
     for g in (-2.0, 0.5, 3.0):
-        e = World(noise="skewed", skewness=g).noise_at(np.zeros(400_000), np.random.default_rng(2))
+        e = World(noise="skewed", skewness=g).draw_noise(np.zeros(400_000), np.random.default_rng(2))
         assert stats.skew(e) == pytest.approx(g, abs=0.1)
         assert (e.mean(), e.var()) == (pytest.approx(0, abs=0.01), pytest.approx(1, abs=0.03))
 
 
 @pytest.mark.parametrize("df", [1.0, 2.0])
 def test_without_a_variance_students_law_stays_as_it_is(df: float) -> None:
-    e = World(noise="student", df=df).noise_at(np.zeros(20_000), np.random.default_rng(1))
+    e = World(noise="student", df=df).draw_noise(np.zeros(20_000), np.random.default_rng(1))
     assert stats.kstest(e, stats.t(df).cdf).pvalue > 1e-4
 
 
 @pytest.mark.parametrize("spread", [0.01, 0.999999, 1.0, 1.000001, 10.0, 1e4])
 def test_gamma_stays_the_average_variance(spread: float) -> None:
     world = World(noise="heteroscedastic", spread=spread)
-    assert integrate.quad(lambda u: world.deviation(np.array([u]))[0] ** 2, 0, 1)[0] == pytest.approx(1)
-    left, right = world.deviation(np.array([0.0, 1.0]))
+    assert integrate.quad(lambda u: world.compute_deviation(np.array([u]))[0] ** 2, 0, 1)[0] == pytest.approx(1)
+    left, right = world.compute_deviation(np.array([0.0, 1.0]))
     assert right / left == pytest.approx(spread)
 
 
@@ -127,10 +127,10 @@ def density(u: Array, s: float) -> Array:
 @pytest.mark.parametrize("s", [-10.0, -2.0, 1e-3, 4.0, 10.0])
 def test_the_tilt_has_its_density(s: float) -> None:
     v = np.linspace(0, 1, 11)
-    u = World(shift=s).tilted(v)
+    u = World(shift=s).tilt(v)
     below = [integrate.quad(density, 0, end, args=(s,))[0] for end in u]
     assert below == pytest.approx(v, abs=1e-7)
-    assert World(shift=s).tilted(np.array([0.0, 1 - 2**-53])) == pytest.approx([0, 1], abs=1e-12)
+    assert World(shift=s).tilt(np.array([0.0, 1 - 2**-53])) == pytest.approx([0, 1], abs=1e-12)
 
 
 @pytest.mark.parametrize("pool", [None, 50])

@@ -13,7 +13,7 @@ from matplotlib.axis import Axis
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 
 from harness.core.types import Array
-from harness.figures.canvas.labels import written
+from harness.figures.canvas.labels import format_with_powers
 from harness.figures.canvas.style import FAINT
 
 N_LABEL = "size n of the train sample"
@@ -21,7 +21,7 @@ _EDGE = 0.09
 """The part of an axis that is for infinity, or for nought."""
 
 
-def sizes_on(ax: Axes, sizes: Sequence[int], reach: float = 1.0, inches: float = 2.2) -> None:
+def set_size_axis(ax: Axes, sizes: Sequence[int], reach: float = 1.0, inches: float = 2.2) -> None:
     """n along x, with ticks where n is, as many as have room; marks stand up to a factor `reach` beside it."""
     low, high = min(sizes), max(sizes)
     margin = log(reach) + max(0.05 * log(high / low), 0.08)
@@ -37,19 +37,19 @@ def sizes_on(ax: Axes, sizes: Sequence[int], reach: float = 1.0, inches: float =
     ax.set_xticks(kept, [str(n) for n in kept])
 
 
-def side_by_side(names: Sequence[str], sizes: Sequence[int], share: float = 0.3) -> dict[str, float]:
+def compute_dodge_factors(names: Sequence[str], sizes: Sequence[int], share: float = 0.3) -> dict[str, float]:
     """Factors on n that put the marks of several procedures beside each other, on a part of the room between two n."""
     gap = min(log(b / a) for a, b in pairwise(sizes)) if len(sizes) > 1 else log(2.0)
     step = (share if len(sizes) > 1 else 0.8) * gap / max(len(names), 2)
     return {name: exp(step * (place - (len(names) - 1) / 2)) for place, name in enumerate(names)}
 
 
-def coverage_on(ax: Axes, low: float) -> bool:
+def set_coverage_axis(ax: Axes, low: float) -> bool:
     """Coverage from `low` to 1 along y; whether it is stretched towards 1, where much below would leave no room."""
     if low >= STRETCHED_BELOW:
         ax.set_ylim(low - 0.03 * (1 - low), 1 + 0.03 * (1 - low))
         return False
-    ax.set_yscale("function", functions=(_root, _square))
+    ax.set_yscale("function", functions=(_stretch, _unstretch))
     ax.set_ylim(max(low - 0.03, 0.0), 1 + 5e-4)
     ticks = [0, 0.2, 0.4, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1]
     ax.set_yticks([each for each in ticks if each >= low - 0.03])
@@ -61,29 +61,29 @@ STRETCHED_BELOW = 0.65
 STRETCHED = "The scale of coverage is stretched towards 1 (it is that of the square root of the error rate)."
 
 
-def _root(coverage: Array) -> Array:
+def _stretch(coverage: Array) -> Array:
     error = 1 - np.asarray(coverage, dtype=float)
     return np.asarray(-np.sign(error) * np.sqrt(np.abs(error)))
 
 
-def _square(position: Array) -> Array:
+def _unstretch(position: Array) -> Array:
     position = np.asarray(position, dtype=float)
     return np.asarray(1 + np.sign(position) * position**2)
 
 
-def log_numbers(axis: Axis, low: float, high: float) -> None:
+def set_log_ticks(axis: Axis, low: float, high: float) -> None:
     """Ticks of a log axis between two numbers, written plainly."""
-    ticks = _ticks(low, high)
+    ticks = _choose_ticks(low, high)
     axis.set_minor_locator(NullLocator())
-    axis.set_ticks(ticks, [written(each) for each in ticks])
+    axis.set_ticks(ticks, [format_with_powers(each) for each in ticks])
 
 
-def _ticks(low: float, high: float) -> list[float]:
+def _choose_ticks(low: float, high: float) -> list[float]:
     """Powers of ten, or a few between them, or round numbers where there is none between.
 
     Examples
     --------
-    >>> _ticks(0.005, 200.0), _ticks(0.2, 4.0), _ticks(2.2, 2.9)
+    >>> _choose_ticks(0.005, 200.0), _choose_ticks(0.2, 4.0), _choose_ticks(2.2, 2.9)
     ([0.01, 0.1, 1.0, 10.0, 100.0], [0.3, 1.0, 3.0], [2.2, 2.4, 2.6, 2.8])
     """
     if high / low < 4:
@@ -118,33 +118,33 @@ class Edges:
         self.end = self.high * strip if self.has_infinity else self.high
         self.nought, self.infinity = self.low / strip**0.5, self.high * strip**0.5
 
-    def placed(self, values: Array, beside: float = 0.0) -> Array:
+    def place_values(self, values: Array, beside: float = 0.0) -> Array:
         """Infinity and nought at their strips, up to half a strip `beside` the middle; all else as it is."""
         values = np.asarray(values, dtype=float)
         values = np.where(np.isposinf(values), self.infinity * self.strip ** (0.8 * beside), values)
         return np.where(values == 0, self.nought, values)
 
-    def within(self, values: Array) -> Array:
+    def mask_edges(self, values: Array) -> Array:
         """Only what is neither: what a line may join."""
         values = np.asarray(values, dtype=float)
         return np.where(np.isfinite(values) & (values > 0), values, np.nan)
 
-    def put(self, ax: Axes, along: Literal["x", "y"], labelled: bool = True) -> None:
+    def apply(self, ax: Axes, along: Literal["x", "y"], labelled: bool = True) -> None:
         """Limits, ticks, and a rule between numbers and the strips."""
         (ax.set_ylim if along == "y" else ax.set_xlim)(self.start, self.end)
-        log_numbers(ax.yaxis if along == "y" else ax.xaxis, self.low, self.high)
-        for there, at, bound, text in (
+        set_log_ticks(ax.yaxis if along == "y" else ax.xaxis, self.low, self.high)
+        for backend, at, bound, text in (
             (self.has_infinity, self.infinity, self.high, "∞"),
             (self.has_nought, self.nought, self.low, "0"),
         ):
-            if there:
+            if backend:
                 rule = ax.axhline if along == "y" else ax.axvline
                 rule(bound, color=FAINT, linewidth=0.6, linestyle=(0, (1, 2)))
                 if labelled:
-                    _edge_label(ax, along, at, text)
+                    _label_edge(ax, along, at, text)
 
 
-def _edge_label(ax: Axes, along: Literal["x", "y"], at: float, text: str) -> None:
+def _label_edge(ax: Axes, along: Literal["x", "y"], at: float, text: str) -> None:
     if along == "y":
         ax.annotate(text, (0, at), (-5, 0), ("axes fraction", "data"), "offset points", ha="right", va="center")
     else:

@@ -5,56 +5,56 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from math import floor, log10
 
-from harness.core.labels import label
+from harness.core.labels import format_label
 
 SYMBOLS = {"gamma": "γ", "theta": "θ", "lam": "λ", "alpha": "α", "n": "n", "procedure": "procedure"}
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
-def written(value: object) -> str:
+def format_with_powers(value: object) -> str:
     """A value, with powers of ten where a decimal would be long.
 
     Examples
     --------
-    >>> written(0.1), written(1e-06), written(2.5e-05), written(400), written("ml"), written(0.0)
+    >>> format_with_powers(0.1), format_with_powers(1e-06), format_with_powers(2.5e-05), format_with_powers(400), format_with_powers("ml"), format_with_powers(0.0)
     ('0.1', '10⁻⁶', '2.5·10⁻⁵', '400', 'ml', '0')
     """
     if not isinstance(value, float) or value == 0 or 1e-3 <= abs(value) < 1e5:
-        return label(value)
+        return format_label(value)
     power = floor(log10(abs(value)) + 1e-12)
     front = f"{value / 10.0**power:.6g}"
     raised = f"10{str(power).translate(_RAISED)}"
     return raised if front == "1" else f"{front}·{raised}"
 
 
-def named(axis: str, value: object) -> str:
+def format_axis_value(axis: str, value: object) -> str:
     """A value with its letter; a procedure needs none.
 
     Examples
     --------
-    >>> named("lam", 0.1), named("procedure", "CRR")
+    >>> format_axis_value("lam", 0.1), format_axis_value("procedure", "CRR")
     ('λ = 0.1', 'CRR')
     """
-    return written(value) if axis == "procedure" else f"{SYMBOLS[axis]} = {written(value)}"
+    return format_with_powers(value) if axis == "procedure" else f"{SYMBOLS[axis]} = {format_with_powers(value)}"
 
 
-def place(at: Mapping[str, object]) -> str:
+def format_cell(at: Mapping[str, object]) -> str:
     """Several values with their letters.
 
     Examples
     --------
-    >>> place({"theta": "100", "alpha": 0.1})
+    >>> format_cell({"theta": "100", "alpha": 0.1})
     'θ = 100, α = 0.1'
     """
-    return ", ".join(named(axis, value) for axis, value in at.items())
+    return ", ".join(format_axis_value(axis, value) for axis, value in at.items())
 
 
-def values(axis: str, several: Iterable[object]) -> str:
+def format_axis_values(axis: str, several: Iterable[object]) -> str:
     """Several values of one axis.
 
     Examples
     --------
-    >>> values("alpha", [0.01, 0.05])
+    >>> format_axis_values("alpha", [0.01, 0.05])
     'α = 0.01, 0.05'
     """
-    return f"{SYMBOLS[axis]} = {', '.join(written(each) for each in several)}"
+    return f"{SYMBOLS[axis]} = {', '.join(format_with_powers(each) for each in several)}"

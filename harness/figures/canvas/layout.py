@@ -26,7 +26,7 @@ _EDGE = 0.08
 
 
 @dataclass
-class Page:
+class PanelGrid:
     """A figure while it is made."""
 
     figure: Figure
@@ -34,14 +34,14 @@ class Page:
     """One for each panel."""
 
 
-def page(
+def make_panel_grid(
     panels: Sequence[Panel],
     rows: int,
     columns: int,
     size: tuple[float, float] = (2.5, 2.0),
     sharex: Share = True,
     sharey: Share = True,
-) -> Page:
+) -> PanelGrid:
     """Empty panels with their headings; a single one is larger."""
     if len(panels) == 1:
         size = (max(size[0], 3.9), max(size[1], 2.9))
@@ -51,12 +51,12 @@ def page(
     for spare in {*grid.ravel()} - {*axes}:
         spare.remove()
     for ax, panel in zip(axes, panels, strict=True):
-        _headings(ax, panel)
+        _add_headings(ax, panel)
     _show_labels(axes, panels)
-    return Page(figure, axes)
+    return PanelGrid(figure, axes)
 
 
-def _headings(ax: Axes, panel: Panel) -> None:
+def _add_headings(ax: Axes, panel: Panel) -> None:
     ax.set_title(panel.above)
     if panel.beside:
         text = panel.beside.replace(", ", "\n")
@@ -74,7 +74,7 @@ def _show_labels(axes: Sequence[Axes], panels: Sequence[Panel]) -> None:
                 ax.tick_params(labelbottom=True)
 
 
-def axis_labels(made: Page, panels: Sequence[Panel], x: str, y: str) -> None:
+def label_axes(made: PanelGrid, panels: Sequence[Panel], x: str, y: str) -> None:
     """In words, at the outer panels."""
     for ax, panel in zip(made.axes, panels, strict=True):
         below = [each for each in panels if each.column == panel.column and each.row > panel.row]
@@ -84,16 +84,16 @@ def axis_labels(made: Page, panels: Sequence[Panel], x: str, y: str) -> None:
             ax.set_ylabel(y)
 
 
-def finish(made: Page, title: str, subtitle: str, handles: Sequence[Any], notes: Sequence[str]) -> Figure:
+def finish(made: PanelGrid, title: str, subtitle: str, handles: Sequence[Any], notes: Sequence[str]) -> Figure:
     """Adds title, legend and notes, and makes the figure as much larger as they are."""
     figure = made.figure
     width, height = figure.get_size_inches()
     legend = figure.legend(handles=list(handles), loc="upper left", handlelength=2.6, borderaxespad=0)
-    across, along = _measured(figure, legend) if handles else (0.0, 0.0)
+    across, along = _measure_legend(figure, legend) if handles else (0.0, 0.0)
     width += across
-    head = [(line, _TITLE, "bold") for line in _lines(title, width, 1.1 * _TITLE)]
-    head += [(line, _TITLE - 1, "normal") for line in _lines(subtitle, width, _TITLE - 1)]
-    foot = [line for note in notes for line in _lines(note, width, _SMALL)]
+    head = [(line, _TITLE, "bold") for line in _wrap_lines(title, width, 1.1 * _TITLE)]
+    head += [(line, _TITLE - 1, "normal") for line in _wrap_lines(subtitle, width, _TITLE - 1)]
+    foot = [line for note in notes for line in _wrap_lines(note, width, _SMALL)]
     above, below = _LINE * sum(each[1] for each in head) / 72 + 2 * _EDGE, _LINE * _SMALL * len(foot) / 72 + _EDGE
     tall = max(height, along) + above + below
     figure.set_size_inches(width, tall)
@@ -102,22 +102,22 @@ def finish(made: Page, title: str, subtitle: str, handles: Sequence[Any], notes:
     assert isinstance(engine, ConstrainedLayoutEngine)
     engine.set(rect=(0, bottom, right, top - bottom), w_pad=0.05, h_pad=0.05)
     legend.set_bbox_to_anchor((right, top), figure.transFigure)
-    _text(figure, head, foot)
+    _add_text(figure, head, foot)
     return figure
 
 
-def _measured(figure: Figure, legend: Legend) -> tuple[float, float]:
+def _measure_legend(figure: Figure, legend: Legend) -> tuple[float, float]:
     """The inches of a legend."""
     renderer = FigureCanvasAgg(figure).get_renderer()  # type: ignore[no-untyped-call]
     box = legend.get_window_extent(renderer)
     return box.width / figure.dpi + 2 * _EDGE, box.height / figure.dpi + 2 * _EDGE
 
 
-def _lines(text: str, width: float, size: float) -> list[str]:
+def _wrap_lines(text: str, width: float, size: float) -> list[str]:
     return wrap(text, max(20, int((width - 2 * _EDGE) * 72 / (size * _LETTER)))) if text else []
 
 
-def _text(figure: Figure, head: Sequence[tuple[str, float, str]], foot: Sequence[str]) -> None:
+def _add_text(figure: Figure, head: Sequence[tuple[str, float, str]], foot: Sequence[str]) -> None:
     width, tall = figure.get_size_inches()
     y = tall - _EDGE
     for line, size, weight in head:

@@ -9,10 +9,10 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from harness.core.errors import Mistake
+from harness.core.errors import UserError
 from harness.core.types import Array
 from harness.figures.canvas import labels
-from harness.figures.canvas.panels import Sheet
+from harness.figures.canvas.panels import PanelLayout
 from harness.figures.canvas.style import FAINT, INK, Stroke
 from harness.statistics.intervals import LEVEL
 
@@ -20,7 +20,7 @@ ONE_PATH = "One path: no Monte-Carlo error."
 NOMINAL = "nominal level 1 − α"
 
 
-def procedure_handles(strokes: Mapping[str, Stroke], names: Sequence[str], line: bool = True) -> list[Line2D]:
+def make_procedure_handles(strokes: Mapping[str, Stroke], names: Sequence[str], line: bool = True) -> list[Line2D]:
     """For a legend."""
     return [
         Line2D([], [], color=one.colour, marker=one.marker, linestyle=one.line if line else "none", label=name)
@@ -29,45 +29,45 @@ def procedure_handles(strokes: Mapping[str, Stroke], names: Sequence[str], line:
     ]
 
 
-def nominal_line(ax: Axes, alpha: float) -> Line2D:
+def draw_nominal_line(ax: Axes, alpha: float) -> Line2D:
     """1 − α."""
     return ax.axhline(1 - alpha, color=INK, linewidth=0.9, linestyle=(0, (5, 2)), zorder=1.5, label=NOMINAL)
 
 
-def nothing_here(ax: Axes) -> None:
+def mark_empty(ax: Axes) -> None:
     """Says so, instead of an empty panel."""
     ax.text(0.5, 0.5, "no results", transform=ax.transAxes, ha="center", va="center", color=FAINT, fontsize=8)
 
 
-def check_some(found: Sequence[Array], sheet: Sheet) -> None:
+def check_not_empty(found: Sequence[Array], sheet: PanelLayout) -> None:
     """A figure without any number isn't drawn."""
     if all(np.isnan(each).all() for each in found):
-        at = labels.place(sheet.fixed) or "all of it"
-        raise Mistake(f"{sheet.runs.url}: no results at {at}: nothing has been run there, or everything failed")
+        at = labels.format_cell(sheet.fixed) or "all of it"
+        raise UserError(f"{sheet.runs.url}: no results at {at}: nothing has been run there, or everything failed")
 
 
-def subtitle(sheet: Sheet, skip: Sequence[str] = ()) -> str:
+def make_subtitle(sheet: PanelLayout, skip: Sequence[str] = ()) -> str:
     """What is the same in all panels, and how much it is from."""
-    fixed = labels.place({axis: value for axis, value in sheet.fixed.items() if axis not in skip})
-    extent = sheet.runs.record.extent
+    fixed = labels.format_cell({axis: value for axis, value in sheet.fixed.items() if axis not in skip})
+    extent = sheet.runs.manifest.extent
     draws = f" of {extent.draws} draws" if extent.draws > 1 else ""
     count = f"{extent.paths} path{'s' * (extent.paths != 1)}{draws}"
     return f"{fixed}; {count}" if fixed else count
 
 
-def title(sheet: Sheet, what: str) -> str:
+def make_title(sheet: PanelLayout, what: str) -> str:
     """With the study's name."""
-    name = sheet.runs.record.scenario.get("name", "")
+    name = sheet.runs.manifest.scenario.get("name", "")
     return f"{what}: {name}" if name else what
 
 
-def error_notes(found: xr.Dataset, what: str) -> list[str]:
+def make_error_notes(found: xr.Dataset, what: str) -> list[str]:
     """What the bands are, or why there are none."""
     if int(found["paths"].max()) <= 1:
         return [ONE_PATH]
     return [f"{what}: {100 * LEVEL:g} % Monte-Carlo interval, between paths."]
 
 
-def plain(values: xr.DataArray) -> Array:
+def to_array(values: xr.DataArray) -> Array:
     """As an array."""
     return np.asarray(values.to_numpy(), dtype=float)

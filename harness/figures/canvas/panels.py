@@ -11,12 +11,12 @@ from itertools import product
 from math import ceil
 from typing import Any
 
-from harness.backends.base import place
-from harness.core.errors import Mistake
+from harness.backends.base import open_backend
+from harness.core.errors import UserError
 from harness.core.schema import CUBE_DIMS
 from harness.figures.canvas import labels
-from harness.results.replications import Runs, Where, runs
-from harness.store.receipts import listed
+from harness.results.replications import ReplicationReader, Where, open_replications
+from harness.store.receipts import list_receipts
 
 MOST_PANELS = 12
 MOST_COLUMNS = 4
@@ -34,10 +34,10 @@ class Panel:
 
 
 @dataclass(frozen=True)
-class Sheet:
+class PanelLayout:
     """What a figure shows."""
 
-    runs: Runs
+    runs: ReplicationReader
     where: Mapping[str, Sequence[Any]]
     """For every axis the values that are shown."""
     panels: Sequence[Panel]
@@ -58,21 +58,26 @@ class Sheet:
         return self.where["n"]
 
     @property
-    def known(self) -> Sequence[str]:
+    def all_procedures(self) -> Sequence[str]:
         """All procedures of the store: colours depend on nothing else."""
-        return self.runs.record.extent.grid.procedure
+        return self.runs.manifest.extent.grid.procedure
 
 
-def opened(url: str, where: Where | None) -> tuple[Runs, list[int]]:
+def open_with_sizes(url: str, where: Where | None) -> tuple[ReplicationReader, list[int]]:
     """The replications of a store, and the n at which some are there."""
-    chosen = runs(url, where)
-    done = {int(key.partition("/")[0].removeprefix("n=")) for key in listed(place(chosen.url), chosen.chosen("n"))}
+    chosen = open_replications(url, where)
+    done = {
+        int(key.partition("/")[0].removeprefix("n="))
+        for key in list_receipts(open_backend(chosen.url), chosen.select_values("n"))
+    }
     if not done:
-        raise Mistake(f"{url}: nothing has been run yet; `ckrr run` does that")
+        raise UserError(f"{url}: nothing has been run yet; `ckrr run` does that")
     return chosen, sorted(done)
 
 
-def sheet(url: str, where: Where | None, over: Sequence[str], single: Sequence[str] = ("alpha",)) -> Sheet:
+def make_panel_layout(
+    url: str, where: Where | None, over: Sequence[str], single: Sequence[str] = ("alpha",)
+) -> PanelLayout:
     """Cells of a store in panels.
 
     Parameters
@@ -82,22 +87,22 @@ def sheet(url: str, where: Where | None, over: Sequence[str], single: Sequence[s
     single : the axes of which one value is enough, unless several are asked for: α nearest to 0.1, the largest n and λ,
         the first of others
     """
-    chosen, done = opened(url, where)
-    asked = {axis: chosen.sorted(axis) for axis in CUBE_DIMS}
+    chosen, done = open_with_sizes(url, where)
+    asked = {axis: chosen.sort_values(axis) for axis in CUBE_DIMS}
     shown: dict[str, Sequence[Any]] = {
-        axis: [_usual(axis, values, done)] if axis in single and axis not in chosen.where else values
+        axis: [_choose_default(axis, values, done)] if axis in single and axis not in chosen.where else values
         for axis, values in asked.items()
     }
-    shown = _fitting(shown, over)
+    shown = _limit_values(shown, over)
     several = [axis for axis in over if len(shown[axis]) > 1]
-    panels, rows, columns = _laid_out(shown, several)
+    panels, rows, columns = _arrange_panels(shown, several)
     alone = {axis: shown[axis][0] for axis in CUBE_DIMS if len(shown[axis]) == 1}
     panels = [Panel(each.row, each.column, {**alone, **each.at}, each.above, each.beside) for each in panels]
-    notes = _left_out(chosen, shown)
-    return Sheet(chosen, shown, panels, rows, columns, alone, notes)
+    notes = _describe_left_out(chosen, shown)
+    return PanelLayout(chosen, shown, panels, rows, columns, alone, notes)
 
 
-def _usual(axis: str, values: Sequence[Any], done: Sequence[int]) -> Any:
+def _choose_default(axis: str, values: Sequence[Any], done: Sequence[int]) -> Any:
     """The value that is shown unless told."""
     if axis == "alpha":
         return min(values, key=lambda each: (abs(each - 0.1), each))
@@ -106,7 +111,7 @@ def _usual(axis: str, values: Sequence[Any], done: Sequence[int]) -> Any:
     return values[-1] if axis == "lam" else values[0]
 
 
-def _fitting(shown: Mapping[str, Sequence[Any]], over: Sequence[str]) -> dict[str, Sequence[Any]]:
+def _limit_values(shown: Mapping[str, Sequence[Any]], over: Sequence[str]) -> dict[str, Sequence[Any]]:
     """The first values of each axis, as many as there is room for; the axes named first have it first."""
     kept, count = dict(shown), 1
     for axis in over:
@@ -115,49 +120,49 @@ def _fitting(shown: Mapping[str, Sequence[Any]], over: Sequence[str]) -> dict[st
     return kept
 
 
-def _laid_out(shown: Mapping[str, Sequence[Any]], several: Sequence[str]) -> tuple[list[Panel], int, int]:
+def _arrange_panels(shown: Mapping[str, Sequence[Any]], several: Sequence[str]) -> tuple[list[Panel], int, int]:
     """One axis in lines of text, as it were; two or more as a table, the longest that fits across."""
     if not several:
         return [Panel(0, 0, {})], 1, 1
     if len(several) == 1:
-        return _wrapped(several[0], shown[several[0]])
+        return _wrap_panels(several[0], shown[several[0]])
     narrow = [axis for axis in several if len(shown[axis]) <= MOST_COLUMNS] or several
     across = max(narrow, key=lambda axis: len(shown[axis]))  # the first of equals
-    return _table(shown, [across], [axis for axis in several if axis != across])
+    return _tabulate_panels(shown, [across], [axis for axis in several if axis != across])
 
 
-def _wrapped(axis: str, values: Sequence[Any]) -> tuple[list[Panel], int, int]:
+def _wrap_panels(axis: str, values: Sequence[Any]) -> tuple[list[Panel], int, int]:
     columns = {4: 2, 7: 4, 8: 4, 10: 4, 11: 4, 12: 4}.get(len(values), min(len(values), 3))
     panels = [
-        Panel(place // columns, place % columns, {axis: value}, labels.named(axis, value))
+        Panel(place // columns, place % columns, {axis: value}, labels.format_axis_value(axis, value))
         for place, value in enumerate(values)
     ]
     return panels, ceil(len(values) / columns), columns
 
 
-def _table(
+def _tabulate_panels(
     shown: Mapping[str, Sequence[Any]], across: Sequence[str], down: Sequence[str]
 ) -> tuple[list[Panel], int, int]:
-    columns, rows = _combinations(shown, across), _combinations(shown, down)
+    columns, rows = _list_combinations(shown, across), _list_combinations(shown, down)
     panels = [
         Panel(
             r,
             c,
             {**row, **column},
-            labels.place(column) if r == 0 else "",
-            labels.place(row) if c == len(columns) - 1 else "",
+            labels.format_cell(column) if r == 0 else "",
+            labels.format_cell(row) if c == len(columns) - 1 else "",
         )
         for (r, row), (c, column) in product(enumerate(rows), enumerate(columns))
     ]
     return panels, len(rows), len(columns)
 
 
-def _combinations(shown: Mapping[str, Sequence[Any]], axes: Sequence[str]) -> list[dict[str, Any]]:
+def _list_combinations(shown: Mapping[str, Sequence[Any]], axes: Sequence[str]) -> list[dict[str, Any]]:
     return [dict(zip(axes, each, strict=True)) for each in product(*(shown[axis] for axis in axes))]
 
 
-def _left_out(chosen: Runs, shown: Mapping[str, Sequence[Any]]) -> list[str]:
+def _describe_left_out(chosen: ReplicationReader, shown: Mapping[str, Sequence[Any]]) -> list[str]:
     """What is in the store and was neither shown nor excluded by whoever asked."""
-    rest = {axis: [each for each in chosen.sorted(axis) if each not in shown[axis]] for axis in CUBE_DIMS}
-    parts = [labels.values(axis, values) for axis, values in rest.items() if values]
+    rest = {axis: [each for each in chosen.sort_values(axis) if each not in shown[axis]] for axis in CUBE_DIMS}
+    parts = [labels.format_axis_values(axis, values) for axis, values in rest.items() if values]
     return [f"Also in the store: {'; '.join(parts)}. Choose with --where."] if parts else []

@@ -49,7 +49,7 @@ _STYLE: Any = {
 
 
 @contextmanager
-def styled() -> Iterator[None]:
+def figure_style() -> Iterator[None]:
     """Our style while something is drawn or written; nobody else's is touched."""
     with rc_context(_STYLE):
         yield
@@ -67,7 +67,7 @@ class Stroke:
 
 _DASHED, _DOTTED = (0, (4, 1.5)), (0, (1.2, 1.2))
 
-KNOWN = {
+STROKES = {
     "GPR-f": Stroke("#808080", "o", "solid"),
     "GPR-p": Stroke("#d98e04", "s", _DASHED),
     "RRCM": Stroke("#0b6fb5", "^", "solid"),
@@ -83,12 +83,12 @@ KNOWN = {
 }
 """In-sample residuals are solid, leave-one-out ones dashed, studentised ones dotted; hues as in `ckrr.plot_bands`."""
 
-_OTHERS = list(KNOWN.values())
+_OTHERS = list(STROKES.values())
 
 
-def strokes(names: Sequence[str]) -> dict[str, Stroke]:
+def assign_strokes(names: Sequence[str]) -> dict[str, Stroke]:
     """For all procedures of a store: ours have their own, others take in turn what is left."""
-    free = [each for name, each in KNOWN.items() if name not in names] or _OTHERS
-    others = [name for name in names if name not in KNOWN]
+    free = [each for name, each in STROKES.items() if name not in names] or _OTHERS
+    others = [name for name in names if name not in STROKES]
     taken = {name: free[place % len(free)] for place, name in enumerate(others)}
-    return {name: KNOWN.get(name) or taken[name] for name in names}
+    return {name: STROKES.get(name) or taken[name] for name in names}

@@ -6,22 +6,22 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from harness.backends.base import place
-from harness.core.errors import Mistake
+from harness.backends.base import open_backend
+from harness.core.errors import UserError
 from harness.core.types import Values
-from harness.store.manifest_io import load
+from harness.store.manifest_io import load_manifest
 
 
 def draw_bands(store: str, arrays: Mapping[str, Values], file: str) -> None:
     """The hulls of every procedure at the level nearest to 0.1, with the data: a row for each cell."""
-    record = load(place(store))
-    assert record is not None
+    manifest = load_manifest(open_backend(store))
+    assert manifest is not None
     cells = sorted({key.rpartition("/")[0] for key in arrays})
     if arrays[f"{cells[0]}/X"].shape[1] != 1:
-        raise Mistake("--plot draws data of one dimension only: leave it out, and use --save")
+        raise UserError("--plot draws data of one dimension only: leave it out, and use --save")
     from matplotlib.figure import Figure
 
-    names, alpha = record.extent.grid.procedure, np.array(record.extent.grid.alpha)
+    names, alpha = manifest.extent.grid.procedure, np.array(manifest.extent.grid.alpha)
     level = int(np.argmin(np.abs(alpha - 0.1)))
     figure = Figure(figsize=(3.2 * len(names), 2.6 * len(cells)), layout="constrained")
     axes = figure.subplots(len(cells), len(names), sharex=True, sharey="row", squeeze=False)

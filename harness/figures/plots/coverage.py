@@ -13,10 +13,10 @@ from matplotlib.lines import Line2D
 
 from harness.core.types import Array
 from harness.figures.canvas import marks
-from harness.figures.canvas.axes import N_LABEL, STRETCHED, coverage_on, side_by_side, sizes_on
-from harness.figures.canvas.layout import axis_labels, finish, page
-from harness.figures.canvas.panels import Sheet, sheet
-from harness.figures.canvas.style import INK, Stroke, strokes
+from harness.figures.canvas.axes import N_LABEL, STRETCHED, compute_dodge_factors, set_coverage_axis, set_size_axis
+from harness.figures.canvas.layout import finish, label_axes, make_panel_grid
+from harness.figures.canvas.panels import PanelLayout, make_panel_layout
+from harness.figures.canvas.style import INK, Stroke, assign_strokes
 from harness.results.estimates import estimate
 from harness.results.replications import Where
 
@@ -30,38 +30,41 @@ Groups = dict[tuple[str, ...], Any]
 
 def draw(url: str, where: Where | None = None) -> Figure:
     """The figure."""
-    shown = sheet(url, where, OVER)
+    shown = make_panel_layout(url, where, OVER)
     found = estimate(url, "coverage", shown.where)
-    marks.check_some([found["value"].to_numpy()], shown)
-    looks = strokes(shown.known)
-    made = page(shown.panels, shown.rows, shown.columns)
+    marks.check_not_empty([found["value"].to_numpy()], shown)
+    looks = assign_strokes(shown.all_procedures)
+    made = make_panel_grid(shown.panels, shown.rows, shown.columns)
     groups: Groups = {}
-    reach = 1.06 * max(side_by_side(shown.procedures, shown.sizes).values())
+    reach = 1.06 * max(compute_dodge_factors(shown.procedures, shown.sizes).values())
     for ax, panel in zip(made.axes, shown.panels, strict=True):
-        _panel(ax, found.sel(panel.at), shown, looks, panel.at["alpha"])
-        _levels(ax, shown, panel.at, reach, groups)
-        sizes_on(ax, shown.sizes, reach)
-    low = lowest(found, shown)
-    stretched = [coverage_on(ax, low) for ax in made.axes]
-    axis_labels(made, shown.panels, N_LABEL, "coverage of y*")
-    notes = [*marks.error_notes(found, "Bands" if len(shown.sizes) > 1 else "Bars"), *_cautions(shown, groups)]
+        _draw_panel(ax, found.sel(panel.at), shown, looks, panel.at["alpha"])
+        _draw_levels(ax, shown, panel.at, reach, groups)
+        set_size_axis(ax, shown.sizes, reach)
+    low = find_lowest_coverage(found, shown)
+    stretched = [set_coverage_axis(ax, low) for ax in made.axes]
+    label_axes(made, shown.panels, N_LABEL, "coverage of y*")
+    notes = [
+        *marks.make_error_notes(found, "Bands" if len(shown.sizes) > 1 else "Bars"),
+        *_list_cautions(shown, groups),
+    ]
     notes += [*([STRETCHED] if any(stretched) else []), *shown.notes]
-    handles = [*marks.procedure_handles(looks, shown.procedures), *_handles(groups)]
-    return finish(made, marks.title(shown, "Coverage against n"), marks.subtitle(shown), handles, notes)
+    handles = [*marks.make_procedure_handles(looks, shown.procedures), *_make_handles(groups)]
+    return finish(made, marks.make_title(shown, "Coverage against n"), marks.make_subtitle(shown), handles, notes)
 
 
-def _panel(ax: Axes, found: xr.Dataset, shown: Sheet, looks: Mapping[str, Stroke], alpha: float) -> None:
+def _draw_panel(ax: Axes, found: xr.Dataset, shown: PanelLayout, looks: Mapping[str, Stroke], alpha: float) -> None:
     if bool(found["value"].isnull().all()):
-        marks.nothing_here(ax)
-    beside = side_by_side(shown.procedures, shown.sizes)
+        marks.mark_empty(ax)
+    beside = compute_dodge_factors(shown.procedures, shown.sizes)
     for name in shown.procedures:
         one = found.sel(procedure=name) if "procedure" in found.dims else found
-        value, low, high = (np.atleast_1d(marks.plain(one[part])) for part in ("value", "low", "high"))
-        curve(ax, np.array(shown.sizes) * beside[name], value, low, high, looks[name])
-    marks.nominal_line(ax, alpha)
+        value, low, high = (np.atleast_1d(marks.to_array(one[part])) for part in ("value", "low", "high"))
+        draw_curve(ax, np.array(shown.sizes) * beside[name], value, low, high, looks[name])
+    marks.draw_nominal_line(ax, alpha)
 
 
-def curve(ax: Axes, n: Array, value: Array, low: Array, high: Array, look: Stroke) -> None:
+def draw_curve(ax: Axes, n: Array, value: Array, low: Array, high: Array, look: Stroke) -> None:
     """A line with a band; with one n a point with a bar."""
     style: dict[str, Any] = {"color": look.colour, "marker": look.marker, "linestyle": look.line}
     ax.plot(n, value, markeredgecolor="white", markeredgewidth=0.4, **style)
@@ -71,9 +74,9 @@ def curve(ax: Axes, n: Array, value: Array, low: Array, high: Array, look: Strok
         ax.vlines(n, low, high, color=look.colour, linewidth=1.4)
 
 
-def _levels(ax: Axes, shown: Sheet, at: Mapping[str, Any], reach: float, groups: Groups) -> None:
+def _draw_levels(ax: Axes, shown: PanelLayout, at: Mapping[str, Any], reach: float, groups: Groups) -> None:
     """Exact levels as dashes at each n: between two n they lie on no line. Procedures of equal levels share them."""
-    levels, alpha = shown.runs.record.levels_for(at["theta"]), at["alpha"]
+    levels, alpha = shown.runs.manifest.get_levels(at["theta"]), at["alpha"]
     rows: dict[tuple[float, ...], list[str]] = {}
     for name in shown.procedures:
         row = tuple(levels.get(name, {}).get(n, {}).get(alpha, np.nan) for n in shown.sizes)
@@ -85,28 +88,28 @@ def _levels(ax: Axes, shown: Sheet, at: Mapping[str, Any], reach: float, groups:
         ax.hlines(row, n / reach, n * reach, color=INK, linewidth=_LEVEL_WIDTH, linestyle=line, zorder=1.8)
 
 
-def _handles(groups: Groups) -> list[Line2D]:
+def _make_handles(groups: Groups) -> list[Line2D]:
     nominal = Line2D([], [], color=INK, linewidth=0.9, linestyle=(0, (5, 2)), label=marks.NOMINAL)
     exact = [
-        Line2D([], [], color=INK, linewidth=_LEVEL_WIDTH, linestyle=line, label=_exact(names))
+        Line2D([], [], color=INK, linewidth=_LEVEL_WIDTH, linestyle=line, label=_format_exact_label(names))
         for names, line in groups.items()
     ]
     return [nominal, *exact]
 
 
-def _exact(names: Sequence[str]) -> str:
+def _format_exact_label(names: Sequence[str]) -> str:
     """Four names a line would be long."""
     lines = [", ".join(names[i : i + 2]) for i in range(0, len(names), 2)]
     return "exact level of\n" + ",\n".join(lines)
 
 
-def _cautions(shown: Sheet, groups: Groups) -> list[str]:
+def _list_cautions(shown: PanelLayout, groups: Groups) -> list[str]:
     """Exact levels are for exchangeable points."""
     reasons = []
-    if shown.runs.record.test != "iid":
-        where = "lie on a grid" if shown.runs.record.test == "grid" else "come from a shifted law"
+    if shown.runs.manifest.test != "iid":
+        where = "lie on a grid" if shown.runs.manifest.test == "grid" else "come from a shifted law"
         reasons.append(f"test points {where}")
-    searched = [each for each in shown.where["theta"] if not shown.runs.record.is_free(each)]
+    searched = [each for each in shown.where["theta"] if not shown.runs.manifest.is_independent(each)]
     if searched:
         reasons.append(f"θ = {', '.join(searched)} is searched for on the train sample")
     if not groups or not reasons:
@@ -114,7 +117,7 @@ def _cautions(shown: Sheet, groups: Groups) -> list[str]:
     return [f"Exact levels are for exchangeable points; here {' and '.join(reasons)}."]
 
 
-def lowest(found: xr.Dataset, shown: Sheet) -> float:
+def find_lowest_coverage(found: xr.Dataset, shown: PanelLayout) -> float:
     """The least coverage that has to be seen."""
     nominal = 1 - max(shown.where["alpha"])
     return float(np.nanmin([float(found["low"].min()), float(found["value"].min()), nominal - 0.05]))

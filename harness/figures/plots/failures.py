@@ -15,8 +15,8 @@ from matplotlib.figure import Figure
 
 from harness.core.types import Array
 from harness.figures.canvas import labels, marks
-from harness.figures.canvas.layout import finish, page
-from harness.figures.canvas.panels import MOST_PANELS, Panel, Sheet, sheet
+from harness.figures.canvas.layout import finish, make_panel_grid
+from harness.figures.canvas.panels import MOST_PANELS, Panel, PanelLayout, make_panel_layout
 from harness.figures.canvas.style import FAINT, INK
 from harness.results.estimates import estimate
 from harness.results.replications import Where
@@ -36,34 +36,38 @@ _NORM = PowerNorm(0.5, 0.0, 1.0)
 
 def draw(url: str, where: Where | None = None) -> Figure:
     """The figure: for each kind that occurs, and each setting where one does, a table over procedures and n."""
-    shown = sheet(url, where, ())
+    shown = make_panel_layout(url, where, ())
     found = xr.Dataset({kind: estimate(url, kind, shown.where)["value"] for kind in KINDS})
-    marks.check_some([found["failed"].to_numpy()], shown)
+    marks.check_not_empty([found["failed"].to_numpy()], shown)
     kinds = [kind for kind in KINDS if float(found[kind].max()) > 0]
-    what = marks.title(shown, "Failures and unusual regions")
+    what = marks.make_title(shown, "Failures and unusual regions")
     if not kinds:
-        return _all_well(shown, what)
-    names, spared = _concerned(found[kinds], shown)
+        return _draw_no_failures(shown, what)
+    names, spared = _split_procedures(found[kinds], shown)
     size = (max(2.0, 0.5 * len(shown.sizes) + 0.4), max(0.9, 0.2 * len(names) + 0.35))
-    settings, note = _worst(found[kinds], shown, max(int(_TALLEST / size[1]), 1))
+    settings, note = _select_worst(found[kinds], shown, max(int(_TALLEST / size[1]), 1))
     panels = [
         Panel(
-            r, c, {**at, "kind": kind}, KINDS[kind] if r == 0 else "", _beside(at, shown) if c == len(kinds) - 1 else ""
+            r,
+            c,
+            {**at, "kind": kind},
+            KINDS[kind] if r == 0 else "",
+            _format_row_heading(at, shown) if c == len(kinds) - 1 else "",
         )
         for (r, at), (c, kind) in product(enumerate(settings), enumerate(kinds))
     ]
-    made = page(panels, len(settings), len(kinds), size)
+    made = make_panel_grid(panels, len(settings), len(kinds), size)
     for ax, panel in zip(made.axes, panels, strict=True):
-        _table(ax, found[panel.at["kind"]].sel({axis: panel.at[axis] for axis in SETTING}), names, shown.sizes)
+        _draw_table(ax, found[panel.at["kind"]].sel({axis: panel.at[axis] for axis in SETTING}), names, shown.sizes)
         if panel.row == len(settings) - 1:
             ax.set_xlabel("n")
     never = [KINDS[kind] for kind in KINDS if kind not in kinds]
     notes = ["Numbers are shares in per cent; a dash: no results. n is the size of the train sample."]
     notes += [f"There are none: {', '.join(never)}."] if never else []
-    return finish(made, what, marks.subtitle(shown), [], [*notes, *spared, *note, *shown.notes])
+    return finish(made, what, marks.make_subtitle(shown), [], [*notes, *spared, *note, *shown.notes])
 
 
-def _concerned(found: xr.Dataset, shown: Sheet) -> tuple[list[str], list[str]]:
+def _split_procedures(found: xr.Dataset, shown: PanelLayout) -> tuple[list[str], list[str]]:
     """The procedures that have any of it, and what is to be said of the others."""
     most = {
         name: max(float(found[kind].sel(procedure=name).fillna(0).max()) for kind in found) for name in shown.procedures
@@ -72,7 +76,7 @@ def _concerned(found: xr.Dataset, shown: Sheet) -> tuple[list[str], list[str]]:
     return names, [f"Without any of these, and not shown: {', '.join(others)}."] if others else []
 
 
-def _worst(found: xr.Dataset, shown: Sheet, room: int) -> tuple[list[dict[str, Any]], list[str]]:
+def _select_worst(found: xr.Dataset, shown: PanelLayout, room: int) -> tuple[list[dict[str, Any]], list[str]]:
     """The settings with the largest shares, in the order of the grid, and what is to be said of the others."""
     settings = [dict(zip(SETTING, each, strict=True)) for each in product(*(shown.where[axis] for axis in SETTING))]
     shares = [max(float(found[kind].sel(at).fillna(0).max()) for kind in found) for at in settings]
@@ -82,24 +86,26 @@ def _worst(found: xr.Dataset, shown: Sheet, room: int) -> tuple[list[dict[str, A
     notes = []
     if len(some) > len(kept):
         most = max(shares[place] for place in some if place not in kept)
-        notes.append(f"The {len(kept)} worst of {len(some)} settings; the others have at most {_percent(most)} %.")
+        notes.append(
+            f"The {len(kept)} worst of {len(some)} settings; the others have at most {_format_percent(most)} %."
+        )
     if len(some) < len(settings):
         notes.append(f"{len(settings) - len(some)} of {len(settings)} settings have none of these and aren't shown.")
     return [settings[place] for place in kept], notes
 
 
-def _beside(at: Mapping[str, Any], shown: Sheet) -> str:
-    return labels.place({axis: value for axis, value in at.items() if axis not in shown.fixed})
+def _format_row_heading(at: Mapping[str, Any], shown: PanelLayout) -> str:
+    return labels.format_cell({axis: value for axis, value in at.items() if axis not in shown.fixed})
 
 
-def _table(ax: Axes, shares: xr.DataArray, names: Sequence[str], sizes: Sequence[int]) -> None:
+def _draw_table(ax: Axes, shares: xr.DataArray, names: Sequence[str], sizes: Sequence[int]) -> None:
     """Procedures down, n across; each share as a colour and as a number."""
     values: Array = shares.sel(procedure=list(names)).transpose("procedure", "n").to_numpy()
     ax.imshow(values, norm=_NORM, cmap="Blues", aspect="auto", interpolation="nearest")
     for (row, column), value in np.ndenumerate(values):
         dark = sum(colormaps["Blues"](_NORM(value))[:3]) < 1.5 if value == value else False
         colour = "white" if dark else FAINT if not value > 0 else INK
-        ax.text(column, row, _percent(float(value)), ha="center", va="center", fontsize=7, color=colour)
+        ax.text(column, row, _format_percent(float(value)), ha="center", va="center", fontsize=7, color=colour)
     ax.grid(visible=False)
     ax.set_xticks(range(len(sizes)), [str(n) for n in sizes])
     ax.set_yticks(range(len(names)), list(names))
@@ -107,12 +113,12 @@ def _table(ax: Axes, shares: xr.DataArray, names: Sequence[str], sizes: Sequence
     ax.spines[:].set_visible(False)
 
 
-def _percent(share: float) -> str:
+def _format_percent(share: float) -> str:
     """Two digits that count.
 
     Examples
     --------
-    >>> _percent(0.0), _percent(0.00004), _percent(0.0123), _percent(0.999), _percent(1.0), _percent(float("nan"))
+    >>> _format_percent(0.0), _format_percent(0.00004), _format_percent(0.0123), _format_percent(0.999), _format_percent(1.0), _format_percent(float("nan"))
     ('0', '<0.01', '1.2', '99.9', '100', '–')
     """
     if share != share:
@@ -124,12 +130,12 @@ def _percent(share: float) -> str:
     return f"{100 * share:.2g}" if share < 0.1 else f"{100 * share:.3g}"
 
 
-def _all_well(shown: Sheet, what: str) -> Figure:
+def _draw_no_failures(shown: PanelLayout, what: str) -> Figure:
     """In words: an empty table would look like a mistake."""
-    made = page([Panel(0, 0, {})], 1, 1, (4.0, 1.0))
+    made = make_panel_grid([Panel(0, 0, {})], 1, 1, (4.0, 1.0))
     made.figure.set_size_inches(5.0, 1.2)
     ax = made.axes[0]
     ax.set_axis_off()
     text = "No replication failed,\nand every region is bounded, not empty, and in one piece."
     ax.text(0.5, 0.5, text, transform=ax.transAxes, ha="center", va="center")
-    return finish(made, what, marks.subtitle(shown), [], shown.notes)
+    return finish(made, what, marks.make_subtitle(shown), [], shown.notes)

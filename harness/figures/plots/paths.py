@@ -13,14 +13,14 @@ from matplotlib.patches import Patch
 
 from harness.core.types import Array, Bools, Values
 from harness.figures.canvas import marks
-from harness.figures.canvas.axes import STRETCHED, coverage_on
-from harness.figures.canvas.data import cell
-from harness.figures.canvas.layout import axis_labels, finish, page
-from harness.figures.canvas.panels import Sheet, sheet
-from harness.figures.canvas.style import FAINT, INK, Stroke, strokes
+from harness.figures.canvas.axes import STRETCHED, set_coverage_axis
+from harness.figures.canvas.data import read_cell
+from harness.figures.canvas.layout import finish, label_axes, make_panel_grid
+from harness.figures.canvas.panels import PanelLayout, make_panel_layout
+from harness.figures.canvas.style import FAINT, INK, Stroke, assign_strokes
 from harness.figures.plots.pointwise import OVER
 from harness.results.replications import Where
-from harness.statistics.clustered import clustered
+from harness.statistics.clustered import clustered_error
 from harness.statistics.intervals import LEVEL, share_interval
 
 MOST_DOTS = 100
@@ -30,25 +30,27 @@ _MIDDLE = "#ececec"
 
 def draw(url: str, where: Where | None = None) -> Figure:
     """The figure."""
-    shown = sheet(url, where, OVER, single=OVER[1:])
-    points = shown.runs.record.test_points
-    found = [by_path(*cell(shown.runs, panel.at, "coverage"), points) for panel in shown.panels]
-    marks.check_some([each[0] for each in found], shown)
-    looks = strokes(shown.known)
-    made = page(shown.panels, shown.rows, shown.columns, size=(2.4, 1.9))
+    shown = make_panel_layout(url, where, OVER, single=OVER[1:])
+    points = shown.runs.manifest.test_points
+    found = [summarise_paths(*read_cell(shown.runs, panel.at, "coverage"), points) for panel in shown.panels]
+    marks.check_not_empty([each[0] for each in found], shown)
+    looks = assign_strokes(shown.all_procedures)
+    made = make_panel_grid(shown.panels, shown.rows, shown.columns, size=(2.4, 1.9))
     low = float(
         np.nanmin([*(np.nanmin(each[1]) for each in found if len(each[1])), 1 - max(shown.where["alpha"]) - 0.05])
     )
     for ax, panel, one in zip(made.axes, shown.panels, found, strict=True):
-        _panel(ax, one, looks[panel.at["procedure"]])
-        _lines(ax, shown, panel.at)
-        coverage_on(ax, low)
-    axis_labels(made, shown.panels, "share of paths with less", "coverage of y*")
-    notes = _notes(shown, made.axes[0].get_yscale() == "function")
-    return finish(made, marks.title(shown, "Coverage on each path"), marks.subtitle(shown), _handles(shown), notes)
+        _draw_panel(ax, one, looks[panel.at["procedure"]])
+        _draw_levels(ax, shown, panel.at)
+        set_coverage_axis(ax, low)
+    label_axes(made, shown.panels, "share of paths with less", "coverage of y*")
+    notes = _make_notes(shown, made.axes[0].get_yscale() == "function")
+    return finish(
+        made, marks.make_title(shown, "Coverage on each path"), marks.make_subtitle(shown), _make_handles(shown), notes
+    )
 
 
-def by_path(values: Values, ok: Bools, points: int) -> tuple[Array, Array, Array]:
+def summarise_paths(values: Values, ok: Bools, points: int) -> tuple[Array, Array, Array]:
     """For each path that has a replication its mean coverage with the ends of an interval, the least first.
 
     With several draws the interval is over draws; with one it is over test points, as if they were independent.
@@ -56,7 +58,9 @@ def by_path(values: Values, ok: Bools, points: int) -> tuple[Array, Array, Array
     some = ok.any(axis=1)
     values, ok = values[some], ok[some]
     counts = ok.sum(axis=1)
-    centre, se = clustered(np.where(ok, values, 0.0).T[:, None], ok.T[:, None])  # the draws of a path stand for paths
+    centre, se = clustered_error(
+        np.where(ok, values, 0.0).T[:, None], ok.T[:, None]
+    )  # the draws of a path stand for paths
     alone = counts < 2
     se = np.where(alone, np.sqrt(centre * (1 - centre) / points), se)
     low, high = share_interval(centre, se, np.where(alone, points, counts), counts * points)
@@ -64,10 +68,10 @@ def by_path(values: Values, ok: Bools, points: int) -> tuple[Array, Array, Array
     return centre[order], low[order], high[order]
 
 
-def _panel(ax: Axes, one: tuple[Array, Array, Array], look: Stroke) -> None:
+def _draw_panel(ax: Axes, one: tuple[Array, Array, Array], look: Stroke) -> None:
     centre, low, high = one
     if not len(centre):
-        marks.nothing_here(ax)
+        marks.mark_empty(ax)
         return
     rank = (np.arange(len(centre)) + 0.5) / len(centre)
     if len(centre) > 1:
@@ -90,26 +94,26 @@ def _panel(ax: Axes, one: tuple[Array, Array, Array], look: Stroke) -> None:
     ax.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", "0.25", "0.5", "0.75", "1"])
 
 
-def _lines(ax: Axes, shown: Sheet, at: Mapping[str, Any]) -> None:
+def _draw_levels(ax: Axes, shown: PanelLayout, at: Mapping[str, Any]) -> None:
     """The level that holds on average: the exact one where there is one."""
-    marks.nominal_line(ax, at["alpha"])
-    level = shown.runs.record.levels_for(at["theta"]).get(at["procedure"], {}).get(at["n"], {}).get(at["alpha"])
+    marks.draw_nominal_line(ax, at["alpha"])
+    level = shown.runs.manifest.get_levels(at["theta"]).get(at["procedure"], {}).get(at["n"], {}).get(at["alpha"])
     if level is not None:
         ax.axhline(level, color=INK, linewidth=1.2, linestyle="solid", zorder=1.4)
 
 
-def _handles(shown: Sheet) -> list[Any]:
-    levels = any(name in shown.runs.record.levels for name in shown.procedures)
+def _make_handles(shown: PanelLayout) -> list[Any]:
+    levels = any(name in shown.runs.manifest.exact_levels for name in shown.procedures)
     exact = [Line2D([], [], color=INK, linewidth=1.2, label="exact level, on average")] if levels else []
     dots = Line2D([], [], color=FAINT, marker="o", linestyle="none", label="a path, with its interval")
-    many = shown.runs.record.extent.paths > MOST_DOTS
+    many = shown.runs.manifest.extent.paths > MOST_DOTS
     line = Line2D([], [], color=FAINT, linewidth=1.6, label="paths, with their intervals")
     nominal = Line2D([], [], color=INK, linewidth=0.9, linestyle=(0, (5, 2)), label=marks.NOMINAL)
     return [line if many else dots, nominal, *exact, Patch(color=_MIDDLE, label="the middle 90 % of paths")]
 
 
-def _notes(shown: Sheet, stretched: bool) -> Sequence[str]:
-    extent = shown.runs.record.extent
+def _make_notes(shown: PanelLayout, stretched: bool) -> Sequence[str]:
+    extent = shown.runs.manifest.extent
     over = "over its draws" if extent.draws > 1 else "over its test points, as if they were independent"
     first = f"Intervals: {100 * LEVEL:g} % for each path, {over}."
     alone = ["One path: nothing is known of how paths differ."] if extent.paths == 1 else []

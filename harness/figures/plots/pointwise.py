@@ -14,13 +14,13 @@ from matplotlib.lines import Line2D
 
 from harness.core.types import Array
 from harness.figures.canvas import marks
-from harness.figures.canvas.axes import STRETCHED, coverage_on
-from harness.figures.canvas.data import cell, check_kept, test_points
-from harness.figures.canvas.layout import Page, axis_labels, finish, page
-from harness.figures.canvas.panels import Sheet, opened, sheet
-from harness.figures.canvas.style import INK, strokes
+from harness.figures.canvas.axes import STRETCHED, set_coverage_axis
+from harness.figures.canvas.data import check_kept, find_test_points, read_cell
+from harness.figures.canvas.layout import PanelGrid, finish, label_axes, make_panel_grid
+from harness.figures.canvas.panels import PanelLayout, make_panel_layout, open_with_sizes
+from harness.figures.canvas.style import INK, assign_strokes
 from harness.results.replications import Where
-from harness.statistics.intervals import LEVEL, Estimate, share
+from harness.statistics.intervals import LEVEL, Estimate, estimate_share
 
 OVER = ("procedure", "lam", "gamma", "theta", "n", "alpha")
 _MAP = "cividis"
@@ -28,7 +28,7 @@ _MAP = "cividis"
 
 
 @dataclass(frozen=True)
-class Layout:
+class PointLayout:
     """Test points as they are drawn."""
 
     x: Array
@@ -40,40 +40,49 @@ class Layout:
 
 def draw(url: str, where: Where | None = None) -> Figure:
     """The figure."""
-    chosen, _ = opened(url, where)
-    check_kept(chosen.record)
-    shown = sheet(url, where, OVER, single=OVER[1:])
-    found = [_estimated(shown, place) for place in range(len(shown.panels))]
-    marks.check_some([each.value for each in found], shown)
-    layout = _layout(test_points(chosen.record), chosen.record.test_points)
-    made = _map(shown, found, layout) if layout.grid else _lines(shown, found, layout)
-    handles = [] if layout.grid else _handles()
-    notes = [*_error_notes(found, layout), *([layout.note] if layout.note else []), *_stretched(made), *shown.notes]
-    return finish(made, marks.title(shown, "Coverage at each test point"), marks.subtitle(shown), handles, notes)
+    chosen, _ = open_with_sizes(url, where)
+    check_kept(chosen.manifest)
+    shown = make_panel_layout(url, where, OVER, single=OVER[1:])
+    found = [_estimate_panel(shown, place) for place in range(len(shown.panels))]
+    marks.check_not_empty([each.value for each in found], shown)
+    layout = _make_layout(find_test_points(chosen.manifest), chosen.manifest.test_points)
+    made = _draw_maps(shown, found, layout) if layout.grid else _draw_lines(shown, found, layout)
+    handles = [] if layout.grid else _make_handles()
+    notes = [
+        *_make_error_notes(found, layout),
+        *([layout.note] if layout.note else []),
+        *_make_scale_notes(made),
+        *shown.notes,
+    ]
+    return finish(
+        made, marks.make_title(shown, "Coverage at each test point"), marks.make_subtitle(shown), handles, notes
+    )
 
 
-def _estimated(shown: Sheet, place: int) -> Estimate:
+def _estimate_panel(shown: PanelLayout, place: int) -> Estimate:
     """Over paths and draws, at each point."""
-    values, ok = cell(shown.runs, shown.panels[place].at, "hit")
-    return share(values.astype(float), np.broadcast_to(ok[..., None], values.shape), 1)
+    values, ok = read_cell(shown.runs, shown.panels[place].at, "hit")
+    return estimate_share(values.astype(float), np.broadcast_to(ok[..., None], values.shape), 1)
 
 
-def _layout(points: Array | None, count: int) -> Layout:
+def _make_layout(points: Array | None, count: int) -> PointLayout:
     index = np.arange(1, count + 1, dtype=float)
     if points is None:
-        return Layout(
+        return PointLayout(
             index, "number of the test point", note="The source's own code isn't run here: test points by their number."
         )
     if points.shape[1] == 1:
-        return Layout(points[:, 0], "x")
+        return PointLayout(points[:, 0], "x")
     if points.shape[1] == 2:
-        return Layout(index, "x₁", (points[:, 0], points[:, 1]))
-    return Layout(index, "number of the test point", note=f"{points.shape[1]} dimensions: test points by their number.")
+        return PointLayout(index, "x₁", (points[:, 0], points[:, 1]))
+    return PointLayout(
+        index, "number of the test point", note=f"{points.shape[1]} dimensions: test points by their number."
+    )
 
 
-def _lines(shown: Sheet, found: Sequence[Estimate], layout: Layout) -> Page:
-    looks = strokes(shown.known)
-    made = page(shown.panels, shown.rows, shown.columns, size=(2.5, 1.7))
+def _draw_lines(shown: PanelLayout, found: Sequence[Estimate], layout: PointLayout) -> PanelGrid:
+    looks = assign_strokes(shown.all_procedures)
+    made = make_panel_grid(shown.panels, shown.rows, shown.columns, size=(2.5, 1.7))
     order = np.argsort(layout.x, kind="stable")
     parts = [np.concatenate([each.value, each.low]) for each in found]
     low = float(np.nanmin([np.nanmin(np.concatenate(parts)), 1 - max(shown.where["alpha"]) - 0.05]))
@@ -81,23 +90,23 @@ def _lines(shown: Sheet, found: Sequence[Estimate], layout: Layout) -> Page:
         colour = looks[panel.at["procedure"]].colour
         ax.fill_between(layout.x[order], one.low[order], one.high[order], color=colour, alpha=0.22, linewidth=0)
         ax.plot(layout.x[order], one.value[order], color=colour, linewidth=1.2)
-        marks.nominal_line(ax, panel.at["alpha"])
+        marks.draw_nominal_line(ax, panel.at["alpha"])
         ax.margins(x=0.01)
-        coverage_on(ax, low)
+        set_coverage_axis(ax, low)
         if np.isnan(one.value).all():
-            marks.nothing_here(ax)
-    axis_labels(made, shown.panels, layout.label, "coverage of y*")
+            marks.mark_empty(ax)
+    label_axes(made, shown.panels, layout.label, "coverage of y*")
     return made
 
 
-def _map(shown: Sheet, found: Sequence[Estimate], layout: Layout) -> Page:
+def _draw_maps(shown: PanelLayout, found: Sequence[Estimate], layout: PointLayout) -> PanelGrid:
     assert layout.grid is not None
-    made = page(shown.panels, shown.rows, shown.columns, size=(2.1, 2.0))
+    made = make_panel_grid(shown.panels, shown.rows, shown.columns, size=(2.1, 2.0))
     together = np.concatenate([each.value for each in found])
     norm = Normalize(float(np.nanmin(together)), 1.0)
     for ax, one in zip(made.axes, found, strict=True):
-        _one_map(ax, *layout.grid, one.value, norm)
-    axis_labels(made, shown.panels, layout.label, "x₂")
+        _draw_map(ax, *layout.grid, one.value, norm)
+    label_axes(made, shown.panels, layout.label, "x₂")
     bar = made.figure.colorbar(
         ScalarMappable(norm, _MAP), ax=made.axes, label="coverage of y*", shrink=0.9, aspect=30, pad=0.02
     )
@@ -109,7 +118,7 @@ def _map(shown: Sheet, found: Sequence[Estimate], layout: Layout) -> Page:
     return made
 
 
-def _one_map(ax: Axes, x: Array, y: Array, value: Array, norm: Normalize) -> None:
+def _draw_map(ax: Axes, x: Array, y: Array, value: Array, norm: Normalize) -> None:
     """Points of a grid as squares around them."""
     xs, ys = np.unique(x), np.unique(y)
     squares = np.full((len(ys), len(xs)), np.nan)
@@ -119,10 +128,10 @@ def _one_map(ax: Axes, x: Array, y: Array, value: Array, norm: Normalize) -> Non
     ax.imshow(squares, origin="lower", extent=extent, norm=norm, cmap=_MAP, interpolation="nearest", aspect="auto")
     ax.grid(visible=False)
     if np.isnan(value).all():
-        marks.nothing_here(ax)
+        marks.mark_empty(ax)
 
 
-def _error_notes(found: Sequence[Estimate], layout: Layout) -> list[str]:
+def _make_error_notes(found: Sequence[Estimate], layout: PointLayout) -> list[str]:
     if max(int(np.max(each.paths)) for each in found) <= 1:
         return [marks.ONE_PATH]
     if layout.grid is None:
@@ -131,9 +140,9 @@ def _error_notes(found: Sequence[Estimate], layout: Layout) -> list[str]:
     return [f"Monte-Carlo error: every point's {100 * LEVEL:g} % interval is within ±{half:.2g}."]
 
 
-def _stretched(made: Page) -> list[str]:
+def _make_scale_notes(made: PanelGrid) -> list[str]:
     return [STRETCHED] if made.axes[0].get_yscale() == "function" else []
 
 
-def _handles() -> list[Line2D]:
+def _make_handles() -> list[Line2D]:
     return [Line2D([], [], color=INK, linewidth=0.9, linestyle=(0, (5, 2)), label=marks.NOMINAL)]

@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from harness.backends.base import place
-from harness.compute.block import OF_PROCEDURE
-from harness.core.errors import Mistake
+from harness.backends.base import open_backend
+from harness.compute.block import PROCEDURE_TIME_PREFIX
+from harness.core.errors import UserError
 from harness.core.types import Array
-from harness.figures.canvas.axes import N_LABEL, log_numbers, sizes_on
-from harness.figures.canvas.layout import axis_labels, finish, page
-from harness.figures.canvas.panels import Panel, opened
-from harness.figures.canvas.style import INK, strokes
-from harness.results.replications import Runs, Where
-from harness.store.manifest import Record
-from harness.store.receipts import listed, read_all
+from harness.figures.canvas.axes import N_LABEL, set_log_ticks, set_size_axis
+from harness.figures.canvas.layout import finish, label_axes, make_panel_grid
+from harness.figures.canvas.panels import Panel, open_with_sizes
+from harness.figures.canvas.style import INK, assign_strokes
+from harness.results.replications import ReplicationReader, Where
+from harness.store.manifest import Manifest
+from harness.store.receipts import list_receipts, read_all
 
 TOTAL = "compute"
 _PARTS: Mapping[str, tuple[str, str, Any]] = {
@@ -35,34 +35,39 @@ _FITTED = 3
 
 def draw(url: str, where: Where | None = None) -> Figure:
     """The figure."""
-    chosen, done = opened(url, where)
-    times = _times(chosen, done)
+    chosen, done = open_with_sizes(url, where)
+    times = _read_times(chosen, done)
     if not any(TOTAL in each for each in times.values()):
-        raise Mistake(f"{url}: its receipts have no times; `ckrr run` writes them")
+        raise UserError(f"{url}: its receipts have no times; `ckrr run` writes them")
     panel = [Panel(0, 0, {})]
-    made = page(panel, 1, 1)
+    made = make_panel_grid(panel, 1, 1)
     ax = made.axes[0]
     ax.set_yscale("log")
-    handles = [_total(ax, times)]
-    handles += [_part(ax, times, name) for name in _PARTS if any(name in each for each in times.values())]
-    handles += [_line(ax, times, f"{OF_PROCEDURE}{name}", *look) for name, *look in _procedures(chosen.record, times)]
-    sizes_on(ax, done, inches=3.5)
-    drawn = np.concatenate([np.asarray(line.get_ydata(), dtype=float) for line in ax.lines] + _ends(times))
+    handles = [_draw_total(ax, times)]
+    handles += [_draw_part(ax, times, name) for name in _PARTS if any(name in each for each in times.values())]
+    handles += [
+        _draw_line(ax, times, f"{PROCEDURE_TIME_PREFIX}{name}", *look)
+        for name, *look in _list_procedures(chosen.manifest, times)
+    ]
+    set_size_axis(ax, done, inches=3.5)
+    drawn = np.concatenate([np.asarray(line.get_ydata(), dtype=float) for line in ax.lines] + _compute_bounds(times))
     drawn = drawn[np.isfinite(drawn) & (drawn > 0)]
     low, high = float(drawn.min()) / 1.3, float(drawn.max()) * 1.3
     ax.set_ylim(low, high)
-    log_numbers(ax.yaxis, low, high)
-    axis_labels(made, panel, N_LABEL, "seconds of a replication")
-    name = chosen.record.scenario.get("name", "")
-    return finish(made, f"Seconds against n: {name}", _cells(chosen.record), handles, _notes(chosen, done, where))
+    set_log_ticks(ax.yaxis, low, high)
+    label_axes(made, panel, N_LABEL, "seconds of a replication")
+    name = chosen.manifest.scenario.get("name", "")
+    return finish(
+        made, f"Seconds against n: {name}", _describe_cells(chosen.manifest), handles, _make_notes(chosen, done, where)
+    )
 
 
-def _times(chosen: Runs, done: Sequence[int]) -> dict[int, dict[str, Array]]:
+def _read_times(chosen: ReplicationReader, done: Sequence[int]) -> dict[int, dict[str, Array]]:
     """For each n and each thing that is timed, seconds of a replication in every unit."""
-    there = place(chosen.url)
+    backend = open_backend(chosen.url)
     found: dict[int, dict[str, list[float]]] = {n: {} for n in done}
-    signed = list(listed(there, done).values())
-    for receipt, content in zip(signed, read_all(there, signed), strict=True):
+    signed = list(list_receipts(backend, done).values())
+    for receipt, content in zip(signed, read_all(backend, signed), strict=True):
         n = int(receipt.unit.partition("/")[0].removeprefix("n="))
         count = np.prod([end - start for start, end in (content["paths"], content["draws"])])
         for name, seconds in content["seconds"].items():
@@ -76,12 +81,12 @@ def medians(times: Mapping[int, Mapping[str, Array]], name: str) -> tuple[Array,
     return np.array(n, dtype=float), np.array([np.median(times[int(each)][name]) for each in n])
 
 
-def exponent(n: Array, seconds: Array) -> tuple[float, int] | None:
+def fit_exponent(n: Array, seconds: Array) -> tuple[float, int] | None:
     """The slope of log seconds over log n for the largest n, and where they begin; None for a single one.
 
     Examples
     --------
-    >>> slope, start = exponent(np.array([10.0, 100.0, 200.0, 400.0]), np.array([5.0, 1.0, 8.0, 64.0]))
+    >>> slope, start = fit_exponent(np.array([10.0, 100.0, 200.0, 400.0]), np.array([5.0, 1.0, 8.0, 64.0]))
     >>> round(slope, 3), start
     (3.0, 100)
     """
@@ -93,68 +98,70 @@ def exponent(n: Array, seconds: Array) -> tuple[float, int] | None:
     return float((x * y).sum() / (x * x).sum()), int(n[0])
 
 
-def _ends(times: Mapping[int, Mapping[str, Array]]) -> list[Array]:
+def _compute_bounds(times: Mapping[int, Mapping[str, Array]]) -> list[Array]:
     """5 % and 95 % of units."""
     return [np.array([np.quantile(one[TOTAL], q) for one in times.values() if TOTAL in one]) for q in (0.05, 0.95)]
 
 
-def _total(ax: Any, times: Mapping[int, Mapping[str, Array]]) -> Any:
+def _draw_total(ax: Any, times: Mapping[int, Mapping[str, Array]]) -> Any:
     n, middle = medians(times, TOTAL)
-    ends = _ends(times)
+    ends = _compute_bounds(times)
     if len(n) > 1:
         ax.fill_between(n, *ends, color=INK, alpha=0.12, linewidth=0)
     else:
         ax.vlines(n, *ends, color=INK, linewidth=1.2)
-    (line,) = ax.plot(n, middle, color=INK, marker="o", linewidth=1.8, label=f"in all{_slope(n, middle)}")
+    (line,) = ax.plot(n, middle, color=INK, marker="o", linewidth=1.8, label=f"in all{_format_slope(n, middle)}")
     return line
 
 
-def _part(ax: Any, times: Mapping[int, Mapping[str, Array]], name: str) -> Any:
+def _draw_part(ax: Any, times: Mapping[int, Mapping[str, Array]], name: str) -> Any:
     text, colour, (marker, style) = _PARTS[name]
-    return _line(ax, times, name, text, colour, marker, style)
+    return _draw_line(ax, times, name, text, colour, marker, style)
 
 
-def _procedures(record: Record, times: Mapping[int, Mapping[str, Array]]) -> list[tuple[str, str, str, str, Any]]:
+def _list_procedures(
+    manifest: Manifest, times: Mapping[int, Mapping[str, Array]]
+) -> list[tuple[str, str, str, str, Any]]:
     """Those that were timed alone: their name, twice, and how they are drawn."""
-    looks = strokes(record.extent.grid.procedure)
-    timed = [name for name in looks if any(f"{OF_PROCEDURE}{name}" in one for one in times.values())]
+    looks = assign_strokes(manifest.extent.grid.procedure)
+    timed = [name for name in looks if any(f"{PROCEDURE_TIME_PREFIX}{name}" in one for one in times.values())]
     return [(name, name, looks[name].colour, looks[name].marker, looks[name].line) for name in timed]
 
 
-def _line(
+def _draw_line(
     ax: Any, times: Mapping[int, Mapping[str, Array]], name: str, text: str, colour: str, marker: str, style: Any
 ) -> Any:
     n, middle = medians(times, name)
     look = {"color": colour, "marker": marker, "linestyle": style, "linewidth": 1.1, "markersize": 3.8}
-    (line,) = ax.plot(n, np.where(middle > 0, middle, np.nan), label=f"{text}{_slope(n, middle)}", **look)
+    (line,) = ax.plot(n, np.where(middle > 0, middle, np.nan), label=f"{text}{_format_slope(n, middle)}", **look)
     return line
 
 
-def _slope(n: Array, seconds: Array) -> str:
-    found = exponent(n, seconds)
+def _format_slope(n: Array, seconds: Array) -> str:
+    found = fit_exponent(n, seconds)
     if found is None:
         return ""
     slope = f"{found[0]:.1f}".replace("-", "−")
     return f" ∝ n^{slope}"
 
 
-def _cells(record: Record) -> str:
-    grid = record.extent.grid
+def _describe_cells(manifest: Manifest) -> str:
+    grid = manifest.extent.grid
     inner = len(grid.gamma) * len(grid.theta) * len(grid.lam)
     return f"a replication does {len(grid.procedure)} procedures at {inner} values of γ, θ, λ together"
 
 
-def _notes(chosen: Runs, done: Sequence[int], where: Where | None) -> list[str]:
+def _make_notes(chosen: ReplicationReader, done: Sequence[int], where: Where | None) -> list[str]:
     largest = done[-_FITTED:]
     notes = ["Medians over units, each divided by its replications; band: 5 % to 95 % of units."]
     if len(largest) > 1:
         notes.append(f"Exponents are fitted to n = {', '.join(map(str, largest))}.")
     if set(where or {}) - {"n"}:
         notes.append("All cells of a replication are computed together: of --where only n matters here.")
-    if chosen.record.generation or _again(chosen):
+    if chosen.manifest.generation or _has_retries(chosen):
         notes.append("The store has grown, or units were retried: a unit's seconds are those of its last run alone.")
     return notes
 
 
-def _again(chosen: Runs) -> bool:
-    return any(each.attempt for each in listed(place(chosen.url), chosen.chosen("n")).values())
+def _has_retries(chosen: ReplicationReader) -> bool:
+    return any(each.attempt for each in list_receipts(open_backend(chosen.url), chosen.select_values("n")).values())

@@ -13,11 +13,11 @@ from matplotlib.lines import Line2D
 
 from harness.core.types import Array
 from harness.figures.canvas import marks
-from harness.figures.canvas.axes import STRETCHED, Edges, coverage_on
-from harness.figures.canvas.layout import axis_labels, finish, page
-from harness.figures.canvas.panels import Sheet, sheet
-from harness.figures.canvas.style import INK, Stroke, strokes
-from harness.figures.plots.coverage import OVER, lowest
+from harness.figures.canvas.axes import STRETCHED, Edges, set_coverage_axis
+from harness.figures.canvas.layout import finish, label_axes, make_panel_grid
+from harness.figures.canvas.panels import PanelLayout, make_panel_layout
+from harness.figures.canvas.style import INK, Stroke, assign_strokes
+from harness.figures.plots.coverage import OVER, find_lowest_coverage
 from harness.figures.plots.width import LABEL
 from harness.results.estimates import estimate
 from harness.results.replications import Where
@@ -28,52 +28,59 @@ _LEAST, _MOST = 3.5, 7.5
 
 def draw(url: str, where: Where | None = None) -> Figure:
     """The figure."""
-    shown = sheet(url, where, OVER)
+    shown = make_panel_layout(url, where, OVER)
     coverage, width = (estimate(url, measure, shown.where) for measure in ("coverage", "width"))
-    marks.check_some([coverage["value"].to_numpy()], shown)
-    looks = strokes(shown.known)
-    made = page(shown.panels, shown.rows, shown.columns, size=(2.8, 2.3), sharex=False)
-    low = lowest(coverage, shown)
+    marks.check_not_empty([coverage["value"].to_numpy()], shown)
+    looks = assign_strokes(shown.all_procedures)
+    made = make_panel_grid(shown.panels, shown.rows, shown.columns, size=(2.8, 2.3), sharex=False)
+    low = find_lowest_coverage(coverage, shown)
     for ax, panel in zip(made.axes, shown.panels, strict=True):
         ax.set_xscale("log")
         here = width.sel(panel.at)
         edges = Edges(*(here[part].to_numpy() for part in ("value", "low", "high")))
-        _panel(ax, coverage.sel(panel.at), here, shown, looks, edges)
-        marks.nominal_line(ax, panel.at["alpha"])
-        stretched = coverage_on(ax, low)
-        edges.put(ax, "x")
-    axis_labels(made, shown.panels, f"median {LABEL}", "coverage of y*")
-    handles = [*marks.procedure_handles(looks, shown.procedures), *_handles(shown)]
-    notes = [_reading(shown), *marks.error_notes(coverage, "Bars"), *([STRETCHED] if stretched else []), *shown.notes]
-    return finish(made, marks.title(shown, "Coverage against width"), marks.subtitle(shown), handles, notes)
+        _draw_panel(ax, coverage.sel(panel.at), here, shown, looks, edges)
+        marks.draw_nominal_line(ax, panel.at["alpha"])
+        stretched = set_coverage_axis(ax, low)
+        edges.apply(ax, "x")
+    label_axes(made, shown.panels, f"median {LABEL}", "coverage of y*")
+    handles = [*marks.make_procedure_handles(looks, shown.procedures), *_make_handles(shown)]
+    notes = [
+        _make_reading_note(shown),
+        *marks.make_error_notes(coverage, "Bars"),
+        *([STRETCHED] if stretched else []),
+        *shown.notes,
+    ]
+    return finish(made, marks.make_title(shown, "Coverage against width"), marks.make_subtitle(shown), handles, notes)
 
 
-def _reading(shown: Sheet) -> str:
+def _make_reading_note(shown: PanelLayout) -> str:
     grows = f"Marks grow with n ({', '.join(map(str, shown.sizes))}). " if len(shown.sizes) > 1 else ""
     return f"{grows}On the line is what was asked for; of two procedures there, the one to the left is better."
 
 
-def _panel(
-    ax: Axes, coverage: xr.Dataset, width: xr.Dataset, shown: Sheet, looks: Mapping[str, Stroke], edges: Edges
+def _draw_panel(
+    ax: Axes, coverage: xr.Dataset, width: xr.Dataset, shown: PanelLayout, looks: Mapping[str, Stroke], edges: Edges
 ) -> None:
     if bool(coverage["value"].isnull().all()):
-        marks.nothing_here(ax)
+        marks.mark_empty(ax)
     for beside, name in zip(np.linspace(-0.5, 0.5, len(shown.procedures) + 2)[1:-1], shown.procedures, strict=True):
-        y, x = ({part: _part(one, name, part) for part in ("value", "low", "high")} for one in (coverage, width))
-        _way(ax, x, y, looks[name], edges, float(beside))
+        y, x = ({part: _select_part(one, name, part) for part in ("value", "low", "high")} for one in (coverage, width))
+        _draw_curve(ax, x, y, looks[name], edges, float(beside))
 
 
-def _part(found: xr.Dataset, name: str, part: str) -> Array:
+def _select_part(found: xr.Dataset, name: str, part: str) -> Array:
     one = found[part].sel(procedure=name) if "procedure" in found.dims else found[part]
-    return np.atleast_1d(marks.plain(one))
+    return np.atleast_1d(marks.to_array(one))
 
 
-def _way(ax: Axes, x: Mapping[str, Array], y: Mapping[str, Array], look: Stroke, edges: Edges, beside: float) -> None:
+def _draw_curve(
+    ax: Axes, x: Mapping[str, Array], y: Mapping[str, Array], look: Stroke, edges: Edges, beside: float
+) -> None:
     """Marks that grow with n, joined where widths are finite, with bars both ways."""
-    at = edges.placed(x["value"], beside)
-    ax.plot(edges.within(x["value"]), y["value"], color=look.colour, linestyle=look.line, linewidth=1.0)
+    at = edges.place_values(x["value"], beside)
+    ax.plot(edges.mask_edges(x["value"]), y["value"], color=look.colour, linestyle=look.line, linewidth=1.0)
     ax.vlines(at, y["low"], y["high"], color=look.colour, linewidth=0.9, alpha=0.8)
-    left, right = (edges.placed(x[end], beside) for end in ("low", "high"))
+    left, right = (edges.place_values(x[end], beside) for end in ("low", "high"))
     ax.hlines(y["value"], left, right, color=look.colour, linewidth=0.9, alpha=0.8)
     sizes = np.linspace(_LEAST, _MOST, len(at)) if len(at) > 1 else np.array([5.5])
     ax.scatter(
@@ -81,7 +88,7 @@ def _way(ax: Axes, x: Mapping[str, Array], y: Mapping[str, Array], look: Stroke,
     )
 
 
-def _handles(shown: Sheet) -> list[Any]:
+def _make_handles(shown: PanelLayout) -> list[Any]:
     nominal = Line2D([], [], color=INK, linewidth=0.9, linestyle=(0, (5, 2)), label=marks.NOMINAL)
     if len(shown.sizes) == 1:
         return [nominal]

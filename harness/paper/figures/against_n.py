@@ -29,13 +29,13 @@ _AT_INFINITY = {1: ("v", 2.4), 2: ("_", 4.0), 3: ("^", 2.4)}
 """Marks, and their sizes, for how many of the three numbers are infinite."""
 
 
-def lowest(found: Sequence[Array]) -> float:
+def find_lowest(found: Sequence[Array]) -> float:
     """As in the paper, or as low as a quartile is."""
     least = float(np.nanmin([_LOW + 0.02, *np.concatenate(found, axis=None)]))
     return min(_LOW, least - 0.02)
 
 
-def coverage(ax: Axes, sizes: Sequence[int], found: Array, low: float) -> None:
+def draw_coverage(ax: Axes, sizes: Sequence[int], found: Array, low: float) -> None:
     """A line and a band for each α, and its nominal level."""
     for a, alpha in enumerate(ALPHA):
         lower, median, upper = found[:, :, a]
@@ -45,19 +45,21 @@ def coverage(ax: Axes, sizes: Sequence[int], found: Array, low: float) -> None:
     ax.set_ylim(low, _HIGH)
 
 
-def width(ax: Axes, sizes: Sequence[int], found: Array, edges: Edges, first: bool) -> None:
+def draw_width(ax: Axes, sizes: Sequence[int], found: Array, edges: Edges, first: bool) -> None:
     """Medians as thick lines, with triangles at the quantile and the maximum."""
     ax.set_yscale("log")
     for a, alpha in enumerate(ALPHA):
         lower, median, upper = found[:, :, a]
-        ax.plot(sizes, edges.within(median), linewidth=2.0, color=COLOURS[alpha])
+        ax.plot(sizes, edges.mask_edges(median), linewidth=2.0, color=COLOURS[alpha])
         for marker, values in (("^", lower), ("v", upper)):
-            ax.plot(sizes, edges.within(values), linestyle="none", marker=marker, markersize=3.2, color=COLOURS[alpha])
-        _endless(ax, np.array(sizes) * _BESIDE ** (a - 1.5), found[:, :, a], edges, COLOURS[alpha])
-    edges.put(ax, "y", labelled=first)
+            ax.plot(
+                sizes, edges.mask_edges(values), linestyle="none", marker=marker, markersize=3.2, color=COLOURS[alpha]
+            )
+        _draw_infinite(ax, np.array(sizes) * _BESIDE ** (a - 1.5), found[:, :, a], edges, COLOURS[alpha])
+    edges.apply(ax, "y", labelled=first)
 
 
-def _endless(ax: Axes, n: Array, found: Array, edges: Edges, colour: str) -> None:
+def _draw_infinite(ax: Axes, n: Array, found: Array, edges: Edges, colour: str) -> None:
     """At infinity one mark for each n, of the least that is infinite: what is more is so, too."""
     count = np.isposinf(found).sum(axis=0)
     for how_many, (marker, size) in _AT_INFINITY.items():
@@ -65,10 +67,17 @@ def _endless(ax: Axes, n: Array, found: Array, edges: Edges, colour: str) -> Non
         ax.plot(n, here, linestyle="none", marker=marker, markersize=size, markeredgewidth=1.6, color=colour)
 
 
-def handles(widths: bool) -> list[Any]:
+def make_handles(widths: bool) -> list[Any]:
     """For the legend."""
     levels = [
-        Line2D([], [], color=COLOURS[alpha], marker=MARKERS[alpha], markersize=3.2, label=labels.named("alpha", alpha))
+        Line2D(
+            [],
+            [],
+            color=COLOURS[alpha],
+            marker=MARKERS[alpha],
+            markersize=3.2,
+            label=labels.format_axis_value("alpha", alpha),
+        )
         for alpha in ALPHA
     ]
     coverages = [

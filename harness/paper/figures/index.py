@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from harness.core.errors import Mistake
+from harness.core.errors import UserError
 from harness.paper.printed import SEARCH
-from harness.paper.studies import cut
+from harness.paper.studies import load_subset
 from harness.scenario.load import Loaded, load
 
 FIGURES = range(1, 9)
@@ -18,12 +18,12 @@ QUICK = 400
 """The largest n of a first look."""
 
 
-def numbers(text: str) -> list[int]:
+def parse_numbers(text: str) -> list[int]:
     """From the command line.
 
     Examples
     --------
-    >>> numbers("all"), numbers("4,1")
+    >>> parse_numbers("all"), parse_numbers("4,1")
     ([1, 2, 3, 4, 5, 6, 7, 8], [1, 4])
     """
     if text == "all":
@@ -31,21 +31,21 @@ def numbers(text: str) -> list[int]:
     parts = [part.strip() for part in text.split(",")]
     wrong = [part for part in parts if not (part.isdecimal() and int(part) in FIGURES)]
     if wrong:
-        raise Mistake(f"--figures must be numbers from 1 to 8, as in 1,4, got {wrong[0]!r}")
+        raise UserError(f"--figures must be numbers from 1 to 8, as in 1,4, got {wrong[0]!r}")
     return sorted({int(part) for part in parts})
 
 
-def sizes(study: str, quick: bool) -> list[int]:
+def list_sizes(study: str, quick: bool) -> list[int]:
     """The n of a study: all eleven, or those of a first look."""
     return [n for n in load(f"paper/{study}").extent.grid.n if not quick or n <= QUICK]
 
 
-def needs(figures: Sequence[int], quick: bool) -> dict[str, Loaded]:
+def load_needed_studies(figures: Sequence[int], quick: bool) -> dict[str, Loaded]:
     """The published scenarios, at the n and θ that the figures show."""
     asked = dict(NEEDED[number] for number in figures if number in NEEDED)
-    return {study: cut(study, sizes(study, quick), thetas) for study, thetas in asked.items()}
+    return {study: load_subset(study, list_sizes(study, quick), thetas) for study, thetas in asked.items()}
 
 
-def folder_of(results: str) -> Path:
+def get_folder(results: str) -> Path:
     """Where figures are written: beside stores of this machine, or here."""
     return Path("paper-figures" if "://" in results else f"{results}/paper-figures")

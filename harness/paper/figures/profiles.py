@@ -14,10 +14,10 @@ from matplotlib.patches import Patch
 
 from harness.core.types import Array
 from harness.figures.canvas import labels
-from harness.figures.canvas.layout import axis_labels, finish, page
+from harness.figures.canvas.layout import finish, label_axes, make_panel_grid
 from harness.figures.canvas.panels import Panel
-from harness.figures.canvas.style import FAINT, INK, KNOWN
-from harness.paper.figures.data import SAMPLES, Bands, bands
+from harness.figures.canvas.style import FAINT, INK, STROKES
+from harness.paper.figures.data import SAMPLES, Bands, compute_bands
 
 _RANGE = "#f1f1f1"
 _MOST = 6.0
@@ -25,7 +25,7 @@ _MOST = 6.0
 
 
 @dataclass(frozen=True)
-class Profile:
+class ProfileFigure:
     """What such a figure shows."""
 
     title: str
@@ -42,19 +42,27 @@ class Profile:
     """Whether it is about what lies beyond the train knots."""
     theta: float = 100.0
 
-    def panels(self) -> list[Panel]:
+    def make_panels(self) -> list[Panel]:
         """Rows of γ, columns of procedures."""
         return [
-            Panel(r, c, {"gamma": gamma, "procedures": names}, _above(names, r), self._beside(gamma, c))
+            Panel(
+                r,
+                c,
+                {"gamma": gamma, "procedures": names},
+                _format_column_heading(names, r),
+                self._format_row_heading(gamma, c),
+            )
             for r, gamma in enumerate(self.rows)
             for c, names in enumerate(self.columns)
         ]
 
-    def _beside(self, gamma: float, column: int) -> str:
-        return labels.named("gamma", gamma) if len(self.rows) > 1 and column == len(self.columns) - 1 else ""
+    def _format_row_heading(self, gamma: float, column: int) -> str:
+        return (
+            labels.format_axis_value("gamma", gamma) if len(self.rows) > 1 and column == len(self.columns) - 1 else ""
+        )
 
 
-def _above(names: Sequence[str], row: int) -> str:
+def _format_column_heading(names: Sequence[str], row: int) -> str:
     return " and ".join(names) if row == 0 else ""
 
 
@@ -62,7 +70,7 @@ _GPR = ("GPR-f", "GPR-p")
 _KNOTS = "The author's sample: 51 train knots from 0.05 to 0.95, 501 test knots."
 _VARIANCE = "γ is the variance of the noise. GPR-f is for y*, GPR-p for f(x*)."
 PROFILES = {
-    1: Profile(
+    1: ProfileFigure(
         "Bands on a Gaussian process path",
         "gp",
         (1e-1, 1e-6),
@@ -71,7 +79,7 @@ PROFILES = {
         0.05,
         (f"{_KNOTS} {_VARIANCE}",),
     ),
-    2: Profile(
+    2: ProfileFigure(
         "Bands far from the train points",
         "far",
         (1e-6, 1e-1),
@@ -81,7 +89,7 @@ PROFILES = {
         (f"A sample of ours (the author's isn't known): 201 train knots from 0 to 1. {_VARIANCE}",),
         far=True,
     ),
-    4: Profile(
+    4: ProfileFigure(
         "Bands on the Heaviside step",
         "heaviside",
         (1e-6,),
@@ -96,33 +104,35 @@ PROFILES = {
 def draw(number: int) -> Figure:
     """One of them."""
     one = PROFILES[number]
-    panels = one.panels()
-    made = page(panels, len(one.rows), len(one.columns), (4.0, 2.5), sharey="row")
+    panels = one.make_panels()
+    made = make_panel_grid(panels, len(one.rows), len(one.columns), (4.0, 2.5), sharey="row")
     found = [
-        bands(SAMPLES[one.sample](each.at["gamma"]), each.at["procedures"], one.theta, one.lam, one.alpha)
+        compute_bands(SAMPLES[one.sample](each.at["gamma"]), each.at["procedures"], one.theta, one.lam, one.alpha)
         for each in panels
     ]
     cut = False
     for ax, panel, here in zip(made.axes, panels, found, strict=True):
-        limits = _limits([each for each, other in zip(found, panels, strict=True) if other.row == panel.row], one.far)
-        cut |= _panel(ax, here, limits, one.far)
-    axis_labels(made, panels, "x", "y")
+        limits = _compute_limits(
+            [each for each, other in zip(found, panels, strict=True) if other.row == panel.row], one.far
+        )
+        cut |= _draw_panel(ax, here, limits, one.far)
+    label_axes(made, panels, "x", "y")
     fixed = {"gamma": one.rows[0]} if len(one.rows) == 1 else {}
-    at = labels.place({**fixed, "lam": one.lam, "theta": one.theta, "alpha": one.alpha})
+    at = labels.format_cell({**fixed, "lam": one.lam, "theta": one.theta, "alpha": one.alpha})
     subtitle = f"{at}: the nominal level is {100 * (1 - one.alpha):g} %"
-    notes = [*one.notes, *_cautions(found, cut)]
-    return finish(made, f"Figure {number}. {one.title}", subtitle, _handles(one), notes)
+    notes = [*one.notes, *_list_cautions(found, cut)]
+    return finish(made, f"Figure {number}. {one.title}", subtitle, _make_handles(one), notes)
 
 
-def _panel(ax: Axes, here: Bands, limits: tuple[float, float], far: bool) -> bool:
+def _draw_panel(ax: Axes, here: Bands, limits: tuple[float, float], far: bool) -> bool:
     """Bands below, data above them; whether a band runs out of the panel."""
     if far:
         ax.axvspan(here.X.min(), here.X.max(), color=_RANGE, linewidth=0, zorder=0)
-        ax.text(0.02, 0.03, _end_widths(here), transform=ax.transAxes, fontsize=7.5, va="bottom", zorder=5)
+        ax.text(0.02, 0.03, _format_end_widths(here), transform=ax.transAxes, fontsize=7.5, va="bottom", zorder=5)
     low, high = limits
     beyond = (low - 9 * (high - low), high + 9 * (high - low))
     for name, ends in here.ends.items():
-        look = KNOWN[name]
+        look = STROKES[name]
         lower, upper = (np.clip(each, *beyond) for each in ends)
         ax.fill_between(here.x, lower, upper, color=look.colour, alpha=0.25, linewidth=0)
         for each in (lower, upper):
@@ -135,15 +145,15 @@ def _panel(ax: Axes, here: Bands, limits: tuple[float, float], far: bool) -> boo
     return any(bool((lower < low).any() or (upper > high).any()) for lower, upper in here.ends.values())
 
 
-def _end_widths(here: Bands) -> str:
+def _format_end_widths(here: Bands) -> str:
     widths = ", ".join(f"{name} {upper[-1] - lower[-1]:.2f}" for name, (lower, upper) in here.ends.items())
     return f"width at x = {here.x[-1]:g}: {widths}"
 
 
-def _limits(found: Sequence[Bands], far: bool) -> tuple[float, float]:
+def _compute_limits(found: Sequence[Bands], far: bool) -> tuple[float, float]:
     """Room for all data and bands; without those beyond the train knots, if they would leave none for the others."""
-    everywhere = np.concatenate([_values(one, np.full(len(one.x), True)) for one in found])
-    inside = np.concatenate([_values(one, (one.x >= one.X.min()) & (one.x <= one.X.max())) for one in found])
+    everywhere = np.concatenate([_collect_values(one, np.full(len(one.x), True)) for one in found])
+    inside = np.concatenate([_collect_values(one, (one.x >= one.X.min()) & (one.x <= one.X.max())) for one in found])
     low, high = everywhere.min(), everywhere.max()
     if not high - low <= _MOST * np.ptp(inside):
         low, high = inside.min(), inside.max()
@@ -151,13 +161,13 @@ def _limits(found: Sequence[Bands], far: bool) -> tuple[float, float]:
     return float(low - margin * (3 if far else 1)), float(high + margin)  # words stand below those that are far
 
 
-def _values(one: Bands, some: Any) -> Array:
+def _collect_values(one: Bands, some: Any) -> Array:
     return np.concatenate([one.y, one.Y, *(each[some] for pair in one.ends.values() for each in pair)])
 
 
-def _handles(one: Profile) -> list[Any]:
+def _make_handles(one: ProfileFigure) -> list[Any]:
     names = dict.fromkeys(name for column in one.columns for name in column)
-    regions = [Patch(color=KNOWN[name].colour, alpha=0.4, label=f"region of {name}") for name in names]
+    regions = [Patch(color=STROKES[name].colour, alpha=0.4, label=f"region of {name}") for name in names]
     data = [
         Line2D([], [], color=INK, marker=".", linestyle="none", label="train values"),
         Line2D([], [], color=FAINT, marker=".", markersize=2.5, linestyle="none", label="test values y*"),
@@ -166,7 +176,7 @@ def _handles(one: Profile) -> list[Any]:
     return [*regions, *data, *([Patch(color=_RANGE, label="range of train points")] if one.far else [])]
 
 
-def _cautions(found: Sequence[Bands], cut: bool) -> list[str]:
+def _list_cautions(found: Sequence[Bands], cut: bool) -> list[str]:
     pieces = sum(one.pieces for one in found)
     hulls = [f"Hulls are drawn: {pieces} regions are in several pieces."] if pieces else []
     wide = max(float((upper - lower).max()) for one in found for lower, upper in one.ends.values())

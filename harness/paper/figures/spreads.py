@@ -7,21 +7,21 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import xarray as xr
 
-from harness.core.labels import axis_values
+from harness.core.labels import list_axis_values
 from harness.core.types import Array, Status, Values
-from harness.results.replications import Runs
+from harness.results.replications import ReplicationReader
 from harness.store import arrays
 
 QUARTILES = (0.25, 0.5, 0.75)
 WIDTHS = (0.05, 0.5, 1.0)
 
 
-def coverage(runs: Runs, gamma: float, theta: str, sizes: Sequence[int]) -> xr.DataArray:
+def compute_coverage_quartiles(runs: ReplicationReader, gamma: float, theta: str, sizes: Sequence[int]) -> xr.DataArray:
     """The quartiles of coverage over replications: over part (those three), n, procedure, λ and α."""
-    return _spread(runs, gamma, theta, sizes, "coverage", lambda values: np.quantile(values, QUARTILES, axis=0))
+    return _compute_spread(runs, gamma, theta, sizes, "coverage", lambda values: np.quantile(values, QUARTILES, axis=0))
 
 
-def width(runs: Runs, gamma: float, theta: str, sizes: Sequence[int]) -> xr.DataArray:
+def compute_width_quantiles(runs: ReplicationReader, gamma: float, theta: str, sizes: Sequence[int]) -> xr.DataArray:
     """The mean width at each test point, then its 5 % quantile, median and maximum: over the same.
 
     A mean is infinite where a region of one replication is.
@@ -31,14 +31,19 @@ def width(runs: Runs, gamma: float, theta: str, sizes: Sequence[int]) -> xr.Data
         found: Array = np.quantile(values.mean(axis=0, dtype=float), WIDTHS, axis=1, method="inverted_cdf")
         return found
 
-    return _spread(runs, gamma, theta, sizes, "point_width", over_points)
+    return _compute_spread(runs, gamma, theta, sizes, "point_width", over_points)
 
 
-def _spread(
-    runs: Runs, gamma: float, theta: str, sizes: Sequence[int], variable: str, of: Callable[[Values], Array]
+def _compute_spread(
+    runs: ReplicationReader,
+    gamma: float,
+    theta: str,
+    sizes: Sequence[int],
+    variable: str,
+    of: Callable[[Values], Array],
 ) -> xr.DataArray:
     """Three numbers of each cell from its replications, which come over replication, α (and test points)."""
-    grid = runs.record.extent.grid
+    grid = runs.manifest.extent.grid
     shape = (3, len(sizes), len(grid.procedure), len(grid.lam), len(grid.alpha))
     dims = ("part", "n", "procedure", "lam", "alpha")
     coords = {"n": list(sizes), "procedure": list(grid.procedure), "lam": list(grid.lam), "alpha": list(grid.alpha)}
@@ -52,9 +57,9 @@ def _spread(
     return found
 
 
-def _read(runs: Runs, gamma: float, theta: str, n: int, variable: str) -> Values:
+def _read(runs: ReplicationReader, gamma: float, theta: str, n: int, variable: str) -> Values:
     """Over replications, procedure, λ and what else the variable has."""
-    grid, everything = runs.record.extent.grid, slice(None)
-    places = (grid.gamma.index(gamma), list(axis_values(grid, "theta")).index(theta))
-    values = arrays.read(runs.url, n, variable, runs.record.generation, (everything, everything, everything, *places))
+    grid, everything = runs.manifest.extent.grid, slice(None)
+    places = (grid.gamma.index(gamma), list(list_axis_values(grid, "theta")).index(theta))
+    values = arrays.read(runs.url, n, variable, runs.manifest.generation, (everything, everything, everything, *places))
     return values.reshape(-1, *values.shape[2:])

@@ -10,7 +10,7 @@ from matplotlib.ticker import MaxNLocator
 
 from harness.core.types import Array
 from harness.figures.canvas import labels
-from harness.figures.canvas.layout import Page, finish
+from harness.figures.canvas.layout import PanelGrid, finish
 from harness.paper.figures.data import SURFACES
 
 NUMBER = 8
@@ -21,10 +21,10 @@ SHOWN = (("gp", 1e-6, "a Gaussian process path", -60), ("f2", 1e-1, "f2", -115))
 def draw() -> Figure:
     """Both surfaces, with their noise."""
     figure = Figure(figsize=(9.6, 3.6), layout="constrained")
-    made = Page(figure, [figure.add_subplot(1, 2, place + 1, projection="3d") for place in range(len(SHOWN))])
+    made = PanelGrid(figure, [figure.add_subplot(1, 2, place + 1, projection="3d") for place in range(len(SHOWN))])
     for ax, (name, gamma, what, azimuth) in zip(made.axes, SHOWN, strict=True):
-        _surface(ax, *SURFACES[name](gamma), azimuth)
-        ax.set_title(f"{what}, {labels.named('gamma', gamma)}")
+        _draw_surface(ax, *SURFACES[name](gamma), azimuth)
+        ax.set_title(f"{what}, {labels.format_axis_value('gamma', gamma)}")
     notes = [
         "The author's values at the 51 × 51 test points, with their noise: the path from which all samples of gp in "
         "2-d were taken (γ is the noise's variance), and the first replication of f2 (γ is its standard deviation)."
@@ -32,7 +32,7 @@ def draw() -> Figure:
     return finish(made, f"Figure {NUMBER}. Two surfaces to learn", "", [], notes)
 
 
-def _surface(ax: Any, X: Array, y: Array, azimuth: float) -> None:
+def _draw_surface(ax: Any, X: Array, y: Array, azimuth: float) -> None:
     """The first coordinate runs fastest."""
     side = isqrt(len(X))
     x1, x2, height = (each.reshape(side, side) for each in (X[:, 0], X[:, 1], y))

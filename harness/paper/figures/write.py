@@ -8,10 +8,10 @@ from pathlib import Path
 from matplotlib.figure import Figure
 from threadpoolctl import threadpool_limits
 
-from harness.figures.canvas.style import styled
+from harness.figures.canvas.style import figure_style
 from harness.figures.export import ENDINGS, save
 from harness.paper.figures import profiles, studies, surfaces
-from harness.paper.figures.index import sizes
+from harness.paper.figures.index import list_sizes
 from harness.scenario.load import BLAS_THREADS
 
 
@@ -26,12 +26,12 @@ def write(number: int, stores: Mapping[str, str], folder: Path, quick: bool = Fa
 
 def draw(number: int, stores: Mapping[str, str], quick: bool = False) -> Figure:
     """One of the eight; with one BLAS thread, whose number changes last digits."""
-    with styled(), threadpool_limits(BLAS_THREADS):
+    with figure_style(), threadpool_limits(BLAS_THREADS):
         if number in profiles.PROFILES:
             return profiles.draw(number)
         if number == surfaces.NUMBER:
             return surfaces.draw()
         study = studies.STUDIES[number].study
-        shown = sizes(study, quick)
+        shown = list_sizes(study, quick)
         notes = [f"A first look (--quick): n up to {shown[-1]} only, of the paper's 1600."] if quick else []
         return studies.draw(number, stores[study], shown, notes)

@@ -9,8 +9,8 @@ import numpy as np
 import xarray as xr
 
 from harness.paper.page import judging
-from harness.paper.page.corrected import GAUSSIAN, GRID, IID, NAMES, Corrected
-from harness.paper.page.judging import Cells, Part, Ratio
+from harness.paper.page.corrected import GAUSSIAN, GRID, IID, NAMES, CorrectedStudy
+from harness.paper.page.judging import Cells, ClaimPart, WidthRatio
 
 AGREES, UNREFUTED, PARTLY, AGAINST, OPEN = "agrees", "unrefuted", "partly", "against", "open"
 CLOSE = 0.1
@@ -19,7 +19,7 @@ _OTHERS = [name for name in NAMES if name not in GAUSSIAN]
 
 
 @dataclass(frozen=True)
-class Group:
+class ClaimGroup:
     """Cells that are judged together."""
 
     title: str
@@ -30,9 +30,9 @@ class Group:
     """Whether the claim is that they hold their level, or that some don't."""
 
     @property
-    def studies(self) -> list[Corrected]:
+    def studies(self) -> list[CorrectedStudy]:
         """Those that it takes."""
-        return [Corrected(name, self.test) for name in self.names]
+        return [CorrectedStudy(name, self.test) for name in self.names]
 
 
 @dataclass(frozen=True)
@@ -41,11 +41,11 @@ class Claim:
 
     title: str
     says: str
-    groups: Sequence[Group]
+    groups: Sequence[ClaimGroup]
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ClaimOutcome:
     """What was found."""
 
     state: str
@@ -53,23 +53,23 @@ class Outcome:
     text: str
 
 
-def _conformal_fixed(found: xr.Dataset) -> xr.DataArray:
+def _is_conformal_fixed(found: xr.Dataset) -> xr.DataArray:
     return judging.is_conformal(found) & judging.is_fixed(found)
 
 
-def _conformal_searched(found: xr.Dataset) -> xr.DataArray:
+def _is_conformal_searched(found: xr.Dataset) -> xr.DataArray:
     return judging.is_conformal(found) & ~judging.is_fixed(found)
 
 
-def _right(found: xr.Dataset) -> xr.DataArray:
+def _is_bayesian_right(found: xr.Dataset) -> xr.DataArray:
     return judging.is_bayesian(found) & judging.is_right(found)
 
 
-def _nearly_right(found: xr.Dataset) -> xr.DataArray:
+def _is_bayesian_nearly_right(found: xr.Dataset) -> xr.DataArray:
     return judging.is_bayesian(found) & ~judging.is_fixed(found) & (found["gamma"] == found["lam"])
 
 
-def _wrong(found: xr.Dataset) -> xr.DataArray:
+def _is_bayesian_wrong(found: xr.Dataset) -> xr.DataArray:
     return judging.is_bayesian(found) & judging.is_fixed(found) & ~judging.is_right(found)
 
 
@@ -79,33 +79,43 @@ CLAIMS = (
         "They show no departure from the level that was asked for, with a wrong kernel or ridge, on Gaussian processes "
         "and on other functions; in batch learning, too, for which the paper knows no proof.",
         (
-            Group("Test points from the law of the train points, θ fixed: promised", NAMES, IID, _conformal_fixed),
-            Group("From that law, θ the most likely on train points: not promised", NAMES, IID, _conformal_searched),
-            Group("Test points on a grid, as in the paper, θ fixed: not promised", NAMES, GRID, _conformal_fixed),
-            Group("On a grid, θ the most likely on train points: not promised", NAMES, GRID, _conformal_searched),
+            ClaimGroup(
+                "Test points from the law of the train points, θ fixed: promised", NAMES, IID, _is_conformal_fixed
+            ),
+            ClaimGroup(
+                "From that law, θ the most likely on train points: not promised", NAMES, IID, _is_conformal_searched
+            ),
+            ClaimGroup(
+                "Test points on a grid, as in the paper, θ fixed: not promised", NAMES, GRID, _is_conformal_fixed
+            ),
+            ClaimGroup(
+                "On a grid, θ the most likely on train points: not promised", NAMES, GRID, _is_conformal_searched
+            ),
         ),
     ),
     Claim(
         "Bayesian intervals hold theirs when the model is right",
         "On Gaussian processes, with the kernel and the noise known, GPR-f is about valid.",
         (
-            Group("θ = 100, which is the process's, and λ = γ", GAUSSIAN, GRID, _right),
-            Group("θ the most likely on the train sample, and λ = γ", GAUSSIAN, GRID, _nearly_right),
+            ClaimGroup("θ = 100, which is the process's, and λ = γ", GAUSSIAN, GRID, _is_bayesian_right),
+            ClaimGroup("θ the most likely on the train sample, and λ = γ", GAUSSIAN, GRID, _is_bayesian_nearly_right),
         ),
     ),
     Claim(
         "Bayesian intervals don't hold theirs when the model is wrong",
         "GPR-f is sensitive to θ, and not consistently valid on functions that are no Gaussian process.",
         (
-            Group("Gaussian processes, θ or λ another than the data's", GAUSSIAN, GRID, _wrong, holds=False),
-            Group("Other functions, any θ and λ", _OTHERS, GRID, judging.is_bayesian, holds=False),
+            ClaimGroup(
+                "Gaussian processes, θ or λ another than the data's", GAUSSIAN, GRID, _is_bayesian_wrong, holds=False
+            ),
+            ClaimGroup("Other functions, any θ and λ", _OTHERS, GRID, judging.is_bayesian, holds=False),
         ),
     ),
 )
 
 
 @dataclass(frozen=True)
-class Widths:
+class WidthClaim:
     """A claim about conformal widths by Bayesian ones, on Gaussian processes, with the process's θ."""
 
     title: str
@@ -119,7 +129,7 @@ class Widths:
 
 
 WIDTHS = (
-    Widths(
+    WidthClaim(
         "Their widths agree, as n grows, when the model is right",
         "Conformal regions are asymptotically efficient: as wide as Bayesian intervals where those are valid, and "
         "alike whatever the residuals.",
@@ -128,7 +138,7 @@ WIDTHS = (
         1 + CLOSE,
         f"within {100 * CLOSE:g} % of each other",
     ),
-    Widths(
+    WidthClaim(
         "With little noise and a large λ Bayesian intervals are the wider ones",
         "Conformal regions take the noise from the scores, Bayesian intervals from λ.",
         {1e-6: 1e-1},
@@ -139,34 +149,36 @@ WIDTHS = (
 )
 
 
-def outcome(group: Group, some: Sequence[Part]) -> Outcome:
+def judge_group(group: ClaimGroup, some: Sequence[ClaimPart]) -> ClaimOutcome:
     """Of a group's cells."""
-    total, decided, bad = judging.decided(some)
+    total, decided, bad = judging.count_decided(some)
     if not decided:
-        return Outcome(OPEN, "not run yet" if not total else f"none of {total} cells can be decided with these paths")
+        return ClaimOutcome(
+            OPEN, "not run yet" if not total else f"none of {total} cells can be decided with these paths"
+        )
     if bad:
-        return Outcome(
+        return ClaimOutcome(
             AGAINST if group.holds else AGREES, f"{bad} of {total} cells {'falls' if bad == 1 else 'fall'} short"
         )
     if decided == total:
-        return Outcome(AGREES if group.holds else AGAINST, f"the level is held in all {total} cells")
+        return ClaimOutcome(AGREES if group.holds else AGAINST, f"the level is held in all {total} cells")
     text = f"none of {total} cells is shown to fall short, {decided} are shown to hold the level"
-    return Outcome(UNREFUTED if group.holds else OPEN, text)
+    return ClaimOutcome(UNREFUTED if group.holds else OPEN, text)
 
 
-def widths_outcome(claim: Widths, some: Sequence[Ratio]) -> Outcome:
+def judge_widths(claim: WidthClaim, some: Sequence[WidthRatio]) -> ClaimOutcome:
     """At the largest n, over γ, α and procedures; intervals hold together."""
     if not some:
-        return Outcome(OPEN, "not run yet")
+        return ClaimOutcome(OPEN, "not run yet")
     low, high = (np.concatenate([one.last[end].to_numpy().ravel() for one in some]) for end in ("low", "high"))
     inside = int(((low >= claim.low) & (high <= claim.high)).sum())
     outside = int(((low > claim.high) | (high < claim.low)).sum())
     n = ", ".join(f"n = {one.sizes[-1]} ({one.study.scenario})" for one in some)
     text = f"{inside} of {len(low)} ratios are shown to be so at {n}, {outside} not to be, the others are open"
-    return Outcome(_state(inside, outside, len(low)), text)
+    return ClaimOutcome(_get_state(inside, outside, len(low)), text)
 
 
-def _state(inside: int, outside: int, total: int) -> str:
+def _get_state(inside: int, outside: int, total: int) -> str:
     if inside and outside:
         return PARTLY
     return AGAINST if outside else AGREES if inside == total else UNREFUTED if inside else OPEN

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from harness.paper.page.statements import Said
+from harness.paper.page.statements import Statement
 from harness.report.html.markup import Markup, tag
 
 STYLE = """
@@ -19,14 +19,14 @@ STYLE = """
 """
 
 
-def beside(title: str, ours: Markup, said: Said) -> Markup:
+def render_beside(title: str, ours: Markup, said: Statement) -> Markup:
     """One table or figure."""
     differs = [tag("p", tag("b", "As run: "), said.differs)] if said.differs else []
     paper = tag("aside", tag("p", tag("b", "The paper: "), said.says), *differs)
     return tag("div", tag("h3", title), ours, paper, class_="beside")
 
 
-def sheet(caption: str, heads: Sequence[str], rows: Iterable[tuple[Sequence[str], Sequence[Markup]]]) -> Markup:
+def render_table(caption: str, heads: Sequence[str], rows: Iterable[tuple[Sequence[str], Sequence[Markup]]]) -> Markup:
     """A table in a box that scrolls: each row has what stands at its left, and its cells."""
     head = tag("tr", *(tag("th", text, scope="col") for text in heads))
     body = [tag("tr", *(tag("th", text, scope="row") for text in left), *cells) for left, cells in rows]

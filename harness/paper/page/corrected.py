@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.backends.base import place
+from harness.backends.base import open_backend
 from harness.core.schema import CUBE_DIMS
 from harness.core.types import Grid
 from harness.execution.prepare import check_fingerprint
 from harness.scenario.load import Loaded, load
-from harness.store.manifest_io import load as record_at
+from harness.store.manifest_io import load_manifest as record_at
 
 GRID, IID = "grid", "iid"
 NAMES = ("gp1", "gp2", "f6", "heaviside", "pressure2", "f2", "f5")
@@ -27,7 +27,7 @@ QUICK: Mapping[str, tuple[int, ...]] = {"gp1": (25, 50, 100), "heaviside": (25, 
 
 
 @dataclass(frozen=True)
-class Corrected:
+class CorrectedStudy:
     """One of them."""
 
     scenario: str
@@ -44,42 +44,42 @@ class Corrected:
         """What it changes in the packaged scenario."""
         return [] if self.test == GRID else [f"name={self.name}", f"source.test={self.test}"]
 
-    def loaded(self, quick: bool = False) -> Loaded:
+    def load(self, quick: bool = False) -> Loaded:
         """The scenario, or what a first look runs of it."""
         fewer = [f"grid.n={json.dumps(QUICK[self.scenario])}"] if quick else []
         return load(self.scenario, [*self.settings, *fewer])
 
-    def url(self, results: str) -> str:
+    def get_store_url(self, results: str) -> str:
         """Its store: the default one, as far as `results` is."""
         return f"{results}/{self.name}.zarr" if "://" in results else str(Path(results) / f"{self.name}.zarr")
 
-    def command(self, results: str) -> str:
+    def format_command(self, results: str) -> str:
         """What runs it."""
-        store = [] if results == "results" else ["--store", self.url(results)]
+        store = [] if results == "results" else ["--store", self.get_store_url(results)]
         return " ".join(["ckrr", "run", self.scenario, *(f"--set {one}" for one in self.settings), *store])
 
 
-ALL = [Corrected(name, test) for name in NAMES for test in (GRID, IID)]
+ALL = [CorrectedStudy(name, test) for name in NAMES for test in (GRID, IID)]
 
 
-def runs(quick: bool) -> list[Corrected]:
+def list_studies(quick: bool) -> list[CorrectedStudy]:
     """Those that a report runs by itself: all, or those of a first look."""
     return [one for one in ALL if not quick or one.scenario in QUICK]
 
 
-def there(results: str) -> dict[Corrected, str]:
+def find_stores(results: str) -> dict[CorrectedStudy, str]:
     """Those that have a store, and where. A store of something else is refused, with the difference told."""
     found = {}
     for one in ALL:
-        record = record_at(place(one.url(results)))
-        if record is not None:
-            loaded = one.loaded()
-            check_fingerprint(one.url(results), record.fingerprint, loaded.fingerprint)
-            if _has(record.extent.grid, loaded.extent.grid):
-                found[one] = one.url(results)
+        manifest = record_at(open_backend(one.get_store_url(results)))
+        if manifest is not None:
+            loaded = one.load()
+            check_fingerprint(one.get_store_url(results), manifest.fingerprint, loaded.fingerprint)
+            if _has_grid(manifest.extent.grid, loaded.extent.grid):
+                found[one] = one.get_store_url(results)
     return found
 
 
-def _has(grid: Grid, asked: Grid) -> bool:
+def _has_grid(grid: Grid, asked: Grid) -> bool:
     """Whether it has all that claims are of: every axis but n."""
     return all({*getattr(grid, axis)} >= {*getattr(asked, axis)} for axis in CUBE_DIMS if axis != "n")

@@ -22,9 +22,9 @@ import xarray as xr
 from harness.core.labels import is_number
 from harness.core.schema import CUBE_DIMS
 from harness.core.types import Bools
-from harness.paper.page.corrected import ALL, Corrected
+from harness.paper.page.corrected import ALL, CorrectedStudy
 from harness.paper.printed import ALPHA
-from harness.report.sections.verdict_cards import Worst, worst
+from harness.report.sections.verdict_cards import WorstCell, find_worst
 from harness.results.estimates import estimate
 from harness.results.measures import REFERENCE
 from harness.results.replications import Where
@@ -42,18 +42,18 @@ Cells = Callable[[xr.Dataset], xr.DataArray]
 
 
 @dataclass(frozen=True)
-class Part:
+class ClaimPart:
     """A claim's cells of one study."""
 
-    study: Corrected
+    study: CorrectedStudy
     paths: int
     counts: Mapping[str, int]
     """Of each verdict."""
-    shown: float
+    least_shortfall: float
     """So much the worst cell falls short of its level at least; at most 0 if none is shown to."""
-    possible: float
+    largest_shortfall: float
     """No cell falls short by more."""
-    worst: Worst | None
+    worst: WorstCell | None
 
     @property
     def cells(self) -> int:
@@ -81,17 +81,19 @@ def is_right(found: xr.Dataset) -> xr.DataArray:
     return (found["theta"] == TRUE_THETA) & (found["gamma"] == found["lam"])
 
 
-def judged(stores: Mapping[Corrected, str]) -> dict[Corrected, xr.Dataset]:
+def judge_studies(stores: Mapping[CorrectedStudy, str]) -> dict[CorrectedStudy, xr.Dataset]:
     """Verdicts of every study that has a store."""
     return {one: verdicts(url, level=_EACH) for one, url in stores.items()}
 
 
-def parts(found: Mapping[Corrected, xr.Dataset], studies: Sequence[Corrected], cells: Cells) -> list[Part]:
+def list_parts(
+    found: Mapping[CorrectedStudy, xr.Dataset], studies: Sequence[CorrectedStudy], cells: Cells
+) -> list[ClaimPart]:
     """A claim's cells of each study that was run."""
-    return [_part(one, found[one], cells(found[one])) for one in studies if one in found]
+    return [_make_part(one, found[one], cells(found[one])) for one in studies if one in found]
 
 
-def _part(study: Corrected, found: xr.Dataset, cells: xr.DataArray) -> Part:
+def _make_part(study: CorrectedStudy, found: xr.Dataset, cells: xr.DataArray) -> ClaimPart:
     inside: Bools = cells.broadcast_like(found["value"]).transpose(*CUBE_DIMS).to_numpy().astype(bool)
     known = found.transpose(*CUBE_DIMS, missing_dims="ignore")
     names = known["verdict"].to_numpy()[inside]
@@ -100,14 +102,14 @@ def _part(study: Corrected, found: xr.Dataset, cells: xr.DataArray) -> Part:
     shown, possible = (float(np.nanmax(each)) if (~np.isnan(each)).any() else np.nan for each in short)
     kept = found.assign(value=found["value"].where(xr.DataArray(inside, dims=CUBE_DIMS)))
     counts = {each: int((names == each).sum()) for each in (*VERDICTS, EMPTY)}
-    return Part(study, int(found["paths"].max()), counts, shown, possible, worst(kept))
+    return ClaimPart(study, int(found["paths"].max()), counts, shown, possible, find_worst(kept))
 
 
 @dataclass(frozen=True)
-class Ratio:
+class WidthRatio:
     """Conformal widths by Bayesian ones, of one study, at the n where they are compared."""
 
-    study: Corrected
+    study: CorrectedStudy
     sizes: Sequence[int]
     values: xr.Dataset
     """`value` and `se` at all n, with `low` and `high`, which hold together over all cells at the largest n."""
@@ -118,28 +120,30 @@ class Ratio:
         return self.values.isel(n=-1)
 
 
-def ratios(stores: Mapping[Corrected, str], studies: Sequence[Corrected], gammas: Mapping[float, float]) -> list[Ratio]:
+def list_ratios(
+    stores: Mapping[CorrectedStudy, str], studies: Sequence[CorrectedStudy], gammas: Mapping[float, float]
+) -> list[WidthRatio]:
     """Over procedure, γ (with its λ), n and α, θ being that of the process."""
-    there = [one for one in studies if one in stores]
-    return [_ratio(one, stores[one], gammas, len(studies)) for one in there]
+    backend = [one for one in studies if one in stores]
+    return [_compute_ratio(one, stores[one], gammas, len(studies)) for one in backend]
 
 
-def _ratio(study: Corrected, url: str, gammas: Mapping[float, float], count: int) -> Ratio:
+def _compute_ratio(study: CorrectedStudy, url: str, gammas: Mapping[float, float], count: int) -> WidthRatio:
     axes = {"gamma": list(gammas), "lam": list(dict.fromkeys(gammas.values())), "alpha": list(ALPHA)}
     where: Where = {"procedure": list(CONFORMAL), "theta": [TRUE_THETA], **axes}
     cells = len(CONFORMAL) * len(gammas) * len(ALPHA) * count
     found = estimate(url, "relative_width", where, 1 - (1 - LEVEL) / cells).isel(theta=0, drop=True)
     each = [found.sel(gamma=[gamma], lam=lam, drop=True) for gamma, lam in gammas.items()]
     values = xr.concat(each, "gamma").sortby("n")
-    return Ratio(study, values["n"].values.tolist(), values)
+    return WidthRatio(study, values["n"].values.tolist(), values)
 
 
-def studies(names: Sequence[str], test: str) -> list[Corrected]:
+def make_studies(names: Sequence[str], test: str) -> list[CorrectedStudy]:
     """By their names."""
-    return [Corrected(name, test) for name in names]
+    return [CorrectedStudy(name, test) for name in names]
 
 
-def decided(some: Sequence[Part]) -> tuple[int, int, int]:
+def count_decided(some: Sequence[ClaimPart]) -> tuple[int, int, int]:
     """How many cells there are, are decided, and fall short."""
     total = sum(one.cells for one in some)
     return total, total - sum(one.counts[UNDECIDED] for one in some), sum(one.counts[INVALID] for one in some)

@@ -6,18 +6,18 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from harness.paper.page.claims import CLAIMS, WIDTHS
-from harness.paper.page.corrected import there
-from harness.paper.page.coverage_claims import covering
-from harness.paper.page.evidence import Found
-from harness.paper.page.figures import pictures
-from harness.paper.page.tables import tables
-from harness.paper.page.width_claims import widths
-from harness.paper.summary import Report
-from harness.paper.text import count_text
-from harness.report.html.choices import Section, together
-from harness.report.html.document import document, links, written
+from harness.paper.page.corrected import find_stores
+from harness.paper.page.coverage_claims import render_coverage_claim
+from harness.paper.page.evidence import Evidence
+from harness.paper.page.figures import make_figures_section
+from harness.paper.page.tables import make_tables_section
+from harness.paper.page.width_claims import render_width_claim
+from harness.paper.summary import PaperReport
+from harness.paper.text import format_match_count
+from harness.report.html.choices import Section, join_parts
+from harness.report.html.document import render_document, render_footer, render_links
 from harness.report.html.markup import Markup, tag
-from harness.report.sections.uncertainty import key
+from harness.report.sections.uncertainty import render_key
 from harness.statistics.intervals import LEVEL
 
 _TITLE = "Conformalized Kernel Ridge Regression, computed again"
@@ -32,31 +32,40 @@ _READING = (
 _MORE = "ckrr run gp1 --set replications.paths=1000"
 
 
-class Page:
+class PaperPage:
     """Everything that the report tells, from stores."""
 
-    def __init__(self, report: Report, figures: Mapping[str, str], results: str, quick: bool) -> None:
+    def __init__(self, report: PaperReport, figures: Mapping[str, str], results: str, quick: bool) -> None:
         self.report, self.figures, self.quick = report, figures, quick
-        self.found = Found(there(results), results)
+        self.found = Evidence(find_stores(results), results)
 
-    def html(self) -> str:
+    def render(self) -> str:
         """One file, complete without a script."""
-        sections = [tables(self.report), pictures(self.figures, self.quick), self._claims()]
-        top = tag("header", tag("h1", _TITLE), tag("p", _LEAD, class_="soft"), self._lead(), links(sections))
+        sections = [
+            make_tables_section(self.report),
+            make_figures_section(self.figures, self.quick),
+            self._make_claims_section(),
+        ]
+        top = tag(
+            "header", tag("h1", _TITLE), tag("p", _LEAD, class_="soft"), self._render_lead(), render_links(sections)
+        )
         command = f"ckrr paper --report{' --quick' if self.quick else ''}"
-        return document(f"{_TITLE} – ckrr", top, sections, written(command))
+        return render_document(f"{_TITLE} – ckrr", top, sections, render_footer(command))
 
-    def _lead(self) -> Markup:
-        counted = count_text(self.report.numbers).capitalize()
+    def _render_lead(self) -> Markup:
+        counted = format_match_count(self.report.numbers).capitalize()
         looked = " This is a first look (--quick): a part of the numbers, and figures up to n = 400." * self.quick
         return tag("p", f"{counted}.{looked}", class_="lead")
 
-    def _claims(self) -> Section:
-        parts = [*(covering(one, self.found) for one in CLAIMS), *(widths(one, self.found) for one in WIDTHS)]
-        body = together([tag("p", _READING, tag("code", _MORE)), key(), *parts])
+    def _make_claims_section(self) -> Section:
+        parts = [
+            *(render_coverage_claim(one, self.found) for one in CLAIMS),
+            *(render_width_claim(one, self.found) for one in WIDTHS),
+        ]
+        body = join_parts([tag("p", _READING, tag("code", _MORE)), render_key(), *parts])
         return Section("claims", "What many paths say of its claims", body)
 
 
-def default_file(results: str) -> Path:
+def get_default_file(results: str) -> Path:
     """Beside stores of this machine, or here."""
     return Path("paper.html" if "://" in results else f"{results}/paper.html")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Said:
+class Statement:
     """About one table or figure."""
 
     says: str
@@ -21,21 +21,21 @@ _SQUARE = "The text has the process on [−1, 1]²; it was run on [0, 1]²."
 _CAPTION = "The caption says λ where it means γ."
 
 TABLES = {
-    1: Said(
+    1: Statement(
         "Bayesian intervals are about valid where the kernel and the noise are known (θ = 100, first and last column). "
         "With little noise and a large λ they are conservative. A wrong θ spoils them.",
         _SQUARE,
     ),
-    2: Said(
+    2: Statement(
         "On the same data conformal regions don't mind a wrong θ or λ: their error rates stay near α.",
         _SQUARE,
     ),
-    3: Said(
+    3: Statement(
         "On a function that is no Gaussian process the error rates of conformal regions don't stray far from α, and "
         "depend little on θ and λ.",
         _GAMMA,
     ),
-    4: Said(
+    4: Statement(
         "There the error rates of Bayesian intervals depend on θ. With the most likely θ they are conservative, and "
         "closer to α where there is more noise.",
         _GAMMA,
@@ -43,32 +43,32 @@ TABLES = {
 }
 
 FIGURES = {
-    1: Said(
+    1: Statement(
         "Conformal regions follow the Bayesian bands for y* closely, but these are too wide where there is little "
         "noise. Both grow towards the ends. Conformal regions contain the prediction, needn't be symmetric around it.",
         "The text counts 50 train knots; there were 51, each with noise of its own.",
     ),
-    2: Said(
+    2: Statement(
         "Far from the train points both kinds of regions have a constant width, which the train sample alone decides.",
         "The author's random numbers for this figure aren't known: ours has a seed of its own.",
     ),
-    3: Said(
+    3: Statement(
         "With next to no noise both kinds of regions are conservative. Where λ is large Bayesian intervals are wider "
         "than conformal regions, whose coverage then comes closer to the level.",
         "The text speaks of the hull's width; the author drew the total length.",
     ),
-    4: Said("What conformal bands look like around a step.", "The text counts 50 train knots; there were 51."),
-    5: Said(
+    4: Statement("What conformal bands look like around a step.", "The text counts 50 train knots; there were 51."),
+    5: Statement(
         "On the step, without noise, Bayesian intervals aren't consistently valid, which is seen at λ = 0.1. Conformal "
         "regions show no departure from their level.",
         _CAPTION,
     ),
-    6: Said(
+    6: Statement(
         "With noise conformal regions have their level whatever λ, and Bayesian intervals keep theirs; all are wider.",
         "The text speaks of the hull's width; the author drew the total length.",
     ),
-    7: Said(
+    7: Statement(
         "With noise, too, conformal regions are valid on the step for large n, and Bayesian ones aren't.", _CAPTION
     ),
-    8: Said("What there is to learn in two dimensions: a path of a Gaussian process, and f2.", _SQUARE),
+    8: Statement("What there is to learn in two dimensions: a path of a Gaussian process, and f2.", _SQUARE),
 }

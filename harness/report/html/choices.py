@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.report.html.markup import Markup, joined, tag
+from harness.report.html.markup import Markup, join_markup, tag
 
 
 @dataclass(frozen=True)
@@ -22,36 +22,37 @@ class Choices:
     first: Mapping[str, int]
     """Which of them is chosen at the start."""
 
-    def buttons(self) -> Markup:
+    def render_buttons(self) -> Markup:
         """The choice, for axes that have one."""
-        rows = [self._row(axis, texts) for axis, texts in self.axes.items() if len(texts) > 1]
+        rows = [self._render_row(axis, texts) for axis, texts in self.axes.items() if len(texts) > 1]
         return tag("div", *rows, class_="choices") if rows else Markup("")
 
-    def _row(self, axis: str, texts: Sequence[str]) -> Markup:
+    def _render_row(self, axis: str, texts: Sequence[str]) -> Markup:
         parts = [
-            Markup(self._button(axis, i) + tag("label", text, for_=self._id(axis, i))) for i, text in enumerate(texts)
+            Markup(self._render_button(axis, i) + tag("label", text, for_=self._make_id(axis, i)))
+            for i, text in enumerate(texts)
         ]
         return tag("fieldset", tag("legend", axis), *parts)
 
-    def _button(self, axis: str, i: int) -> Markup:
+    def _render_button(self, axis: str, i: int) -> Markup:
         return tag(
-            "input", type="radio", name=f"{self.box}-{axis}", id=self._id(axis, i), checked=i == self.first[axis]
+            "input", type="radio", name=f"{self.box}-{axis}", id=self._make_id(axis, i), checked=i == self.first[axis]
         )
 
-    def _id(self, axis: str, i: int) -> str:
+    def _make_id(self, axis: str, i: int) -> str:
         return f"{self.box}-{list(self.axes).index(axis)}-{i}"
 
-    def marks(self, **places: int) -> str:
+    def format_classes(self, **places: int) -> str:
         """The classes of a part that is shown when these values are chosen."""
-        ids = [(self._id(axis, i).rpartition("-")[0], self._id(axis, i)) for axis, i in places.items()]
+        ids = [(self._make_id(axis, i).rpartition("-")[0], self._make_id(axis, i)) for axis, i in places.items()]
         return " ".join(f"{group} {one}" for group, one in ids)
 
-    def style(self) -> str:
+    def make_style(self) -> str:
         """The rules."""
         rules = [
             f"#{self.box}:has(#{one}:checked) .{one.rpartition('-')[0]}:not(.{one}){{display:none}}"
             for axis, texts in self.axes.items()
-            for one in (self._id(axis, i) for i in range(len(texts)))
+            for one in (self._make_id(axis, i) for i in range(len(texts)))
             if len(texts) > 1
         ]
         return f"@media screen{{{''.join(rules)}}}" if rules else ""
@@ -66,11 +67,11 @@ class Section:
     body: Markup
     style: str = ""
 
-    def markup(self) -> Markup:
+    def render(self) -> Markup:
         """With its heading."""
         return tag("section", tag("h2", self.title), self.body, id=self.id)
 
 
-def together(parts: Sequence[str]) -> Markup:
+def join_parts(parts: Sequence[str]) -> Markup:
     """One after another, without those that are empty."""
-    return joined([part for part in parts if part], "\n")
+    return join_markup([part for part in parts if part], "\n")

@@ -7,33 +7,33 @@ from datetime import UTC, datetime
 from importlib.resources import files
 
 from harness.report.html.choices import Section
-from harness.report.html.markup import Markup, joined, tag
+from harness.report.html.markup import Markup, join_markup, tag
 
 
-def document(title: str, top: Markup, sections: Sequence[Section], foot: Markup, script: bool = False) -> str:
+def render_document(title: str, top: Markup, sections: Sequence[Section], foot: Markup, script: bool = False) -> str:
     """A whole page; with the script that sorts and filters tables, or without."""
     head = tag(
         "head",
         tag("meta", charset="utf-8"),
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("title", title),
-        tag("style", Markup(_text("page.css") + "\n".join(one.style for one in sections))),
+        tag("style", Markup(_read_resource("page.css") + "\n".join(one.style for one in sections))),
     )
-    scripts = [tag("script", Markup(_text("page.js")))] if script else []
-    body = tag("body", top, tag("main", *(one.markup() for one in sections)), foot, *scripts)
+    scripts = [tag("script", Markup(_read_resource("page.js")))] if script else []
+    body = tag("body", top, tag("main", *(one.render() for one in sections)), foot, *scripts)
     return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
 
 
-def _text(name: str) -> str:
+def _read_resource(name: str) -> str:
     return files("harness.report.html").joinpath(name).read_text(encoding="utf-8")
 
 
-def links(sections: Sequence[Section]) -> Markup:
+def render_links(sections: Sequence[Section]) -> Markup:
     """To each section."""
     return tag("nav", *(tag("a", one.title, href=f"#{one.id}") for one in sections), aria_label="sections")
 
 
-def written(command: str) -> Markup:
+def render_footer(command: str) -> Markup:
     """When, and by which command."""
     now = datetime.now(UTC).isoformat(sep=" ", timespec="minutes").removesuffix("+00:00")
-    return tag("footer", tag("p", joined([f"Written {now} UTC by ", tag("code", command), "."])))
+    return tag("footer", tag("p", join_markup([f"Written {now} UTC by ", tag("code", command), "."])))

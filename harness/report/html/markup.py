@@ -25,44 +25,44 @@ def tag(name: str, /, *inside: str, **attributes: str | bool) -> Markup:
     >>> tag("input", type="radio", checked=True, disabled=False)
     '<input type="radio" checked>'
     """
-    opened = f"<{name}{''.join(_attribute(key, value) for key, value in attributes.items())}>"
-    return Markup(opened if name in _VOID else f"{opened}{joined(inside)}</{name}>")
+    opened = f"<{name}{''.join(_format_attribute(key, value) for key, value in attributes.items())}>"
+    return Markup(opened if name in _VOID else f"{opened}{join_markup(inside)}</{name}>")
 
 
-def _attribute(name: str, value: str | bool) -> str:
+def _format_attribute(name: str, value: str | bool) -> str:
     name = name.rstrip("_").replace("_", "-")
     if isinstance(value, bool):
         return f" {name}" if value else ""
     return f' {name}="{escape(value)}"'
 
 
-def joined(parts: Iterable[str], between: str = "") -> Markup:
+def join_markup(parts: Iterable[str], between: str = "") -> Markup:
     """One after another, plain texts escaped."""
-    return Markup(escape(between).join(safe(part) for part in parts))
+    return Markup(escape(between).join(escape_text(part) for part in parts))
 
 
-def safe(part: str) -> Markup:
+def escape_text(part: str) -> Markup:
     """Escaped, unless it is markup.
 
     Examples
     --------
-    >>> safe("<script>"), safe(Markup("<b>"))
+    >>> escape_text("<script>"), escape_text(Markup("<b>"))
     ('&lt;script&gt;', '<b>')
     """
     return part if isinstance(part, Markup) else Markup(escape(part))
 
 
-def items(texts: Iterable[str], **attributes: str | bool) -> Markup:
+def render_list(texts: Iterable[str], **attributes: str | bool) -> Markup:
     """A list."""
     return tag("ul", *(tag("li", text) for text in texts), **attributes)
 
 
-def pairs(rows: Iterable[tuple[str, str]], **attributes: str | bool) -> Markup:
+def render_definitions(rows: Iterable[tuple[str, str]], **attributes: str | bool) -> Markup:
     """A list of terms, each with what is to say of it."""
     return tag("dl", *(Markup(tag("dt", term) + tag("dd", said)) for term, said in rows), **attributes)
 
 
-def plain_table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Markup:
+def render_plain_table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Markup:
     """A small table in a box that scrolls, the first column to the left."""
     head = tag("tr", *(tag("th", text, scope="col") for text in heads))
     body = [tag("tr", *(tag("td", text) for text in row)) for row in rows]

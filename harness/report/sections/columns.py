@@ -9,12 +9,12 @@ from math import isfinite, isnan
 import numpy as np
 import xarray as xr
 
-from harness.core.labels import label
+from harness.core.labels import format_label
 from harness.core.schema import CUBE_DIMS
 from harness.core.types import Values
 from harness.report.sections.facts import Facts
 from harness.report.sections.glossary import AXES
-from harness.results.rounding import DASH, shown
+from harness.results.rounding import DASH, format_with_error
 
 ROW_AXES = ("procedure", "gamma", "theta", "lam", "n")
 """What a row of a table is for, at one α."""
@@ -23,7 +23,7 @@ _ORDER = (1, 2, 3, 4, 0)
 MARK = "†"
 """At levels whose conditions don't hold."""
 
-Place = tuple[int, ...]
+CellIndex = tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -32,56 +32,62 @@ class Column:
 
     head: str
     what: str
-    text: Callable[[Place], str]
+    text: Callable[[CellIndex], str]
     """Of the cell at a place along `ROW_AXES`."""
 
 
-def main_alpha(facts: Facts) -> int:
+def find_main_alpha(facts: Facts) -> int:
     """The place of the α that is shown first: the one nearest 0.1."""
-    return int(np.abs(facts.judged["alpha"].values - 0.1).argmin())
+    return int(np.abs(facts.verdicts["alpha"].values - 0.1).argmin())
 
 
-def labels(facts: Facts, axis: str) -> list[str]:
+def list_labels(facts: Facts, axis: str) -> list[str]:
     """The values of an axis as text, in the order of the results."""
-    return [label(value) for value in facts.judged[axis].values.tolist()]
+    return [format_label(value) for value in facts.verdicts[axis].values.tolist()]
 
 
-def varying(facts: Facts, axes: tuple[str, ...] = ROW_AXES) -> list[str]:
+def list_varying_axes(facts: Facts, axes: tuple[str, ...] = ROW_AXES) -> list[str]:
     """Those axes that have more than one value; the procedure always."""
-    return [axis for axis in axes if axis == "procedure" or facts.judged.sizes[axis] > 1]
+    return [axis for axis in axes if axis == "procedure" or facts.verdicts.sizes[axis] > 1]
 
 
-def fixed(facts: Facts, axes: tuple[str, ...] = ROW_AXES) -> str:
+def format_fixed_axes(facts: Facts, axes: tuple[str, ...] = ROW_AXES) -> str:
     """The others, for a caption."""
-    told = [f"{AXES[axis]} = {labels(facts, axis)[0]}" for axis in axes if axis not in varying(facts, axes)]
+    told = [
+        f"{AXES[axis]} = {list_labels(facts, axis)[0]}" for axis in axes if axis not in list_varying_axes(facts, axes)
+    ]
     return ", ".join(told)
 
 
-def places(facts: Facts, alpha: int) -> Iterator[Place]:
+def iter_cell_indices(facts: Facts, alpha: int) -> Iterator[CellIndex]:
     """Every row, without what the scenario leaves out."""
-    there = facts.included.values[..., alpha]
-    turned = there.transpose(_ORDER)
+    backend = facts.included.values[..., alpha]
+    turned = backend.transpose(_ORDER)
     for place in np.argwhere(turned).tolist():
         yield (place[4], *place[:4])
 
 
-def at_alpha(array: xr.DataArray, like: xr.DataArray, alpha: int) -> Values:
+def select_alpha(array: xr.DataArray, like: xr.DataArray, alpha: int) -> Values:
     """An array over `ROW_AXES`, whatever axes it lacks."""
     whole = array.broadcast_like(like).transpose(*CUBE_DIMS)
     return np.asarray(whole.values[..., alpha])
 
 
-def columns(facts: Facts, alpha: int) -> list[Column]:
+def make_columns(facts: Facts, alpha: int) -> list[Column]:
     """All that is told of a cell, without what has no value anywhere."""
     found = [
-        _verdict(facts, alpha),
-        Column("coverage", "share of test points with y* in the region", with_error(facts.judged, alpha)),
-        _level(facts, alpha),
+        _make_verdict_column(facts, alpha),
+        Column("coverage", "share of test points with y* in the region", make_error_formatter(facts.verdicts, alpha)),
+        _make_level_column(facts, alpha),
     ]
     some = [(head, what, measure, parts) for head, what, measure, parts in _MEASURED if measure in facts.measures]
     for head, what, measure, parts in some:
         if _has_values(facts.measures[measure], alpha, measure in _SHARES):
-            text = _range(facts, parts, alpha) if parts else with_error(facts.measures[measure], alpha)
+            text = (
+                _make_range_formatter(facts, parts, alpha)
+                if parts
+                else make_error_formatter(facts.measures[measure], alpha)
+            )
             found.append(Column(head, what, text))
     return found
 
@@ -113,7 +119,7 @@ _SHARES = ("unbounded", "empty", "disconnected", "failed")
 """Left out where they are nought everywhere."""
 
 
-def noughts(facts: Facts) -> list[str]:
+def describe_absences(facts: Facts) -> list[str]:
     """What never happened."""
     said = {"unbounded": "unbounded", "empty": "empty", "disconnected": "in pieces"}
     none = [word for name, word in said.items() if not (facts.measures[name]["value"] > 0).any()]
@@ -128,40 +134,42 @@ def _has_values(found: xr.Dataset, alpha: int, share: bool) -> bool:
     return bool((~np.isnan(values)).any()) and not bool(np.isinf(values[~np.isnan(values)]).all())
 
 
-def with_error(found: xr.Dataset, alpha: int) -> Callable[[Place], str]:
+def make_error_formatter(found: xr.Dataset, alpha: int) -> Callable[[CellIndex], str]:
     """A measure with its error."""
     values, errors = (found[part].values[..., alpha].tolist() for part in ("value", "se"))
-    return lambda place: shown(value := _at(values, place), _real(_at(errors, place), value), 0.001)
+    return lambda place: format_with_error(
+        value := _get_nested(values, place), _drop_rounding_error(_get_nested(errors, place), value), 0.001
+    )
 
 
-def _real(error: float, value: float) -> float:
+def _drop_rounding_error(error: float, value: float) -> float:
     """Errors that are only rounding are none."""
     return 0.0 if error < 1e-9 * abs(value) else error
 
 
-def _at(nested: list, place: Place) -> float:  # type: ignore[type-arg]
+def _get_nested(nested: list, place: CellIndex) -> float:  # type: ignore[type-arg]
     for i in place:
         nested = nested[i]
     return nested  # type: ignore[return-value]
 
 
-def _range(facts: Facts, names: tuple[str, ...], alpha: int) -> Callable[[Place], str]:
+def _make_range_formatter(facts: Facts, names: tuple[str, ...], alpha: int) -> Callable[[CellIndex], str]:
     low, high = (facts.measures[name]["value"].values[..., alpha] for name in names)
-    return lambda place: f"{_short(low[place])}–{_short(high[place])}" if not isnan(low[place]) else DASH
+    return lambda place: f"{_format_short(low[place])}–{_format_short(high[place])}" if not isnan(low[place]) else DASH
 
 
-def _short(value: float) -> str:
+def _format_short(value: float) -> str:
     return f"{value:.3g}" if isfinite(value) else "inf"
 
 
-def _verdict(facts: Facts, alpha: int) -> Column:
-    values = facts.judged["verdict"].values[..., alpha]
+def _make_verdict_column(facts: Facts, alpha: int) -> Column:
+    values = facts.verdicts["verdict"].values[..., alpha]
     return Column("verdict", "see above", lambda place: str(values[place]))
 
 
-def _level(facts: Facts, alpha: int) -> Column:
-    judged = facts.judged
-    target = at_alpha(judged["target"], judged["value"], alpha)
-    unsure = at_alpha(judged["promised"] & ~judged["exchangeable"], judged["value"], alpha)
+def _make_level_column(facts: Facts, alpha: int) -> Column:
+    judged = facts.verdicts
+    target = select_alpha(judged["target"], judged["value"], alpha)
+    unsure = select_alpha(judged["promised"] & ~judged["exchangeable"], judged["value"], alpha)
     what = "what coverage is compared with: the exact level where there is one, else 1 − α"
     return Column("level", what, lambda place: f"{target[place]:.4g}{MARK * bool(unsure[place])}")

@@ -9,23 +9,23 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from harness.backends.base import Place, place
-from harness.core.extent import included
+from harness.backends.base import Backend, open_backend
+from harness.core.extent import find_included
 from harness.core.schema import CUBE_DIMS
-from harness.maintenance.failures import groups
+from harness.maintenance.failures import group_failures
 from harness.monitor.state import status
 from harness.report.sections.glossary import OF_THE_FUNCTION
 from harness.results.estimates import estimate
 from harness.results.mad import MAD
-from harness.results.measures import REFERENCE, normal_noise
-from harness.results.replications import count_damaged, runs
+from harness.results.measures import REFERENCE, has_normal_noise
+from harness.results.replications import count_damaged, open_replications
 from harness.results.required_paths import Need, precision
 from harness.results.validity import verdicts
-from harness.store.heartbeat import Driver, heard
-from harness.store.locate import store_of
-from harness.store.manifest import DRIVER, Record
-from harness.store.manifest_io import load
-from harness.store.receipts import listed, read_all
+from harness.store.heartbeat import Driver, from_bytes
+from harness.store.locate import find_store
+from harness.store.manifest import DRIVER, Manifest
+from harness.store.manifest_io import load_manifest
+from harness.store.receipts import list_receipts, read_all
 
 MEASURES = (
     "coverage_f",
@@ -45,7 +45,7 @@ MEASURES = (
 """What the tables have besides coverage."""
 TARGET = 0.005
 """The standard error of coverage that "how sure" counts paths for."""
-_LOOKED_INTO = 40
+_MOST_RECEIPTS = 40
 """Receipts that are read for the machines: more would only take time."""
 
 
@@ -54,13 +54,13 @@ class Facts:
     """What a store says."""
 
     url: str
-    record: Record
+    manifest: Manifest
     state: Mapping[str, Any]
     driver: Driver | None
     """The one that is at work now."""
-    judged: xr.Dataset
+    verdicts: xr.Dataset
     """Verdicts on the coverage of y*."""
-    judged_f: xr.Dataset | None
+    function_verdicts: xr.Dataset | None
     """Those on the coverage of f(x*), of the procedures that are for it."""
     included: xr.DataArray
     """Which cells the rules leave in."""
@@ -73,65 +73,65 @@ class Facts:
     """Replications that lack chunks which were written."""
 
 
-def gathered(url: str) -> Facts:
+def gather_facts(url: str) -> Facts:
     """Reads a store."""
-    there = place(store_of(str(url)))
-    record = load(there)
-    assert record is not None, "or store_of would have said so"
+    backend = open_backend(find_store(str(url)))
+    manifest = load_manifest(backend)
+    assert manifest is not None, "or store_of would have said so"
     state = status(url)  # before the numbers: they are of this state, or a later one
     judged = verdicts(url)
-    driver = heard(there.get(DRIVER))
+    driver = from_bytes(backend.get(DRIVER))
     return Facts(
-        there.url,
-        record,
+        backend.url,
+        manifest,
         state,
         driver if driver is not None and driver.alive else None,
         judged,
-        _judged_f(url, record),
-        _included(url, judged),
-        {name: estimate(url, name) for name in MEASURES if _askable(name, record)},
+        _read_function_verdicts(url, manifest),
+        _find_included(url, judged),
+        {name: estimate(url, name) for name in MEASURES if _is_available(name, manifest)},
         estimate(url, MAD),
-        groups(url),
-        _machines(there, record),
+        group_failures(url),
+        _list_machines(backend, manifest),
         precision(url, TARGET),
         count_damaged(url),
     )
 
 
-def _askable(measure: str, record: Record) -> bool:
-    needs = {"relative_width": REFERENCE in record.extent.grid.procedure, "oracle_width": normal_noise(record)}
+def _is_available(measure: str, manifest: Manifest) -> bool:
+    needs = {"relative_width": REFERENCE in manifest.extent.grid.procedure, "oracle_width": has_normal_noise(manifest)}
     return needs.get(measure, True)
 
 
-def _judged_f(url: str, record: Record) -> xr.Dataset | None:
+def _read_function_verdicts(url: str, manifest: Manifest) -> xr.Dataset | None:
     """None where there is no such procedure, or f isn't known."""
-    names = [name for name in record.extent.grid.procedure if name in OF_THE_FUNCTION]
+    names = [name for name in manifest.extent.grid.procedure if name in OF_THE_FUNCTION]
     if not names:
         return None
     found = verdicts(url, {"procedure": names}, measure="coverage_f")
     return found if bool(found["value"].notnull().any()) else None
 
 
-def _included(url: str, like: xr.Dataset) -> xr.DataArray:
+def _find_included(url: str, like: xr.Dataset) -> xr.DataArray:
     """In the order of the results, α among the axes."""
-    found = runs(url)
-    grid = found.record.extent.grid
-    masks = {n: included(found.record.extent, n)[..., None] for n in grid.n}
-    slabs = {slab: masks[slab.n][_of(slab.procedures), :, _of(slab.thetas)] for slab in found.slabs()}
+    found = open_replications(url)
+    grid = found.manifest.extent.grid
+    masks = {n: find_included(found.manifest.extent, n)[..., None] for n in grid.n}
+    slabs = {slab: masks[slab.n][_to_slice(slab.procedures), :, _to_slice(slab.thetas)] for slab in found.iter_slabs()}
     whole = {slab: np.repeat(mask, len(grid.alpha), axis=-1) for slab, mask in slabs.items()}
-    return found.array(whole, False).reindex_like(like).transpose(*CUBE_DIMS)
+    return found.make_array(whole, False).reindex_like(like).transpose(*CUBE_DIMS)
 
 
-def _of(places: range) -> slice:
+def _to_slice(places: range) -> slice:
     return slice(places.start, places.stop)
 
 
-def _machines(there: Place, record: Record) -> list[Mapping[str, Any]]:
+def _list_machines(backend: Backend, manifest: Manifest) -> list[Mapping[str, Any]]:
     """Where units were computed: each host, its versions and its BLAS once, from receipts all over the store."""
-    all_of_them = sorted(listed(there, record.extent.grid.n).values(), key=lambda one: one.unit)
-    some = all_of_them[:: max(len(all_of_them) // _LOOKED_INTO, 1)]
+    all_of_them = sorted(list_receipts(backend, manifest.extent.grid.n).values(), key=lambda one: one.unit)
+    some = all_of_them[:: max(len(all_of_them) // _MOST_RECEIPTS, 1)]
     found: dict[str, Mapping[str, Any]] = {}
-    for inside in read_all(there, some):
+    for inside in read_all(backend, some):
         one = {key: inside.get(key) for key in ("host", "python", "versions", "blas")}
         found.setdefault(repr(one), one)
     return list(found.values())

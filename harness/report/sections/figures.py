@@ -11,10 +11,10 @@ from math import prod
 
 import numpy as np
 
-from harness.core.errors import Mistake
-from harness.report.html.choices import Choices, together
+from harness.core.errors import UserError
+from harness.report.html.choices import Choices, join_parts
 from harness.report.html.markup import Markup, tag
-from harness.report.sections.columns import labels, main_alpha
+from harness.report.sections.columns import find_main_alpha, list_labels
 from harness.report.sections.facts import Facts
 from harness.report.sections.glossary import AXES
 
@@ -35,55 +35,55 @@ _IMAGE_ID = re.compile(r'(<image [^>]*?) id="[^"]*"')
 
 
 @dataclass(frozen=True)
-class Pictures:
+class RenderedFigures:
     """The figures, and the choice among them."""
 
     markup: Markup
     style: str
 
 
-def pictures(facts: Facts, store: str, settings: int) -> Pictures:
+def render_figures(facts: Facts, store: str, settings: int) -> RenderedFigures:
     """Every figure that there is room for, of at most so many choices."""
-    drawn = offered(facts, settings)
-    texts = {axis: labels(facts, axis) for axis in _AXES}
+    drawn = choose_values(facts, settings)
+    texts = {axis: list_labels(facts, axis) for axis in _AXES}
     buttons = Choices(
         "drawings",
         {AXES[axis]: [texts[axis][i] for i in drawn[axis]] for axis in _AXES},
-        {AXES[axis]: drawn[axis].index(_first(facts, axis)) for axis in _AXES},
+        {AXES[axis]: drawn[axis].index(_get_first_index(facts, axis)) for axis in _AXES},
     )
     room = ROOM
     parts: list[Markup] = []
-    for places in _in_order(facts, drawn):
+    for places in _sort_choices(facts, drawn):
         where = {axis: [texts[axis][drawn[axis][i]]] for axis, i in zip(_AXES, places, strict=True)}
-        marks = buttons.marks(**{AXES[axis]: i for axis, i in zip(_AXES, places, strict=True)})
+        marks = buttons.format_classes(**{AXES[axis]: i for axis, i in zip(_AXES, places, strict=True)})
         for name in (*CHOSEN, *(FIRST if not parts else ())):
-            one = _figure(facts.url, name, where, marks) if room > 0 else None
+            one = _render_figure(facts.url, name, where, marks) if room > 0 else None
             room -= len(one or "")
-            parts.append(one or _undrawn(name, where, marks, store))
-    once = [_figure(facts.url, name, {}, "") for name in ONCE if _wanted(facts, name)]
-    box = tag("div", together([buttons.buttons(), *parts]), id="drawings", class_="figures")
-    note = _note(facts, drawn, store)
-    return Pictures(together([box, *(one for one in once if one), note]), buttons.style())
+            parts.append(one or _render_placeholder(name, where, marks, store))
+    once = [_render_figure(facts.url, name, {}, "") for name in ONCE if _is_wanted(facts, name)]
+    box = tag("div", join_parts([buttons.render_buttons(), *parts]), id="drawings", class_="figures")
+    note = _render_note(facts, drawn, store)
+    return RenderedFigures(join_parts([box, *(one for one in once if one), note]), buttons.make_style())
 
 
-def _wanted(facts: Facts, name: str) -> bool:
+def _is_wanted(facts: Facts, name: str) -> bool:
     """A figure of failures only where something failed, or has no bounds."""
     seen = [facts.measures[each]["value"] > 0 for each in ("failed", "unbounded", "empty", "disconnected")]
     return name != "failures" or any(bool(each.any()) for each in seen)
 
 
-def offered(facts: Facts, settings: int) -> dict[str, list[int]]:
+def choose_values(facts: Facts, settings: int) -> dict[str, list[int]]:
     """Which values of each axis are drawn: all, or fewer of the longest axes, spread over their ranges."""
-    counts = {axis: facts.judged.sizes[axis] for axis in _AXES}
+    counts = {axis: facts.verdicts.sizes[axis] for axis in _AXES}
     while prod(counts.values()) > settings:
         longest = max(_AXES, key=lambda axis: (counts[axis], axis == "alpha"))
         counts[longest] -= 1
-    return {axis: _spread(facts, axis, count) for axis, count in counts.items()}
+    return {axis: _choose_indices(facts, axis, count) for axis, count in counts.items()}
 
 
-def _spread(facts: Facts, axis: str, count: int) -> list[int]:
+def _choose_indices(facts: Facts, axis: str, count: int) -> list[int]:
     """So many places, the first choice among them."""
-    size, first = facts.judged.sizes[axis], _first(facts, axis)
+    size, first = facts.verdicts.sizes[axis], _get_first_index(facts, axis)
     if count == 1:
         return [first]
     found = np.linspace(0, size - 1, count).round().astype(int).tolist()
@@ -92,23 +92,23 @@ def _spread(facts: Facts, axis: str, count: int) -> list[int]:
     return sorted(set(found))
 
 
-def _first(facts: Facts, axis: str) -> int:
+def _get_first_index(facts: Facts, axis: str) -> int:
     """What is shown at the start."""
-    last = facts.judged.sizes[axis] - 1
-    return main_alpha(facts) if axis == "alpha" else 0 if axis == "theta" else last
+    last = facts.verdicts.sizes[axis] - 1
+    return find_main_alpha(facts) if axis == "alpha" else 0 if axis == "theta" else last
 
 
-def _in_order(facts: Facts, drawn: Mapping[str, Sequence[int]]) -> list[tuple[int, ...]]:
+def _sort_choices(facts: Facts, drawn: Mapping[str, Sequence[int]]) -> list[tuple[int, ...]]:
     """All choices, the one at the start first, so that it is there whatever the room."""
-    start = tuple(drawn[axis].index(_first(facts, axis)) for axis in _AXES)
+    start = tuple(drawn[axis].index(_get_first_index(facts, axis)) for axis in _AXES)
     return sorted(product(*(range(len(drawn[axis])) for axis in _AXES)), key=lambda places: places != start)
 
 
-def _figure(url: str, name: str, where: Mapping[str, Sequence[str]], marks: str) -> Markup | None:
+def _render_figure(url: str, name: str, where: Mapping[str, Sequence[str]], marks: str) -> Markup | None:
     """A figure with its sentence; None where it can't be drawn of this store."""
     from harness.figures import FIGURES
 
-    drawn = svg(url, name, where)
+    drawn = render_svg(url, name, where)
     if drawn is None:
         return None
     said = ", ".join(f"{AXES[axis]} = {values[0]}" for axis, values in where.items())
@@ -120,7 +120,7 @@ def _figure(url: str, name: str, where: Mapping[str, Sequence[str]], marks: str)
     return tag("figure", image, tag("figcaption", text), **({"class_": marks} if marks else {}))
 
 
-def _undrawn(name: str, where: Mapping[str, Sequence[str]], marks: str, store: str) -> Markup:
+def _render_placeholder(name: str, where: Mapping[str, Sequence[str]], marks: str, store: str) -> Markup:
     """In place of a figure that there is no room for."""
     chosen = ",".join(f"{axis}={values[0]}" for axis, values in where.items())
     return tag(
@@ -128,24 +128,24 @@ def _undrawn(name: str, where: Mapping[str, Sequence[str]], marks: str, store: s
     )
 
 
-def svg(url: str, name: str, where: Mapping[str, Sequence[str]]) -> str | None:
+def render_svg(url: str, name: str, where: Mapping[str, Sequence[str]]) -> str | None:
     """The one place that asks for a drawing."""
     from harness.figures import draw, svg_text
 
     try:
         return _IMAGE_ID.sub(r"\1", svg_text(draw(url, name, where)))
-    except Mistake:  # not of this store: it lacks what the figure needs
+    except UserError:  # not of this store: it lacks what the figure needs
         return None
 
 
-def _note(facts: Facts, drawn: Mapping[str, Sequence[int]], store: str) -> Markup:
+def _render_note(facts: Facts, drawn: Mapping[str, Sequence[int]], store: str) -> Markup:
     """What isn't here, and how to get it."""
-    some = [AXES[axis] for axis in _AXES if len(drawn[axis]) < facts.judged.sizes[axis]]
-    command = tag("code", f"ckrr figure {store} coverage --where {_example(facts)}")
+    some = [AXES[axis] for axis in _AXES if len(drawn[axis]) < facts.verdicts.sizes[axis]]
+    command = tag("code", f"ckrr figure {store} coverage --where {_format_example(facts)}")
     if not some:
         return tag("p", "Other slices: ", command, class_="note")
     return tag("p", f"Drawn here are some values of {', '.join(some)}; others: ", command, class_="note")
 
 
-def _example(facts: Facts) -> str:
-    return ",".join(f"{axis}={labels(facts, axis)[-1]}" for axis in _AXES)
+def _format_example(facts: Facts) -> str:
+    return ",".join(f"{axis}={list_labels(facts, axis)[-1]}" for axis in _AXES)

@@ -4,59 +4,64 @@ from __future__ import annotations
 
 import numpy as np
 
-from harness.core.text import counted
+from harness.core.text import format_count
 from harness.report.html.markup import Markup, tag
 from harness.report.sections.facts import Facts
 from harness.report.sections.glossary import OF_THE_FUNCTION
-from harness.report.sections.verdict_cards import Judged, judged
+from harness.report.sections.verdict_cards import ProcedureVerdict, judge_procedures
 from harness.results.validity import INVALID, UNDECIDED
 
 
-def lead(facts: Facts) -> Markup:
+def render_lead(facts: Facts) -> Markup:
     """In a few sentences."""
-    found = [one for one in judged(facts) if _meant(one)]
+    found = [one for one in judge_procedures(facts) if _is_relevant(one)]
     run = [one for one in found if one.cells]
     if not run:
         return tag("p", "Nothing has been run yet, so there is nothing to judge.", class_="lead")
-    parts = [_holding(run), _falling_short(run), _open(run), _narrowest(facts, run)]
+    parts = [
+        _describe_holding(run),
+        _describe_shortfalls(run),
+        _describe_undecided(run),
+        _describe_narrowest(facts, run),
+    ]
     return tag("p", " ".join(part for part in parts if part), class_="lead")
 
 
-def _meant(one: Judged) -> bool:
+def _is_relevant(one: ProcedureVerdict) -> bool:
     """Intervals for f(x*) are judged on that, here."""
     return one.of == "f(x*)" or one.name not in OF_THE_FUNCTION
 
 
-def _name(one: Judged) -> str:
+def _format_name(one: ProcedureVerdict) -> str:
     return one.name if one.of == "y*" else f"{one.name} (of {one.of})"
 
 
-def _names(some: list[Judged]) -> str:
-    *most, last = [_name(one) for one in some]
+def _format_names(some: list[ProcedureVerdict]) -> str:
+    *most, last = [_format_name(one) for one in some]
     return f"{', '.join(most)} and {last}" if most else last
 
 
-def _holding(run: list[Judged]) -> str:
+def _describe_holding(run: list[ProcedureVerdict]) -> str:
     good = [one for one in run if not one.counts[INVALID] and one.counts[UNDECIDED] < one.cells]
     if not good:
         return ""
     everywhere = all(not one.counts[UNDECIDED] for one in good)
     where = "in every cell" if everywhere else "in every cell that could be decided"
-    return f"{_names(good)} {'hold' if len(good) > 1 else 'holds'} the level {where}."
+    return f"{_format_names(good)} {'hold' if len(good) > 1 else 'holds'} the level {where}."
 
 
-def _falling_short(run: list[Judged]) -> str:
+def _describe_shortfalls(run: list[ProcedureVerdict]) -> str:
     bad = [one for one in run if one.counts[INVALID]]
-    told = [f"{_name(one)} in {one.counts[INVALID]} of {counted(one.cells, 'cell')}" for one in bad]
+    told = [f"{_format_name(one)} in {one.counts[INVALID]} of {format_count(one.cells, 'cell')}" for one in bad]
     return f"Too little is covered by {'; '.join(told)}." if told else ""
 
 
-def _open(run: list[Judged]) -> str:
+def _describe_undecided(run: list[ProcedureVerdict]) -> str:
     unknown = [one for one in run if one.counts[UNDECIDED] == one.cells]
-    return f"Nothing can be said yet of {_names(unknown)}." if unknown else ""
+    return f"Nothing can be said yet of {_format_names(unknown)}." if unknown else ""
 
 
-def _narrowest(facts: Facts, run: list[Judged]) -> str:
+def _describe_narrowest(facts: Facts, run: list[ProcedureVerdict]) -> str:
     """Among those that hold, the one that is narrowest most often."""
     good = [one.name for one in run if one.of == "y*" and not one.counts[INVALID] and one.counts[UNDECIDED] < one.cells]
     if len(good) < 2:

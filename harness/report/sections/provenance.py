@@ -6,14 +6,14 @@ from base64 import b64encode
 from collections.abc import Mapping
 from typing import Any
 
-from harness.backends.base import place
-from harness.core.labels import label
-from harness.core.text import counted, duration
-from harness.report.html.markup import Markup, joined, pairs, plain_table, tag
+from harness.backends.base import open_backend
+from harness.core.labels import format_label
+from harness.core.text import format_count, format_duration
+from harness.report.html.markup import Markup, join_markup, render_definitions, render_plain_table, tag
 from harness.report.sections.facts import Facts
-from harness.scenario.dump import written
-from harness.store.manifest import FILES, digest
-from harness.store.requests import everything
+from harness.scenario.dump import dump_scenario
+from harness.store.manifest import FILES, hash_fingerprint
+from harness.store.requests import get_full_scenario
 
 _LONGEST_FILE = 50_000
 """Characters of a source's text that are shown."""
@@ -21,20 +21,31 @@ _MESSAGES = 20
 """Groups of failures that are told."""
 
 
-def made(facts: Facts) -> Markup:
+def render_provenance(facts: Facts) -> Markup:
     """The section."""
-    return joined([_numbers(facts), _history(facts), _machines(facts), _again(facts), _files(facts)])
+    return join_markup(
+        [
+            _render_numbers(facts),
+            _render_history(facts),
+            _render_machines(facts),
+            _render_reproduction(facts),
+            _render_files(facts),
+        ]
+    )
 
 
-def _numbers(facts: Facts) -> Markup:
-    record, state = facts.record, facts.state
-    numerics = record.fingerprint.get("numerics", {})
+def _render_numbers(facts: Facts) -> Markup:
+    manifest, state = facts.manifest, facts.state
+    numerics = manifest.fingerprint.get("numerics", {})
     units, done = (sum(one[key] for one in state["sizes"]) for key in ("units", "done"))
-    return pairs(
+    return render_definitions(
         class_="ademp",
         rows=[
-            ("Seed", str(record.scenario.get("seed", "?"))),
-            ("Fingerprint", joined([tag("code", digest(record.fingerprint)), " of seed, source and arithmetic"])),
+            ("Seed", str(manifest.scenario.get("seed", "?"))),
+            (
+                "Fingerprint",
+                join_markup([tag("code", hash_fingerprint(manifest.fingerprint)), " of seed, source and arithmetic"]),
+            ),
             ("Arithmetic", ", ".join(f"{key} version {value}" for key, value in numerics.items()) or "?"),
             ("Units", f"{done} of {units} are done"),
             ("Store", tag("code", facts.url)),
@@ -42,62 +53,69 @@ def _numbers(facts: Facts) -> Markup:
     )
 
 
-def _history(facts: Facts) -> Markup:
+def _render_history(facts: Facts) -> Markup:
     rows = [
         [
-            _time(one.get("start", "?")),
-            _end(one, facts, one is facts.record.history[-1]),
+            _format_time(one.get("start", "?")),
+            _format_end(one, facts, one is facts.manifest.history[-1]),
             str(one.get("host", "?")),
             tag("code", str(one.get("command", "?"))),
-            _commit(one),
-            _versions(one),
+            _render_commit(one),
+            _format_versions(one),
         ]
-        for one in facts.record.history
+        for one in facts.manifest.history
     ]
     heads = ("start", "end", "host", "command", "commit", "versions")
     return (
-        plain_table("Runs into this store (times are UTC).", heads, rows) if rows else tag("p", "No run is on record.")
+        render_plain_table("Runs into this store (times are UTC).", heads, rows)
+        if rows
+        else tag("p", "No run is on record.")
     )
 
 
-def _end(one: Mapping[str, Any], facts: Facts, last: bool) -> str:
+def _format_end(one: Mapping[str, Any], facts: Facts, last: bool) -> str:
     if one.get("end"):
         seconds = one.get("seconds")
-        return f"{_time(one['end'])}{f' ({duration(seconds)})' if isinstance(seconds, int | float) else ''}"
+        return (
+            f"{_format_time(one['end'])}{f' ({format_duration(seconds)})' if isinstance(seconds, int | float) else ''}"
+        )
     if one.get("broke"):
-        return f"{_time(one['broke'])}, broke off"
+        return f"{_format_time(one['broke'])}, broke off"
     if one.get("stopped"):
-        return f"{_time(one['stopped'])}, stopped by hand"
+        return f"{_format_time(one['stopped'])}, stopped by hand"
     return "at work" if last and facts.driver is not None else "not ended"
 
 
-def _time(text: object) -> str:
+def _format_time(text: object) -> str:
     """As people write it."""
     return str(text).removesuffix("+00:00").replace("T", " ")
 
 
-def _commit(one: Mapping[str, Any]) -> Markup:
+def _render_commit(one: Mapping[str, Any]) -> Markup:
     """Of ckrr; a plus says that files were changed."""
     text = str(one.get("commit") or "")
     return tag("code", text[:12] + "+" * text.endswith("+")) if text else Markup("–")
 
 
-def _versions(one: Mapping[str, Any]) -> str:
+def _format_versions(one: Mapping[str, Any]) -> str:
     named = one.get("versions") or {}
     return ", ".join([f"Python {one.get('python', '?')}", *(f"{name} {number}" for name, number in named.items())])
 
 
-def _machines(facts: Facts) -> Markup:
-    rows = [[str(one["host"]), ", ".join(map(str, one.get("blas") or ["?"])), _versions(one)] for one in facts.machines]
+def _render_machines(facts: Facts) -> Markup:
+    rows = [
+        [str(one["host"]), ", ".join(map(str, one.get("blas") or ["?"])), _format_versions(one)]
+        for one in facts.machines
+    ]
     text = "Machines that computed, from receipts. The bits of a result depend on the BLAS and its core type."
-    return plain_table(text, ("host", "BLAS", "versions"), rows) if rows else Markup("")
+    return render_plain_table(text, ("host", "BLAS", "versions"), rows) if rows else Markup("")
 
 
-def _again(facts: Facts) -> Markup:
-    text = written(everything(facts.record)) + "\n"
-    name = f"{facts.record.scenario.get('name', 'scenario')}.toml"
+def _render_reproduction(facts: Facts) -> Markup:
+    text = dump_scenario(get_full_scenario(facts.manifest)) + "\n"
+    name = f"{facts.manifest.scenario.get('name', 'scenario')}.toml"
     link = "data:application/toml;base64," + b64encode(text.encode()).decode()
-    files = list(facts.record.fingerprint.get("files", {}))
+    files = list(facts.manifest.fingerprint.get("files", {}))
     beside = f" with {', '.join(files)} where [source] says" if files else ""
     return tag(
         "div",
@@ -113,13 +131,13 @@ def _again(facts: Facts) -> Markup:
         ),
         tag("pre", tag("code", text)),
         tag("p", "The same numbers come out, bit for bit, on CPUs of the same BLAS core type with the same versions."),
-        _mended(facts),
+        _render_source_changes(facts),
     )
 
 
-def _mended(facts: Facts) -> Markup:
+def _render_source_changes(facts: Facts) -> Markup:
     """That a source's file was changed between runs."""
-    times = [entry for entry in facts.record.history if entry.get("mended")]
+    times = [entry for entry in facts.manifest.history if entry.get("mended")]
     if not times:
         return Markup("")
     names = ", ".join(sorted({name for entry in times for name in entry["mended"]}))
@@ -130,38 +148,41 @@ def _mended(facts: Facts) -> Markup:
     return tag("p", text)
 
 
-def _files(facts: Facts) -> Markup:
+def _render_files(facts: Facts) -> Markup:
     """What the source needs: text of programs is shown, data are named."""
-    there = place(facts.url)
-    hashes: Mapping[str, str] = facts.record.fingerprint.get("files", {})
-    return joined([_file(name, sha, there.get(f"{FILES}/{name}")) for name, sha in hashes.items()])
+    backend = open_backend(facts.url)
+    hashes: Mapping[str, str] = facts.manifest.fingerprint.get("files", {})
+    return join_markup([_render_file(name, sha, backend.get(f"{FILES}/{name}")) for name, sha in hashes.items()])
 
 
-def _file(name: str, sha: str, data: bytes | None) -> Markup:
+def _render_file(name: str, sha: str, data: bytes | None) -> Markup:
     said = tag("p", tag("b", name), " (SHA-256 ", tag("code", sha[:16], "…"), ")", " is kept in the store.")
     if data is None or not name.endswith(".py") or len(data) > _LONGEST_FILE:
         return said
     inside = tag("pre", tag("code", data.decode("utf-8", "replace")))
-    return joined([said, tag("details", tag("summary", f"The text of {name}"), inside)])
+    return join_markup([said, tag("details", tag("summary", f"The text of {name}"), inside)])
 
 
-def failures(facts: Facts) -> Markup:
+def render_failures(facts: Facts) -> Markup:
     """What failed, by message."""
     if not facts.failures:
         return Markup("")
     total = sum(one["count"] for one in facts.failures)
     rows = [
-        [str(one["count"]), str(one["kind"]).lower(), str(one["message"]), _example(facts, one["example"])]
+        [
+            str(one["count"]),
+            str(one["kind"]).lower(),
+            str(one["message"]),
+            _render_replay_command(facts, one["example"]),
+        ]
         for one in facts.failures[:_MESSAGES]
     ]
     more = len(facts.failures) - _MESSAGES
-    note = tag("p", f"{counted(more, 'other message')}: ckrr errors {facts.url}") if more > 0 else Markup("")
-    caption = (
-        f"{counted(total, 'replication')} of cells failed. They are left out of all numbers but the share that failed."
-    )
-    return joined([plain_table(caption, ("count", "kind", "message", "shows it again"), rows), note])
+    note = tag("p", f"{format_count(more, 'other message')}: ckrr errors {facts.url}") if more > 0 else Markup("")
+    caption = f"{format_count(total, 'replication')} of cells failed. They are left out of all numbers but the share that failed."
+    return join_markup([render_plain_table(caption, ("count", "kind", "message", "shows it again"), rows), note])
 
 
-def _example(facts: Facts, example: Mapping[str, Any]) -> Markup:
-    cell = " ".join(f"--{key} {label(example[key])}" for key in ("n", "path", "draw", "theta", "lam", "gamma"))
+def _render_replay_command(facts: Facts, example: Mapping[str, Any]) -> Markup:
+    cell = " ".join(f"--{key} {format_label(example[key])}" for key in ("n", "path", "draw", "theta", "lam", "gamma"))
     return tag("code", f"ckrr replay {facts.url} {cell}")

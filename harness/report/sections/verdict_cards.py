@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
-from harness.core.labels import label
+from harness.core.labels import format_label
 from harness.core.schema import CUBE_DIMS
-from harness.core.text import counted
-from harness.report.html.markup import Markup, joined, tag
+from harness.core.text import format_count
+from harness.report.html.markup import Markup, join_markup, tag
 from harness.report.sections.facts import Facts
 from harness.report.sections.glossary import AXES, OF_THE_FUNCTION
-from harness.results.rounding import shown
+from harness.results.rounding import format_with_error
 from harness.results.validity import CONSERVATIVE, EMPTY, INVALID, UNDECIDED, VALID, VERDICTS
 
 SYMBOLS = {VALID: "✓", CONSERVATIVE: "▲", INVALID: "✗", UNDECIDED: "?", EMPTY: "·"}
@@ -24,7 +24,7 @@ SOME, ALL = "some", "all"
 
 
 @dataclass(frozen=True)
-class Worst:
+class WorstCell:
     """The cell whose coverage is furthest below its level."""
 
     procedure: str
@@ -37,14 +37,14 @@ class Worst:
 
 
 @dataclass(frozen=True)
-class Judged:
+class ProcedureVerdict:
     """One procedure over the whole grid."""
 
     name: str
     of: str
     """What it is to cover: y* or f(x*)."""
     counts: Mapping[str, int]
-    worst: Worst | None
+    worst: WorstCell | None
     broken: str
     """Where an exact level is known, and its conditions don't hold: nowhere (""), in some cells, or in all."""
     whole: int = 0
@@ -67,28 +67,28 @@ class Judged:
         return "holds where decided" if self.counts[UNDECIDED] else "holds everywhere"
 
 
-def judged(facts: Facts) -> list[Judged]:
+def judge_procedures(facts: Facts) -> list[ProcedureVerdict]:
     """Each procedure, as the scenario lists them; those for f(x*) twice."""
     found = []
-    for name in facts.judged["procedure"].values.tolist():
-        if facts.judged_f is not None and name in facts.judged_f["procedure"].values:
-            found.append(_judged(facts.judged_f, facts.included, name, "f(x*)"))
-        found.append(_judged(facts.judged, facts.included, name, "y*"))
+    for name in facts.verdicts["procedure"].values.tolist():
+        if facts.function_verdicts is not None and name in facts.function_verdicts["procedure"].values:
+            found.append(_judge_procedure(facts.function_verdicts, facts.included, name, "f(x*)"))
+        found.append(_judge_procedure(facts.verdicts, facts.included, name, "y*"))
     return found
 
 
-def _judged(results: xr.Dataset, included: xr.DataArray, name: str, of: str) -> Judged:
+def _judge_procedure(results: xr.Dataset, included: xr.DataArray, name: str, of: str) -> ProcedureVerdict:
     one = results.sel(procedure=[name])
-    there = included.sel(procedure=[name])
-    verdicts = one["verdict"].values[there.values]
+    backend = included.sel(procedure=[name])
+    verdicts = one["verdict"].values[backend.values]
     counts = {each: int((verdicts == each).sum()) for each in (*VERDICTS, EMPTY)}
     unsure = one["promised"] & ~one["exchangeable"]
     broken = ALL if bool(unsure.all()) else SOME if bool(unsure.any()) else ""
-    whole = (one["target"] >= 1) & (one["verdict"] != EMPTY) & there
-    return Judged(name, of, counts, worst(one), broken, int(whole.sum()))
+    whole = (one["target"] >= 1) & (one["verdict"] != EMPTY) & backend
+    return ProcedureVerdict(name, of, counts, find_worst(one), broken, int(whole.sum()))
 
 
-def worst(one: xr.Dataset) -> Worst | None:
+def find_worst(one: xr.Dataset) -> WorstCell | None:
     """Of some verdicts; None if there is no result."""
     short = (one["value"] - one["target"]).transpose(*CUBE_DIMS).values
     if not np.isfinite(short).any():
@@ -98,27 +98,27 @@ def worst(one: xr.Dataset) -> Worst | None:
     cell = {axis: here[axis].item() for axis in CUBE_DIMS if axis != "procedure"}
     value, se, target = (float(here[part]) for part in ("value", "se", "target"))
     name, verdict = (str(here[part].item()) for part in ("procedure", "verdict"))
-    return Worst(name, cell, value, se, target, bool(here["promised"]), verdict)
+    return WorstCell(name, cell, value, se, target, bool(here["promised"]), verdict)
 
 
-def place(cell: Mapping[str, object]) -> str:
+def format_cell(cell: Mapping[str, object]) -> str:
     r"""A cell in letters, not to be broken around "=" or inside 1e-06.
 
     Examples
     --------
-    >>> place({"gamma": 0.1, "theta": "ml", "n": 25})
+    >>> format_cell({"gamma": 0.1, "theta": "ml", "n": 25})
     'γ\xa0=\xa00.1, θ\xa0=\xa0ml, n\xa0=\xa025'
     """
-    texts = {axis: label(value).replace("e-", "e\u2011") for axis, value in cell.items()}
+    texts = {axis: format_label(value).replace("e-", "e\u2011") for axis, value in cell.items()}
     return ", ".join(f"{AXES[axis]}\u00a0=\u00a0{text}" for axis, text in texts.items())
 
 
-def cards(facts: Facts) -> Markup:
+def render_cards(facts: Facts) -> Markup:
     """All procedures."""
-    return tag("div", *(_card(one, facts) for one in judged(facts)), class_="cards")
+    return tag("div", *(_render_card(one, facts) for one in judge_procedures(facts)), class_="cards")
 
 
-def _card(one: Judged, facts: Facts) -> Markup:
+def _render_card(one: ProcedureVerdict, facts: Facts) -> Markup:
     state = INVALID if one.counts[INVALID] else VALID
     if not one.cells or one.counts[UNDECIDED] == one.cells:
         state = UNDECIDED
@@ -131,17 +131,17 @@ def _card(one: Judged, facts: Facts) -> Markup:
             " ",
             tag("span", SYMBOLS[state], " ", one.headline, class_=f"pill {CLASSES[state]}"),
         ),
-        bar(one.counts),
-        tag("p", counts_text(one.counts), class_="counts"),
-        tag("p", sentence(one, int(facts.judged["paths"].max()))),
-        tag("p", furthest(one, [axis for axis in CUBE_DIMS if facts.judged.sizes[axis] > 1]))
+        render_bar(one.counts),
+        tag("p", render_counts(one.counts), class_="counts"),
+        tag("p", describe_verdict(one, int(facts.verdicts["paths"].max()))),
+        tag("p", describe_worst(one, [axis for axis in CUBE_DIMS if facts.verdicts.sizes[axis] > 1]))
         if one.worst
         else Markup(""),
         class_="card",
     )
 
 
-def bar(counts: Mapping[str, int]) -> Markup:
+def render_bar(counts: Mapping[str, int]) -> Markup:
     """The counts as lengths."""
     text = ", ".join(f"{counts[each]} {each}" for each in VERDICTS)
     parts = [
@@ -152,7 +152,7 @@ def bar(counts: Mapping[str, int]) -> Markup:
     return tag("div", *parts, class_="bar", role="img", aria_label=text)
 
 
-def counts_text(counts: Mapping[str, int]) -> Markup:
+def render_counts(counts: Mapping[str, int]) -> Markup:
     """The counts as text, each with its symbol."""
     named = {**{each: each for each in VERDICTS}, EMPTY: "without a result"}
     parts = [
@@ -160,20 +160,27 @@ def counts_text(counts: Mapping[str, int]) -> Markup:
         for each, name in named.items()
         if counts[each] or each != EMPTY
     ]
-    return joined(parts, " ")
+    return join_markup(parts, " ")
 
 
-def sentence(one: Judged, paths: int) -> str:
+def describe_verdict(one: ProcedureVerdict, paths: int) -> str:
     """What the counts mean, but for the worst cell."""
     if not one.cells:
         return "Nothing of it has been run."
-    parts = [_verdict_in_words(one), _undecided(one, paths), _conservative(one), _whole(one), _aim(one), _broken(one)]
+    parts = [
+        _describe_outcome(one),
+        _describe_undecided(one, paths),
+        _describe_conservative(one),
+        _describe_whole_line(one),
+        _describe_aim(one),
+        _describe_violation(one),
+    ]
     return " ".join(part for part in parts if part)
 
 
-def _verdict_in_words(one: Judged) -> str:
-    bad, all_of_them = one.counts[INVALID], counted(one.cells, "cell")
-    level = "its level" if one.broken else f"it {'promises' if _promises(one) else 'claims'}"
+def _describe_outcome(one: ProcedureVerdict) -> str:
+    bad, all_of_them = one.counts[INVALID], format_count(one.cells, "cell")
+    level = "its level" if one.broken else f"it {'promises' if _has_promise(one) else 'claims'}"
     if bad:
         return f"Covers less than {level} in {bad} of {all_of_them}."
     decided = one.cells - one.counts[UNDECIDED]
@@ -182,38 +189,38 @@ def _verdict_in_words(one: Judged) -> str:
     return f"No cell is shown to fall short; {decided} of {all_of_them} are shown to hold." if decided else ""
 
 
-def _promises(one: Judged) -> bool:
+def _has_promise(one: ProcedureVerdict) -> bool:
     return one.worst is not None and one.worst.promised
 
 
-def _undecided(one: Judged, paths: int) -> str:
+def _describe_undecided(one: ProcedureVerdict, paths: int) -> str:
     count = one.counts[UNDECIDED]
     if paths == 1:
         return "With one path no error can be known, so nothing can be decided."
     if not count:
         return ""
-    return f"{counted(count, 'cell')} can't be decided with {paths} paths: more would tell."
+    return f"{format_count(count, 'cell')} can't be decided with {paths} paths: more would tell."
 
 
-def _conservative(one: Judged) -> str:
+def _describe_conservative(one: ProcedureVerdict) -> str:
     count = one.counts[CONSERVATIVE]
     return f"In {count} it covers more than it need, so it could be narrower." if count else ""
 
 
-def _whole(one: Judged) -> str:
+def _describe_whole_line(one: ProcedureVerdict) -> str:
     if not one.whole:
         return ""
-    return f"In {counted(one.whole, 'cell')} the level is 1: a region is the whole line, which holds and says nothing."
+    return f"In {format_count(one.whole, 'cell')} the level is 1: a region is the whole line, which holds and says nothing."
 
 
-def _broken(one: Judged) -> str:
+def _describe_violation(one: ProcedureVerdict) -> str:
     if not one.broken:
         return ""
     where = "here" if one.broken == ALL else "in some of these cells"
     return f"† Exchangeability is broken {where}, so no level is promised: what is measured is what that costs."
 
 
-def _aim(one: Judged) -> str:
+def _describe_aim(one: ProcedureVerdict) -> str:
     if one.name not in OF_THE_FUNCTION:
         return ""
     if one.of == "y*":
@@ -221,13 +228,15 @@ def _aim(one: Judged) -> str:
     return "This is what it is for."
 
 
-def furthest(one: Judged, axes: Sequence[str]) -> str:
+def describe_worst(one: ProcedureVerdict, axes: Sequence[str]) -> str:
     """The worst cell, by the axes that vary."""
     worst = one.worst
     if worst is None:
         return ""
     cell = {axis: value for axis, value in worst.cell.items() if axis in axes}
     word = "the exact level is" if worst.promised else "it claims"
-    numbers = f"{shown(worst.value, worst.se, 0.001)} where {word} {worst.target:.4g}".replace(" ± ", "\u00a0±\u00a0")
+    numbers = f"{format_with_error(worst.value, worst.se, 0.001)} where {word} {worst.target:.4g}".replace(
+        " ± ", "\u00a0±\u00a0"
+    )
     kind = "Worst cell" if worst.verdict == INVALID else "Lowest against its level"
-    return f"{kind}: {numbers}{f', at {place(cell)}' if cell else ''}."
+    return f"{kind}: {numbers}{f', at {format_cell(cell)}' if cell else ''}."

@@ -10,10 +10,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from harness.core.schema import COORDINATES, CUBE, CUBE_DIMS, QUANTILES, Variable, replication_variables
-from harness.parsing.json import Malformed, check_list, check_table, require
-from harness.store.layout import COORDINATE_CHUNK, chunk_shape, cube_chunks, group_name, inner_chunks, shape_of
-from harness.store.manifest import Group, Record
+from harness.core.schema import COORDINATES, CUBE, CUBE_DIMS, QUANTILES, Variable, list_variables
+from harness.parsing.json import MalformedError, check_list, check_table, require
+from harness.store.layout import (
+    COORDINATE_CHUNK,
+    get_chunk_shape,
+    get_cube_chunks,
+    get_group_name,
+    get_inner_chunks,
+    get_shape,
+)
+from harness.store.manifest import Group, Manifest
 
 _DECODING = ("_FillValue", "scale_factor", "add_offset", "dtype", "calendar", "_Unsigned", "_Encoding")
 """Attributes by which xarray changes values."""
@@ -22,7 +29,7 @@ _CODECS = ["bytes", "zstd", "crc32c"]
 
 
 @dataclass(frozen=True)
-class _Array:
+class _ArraySpec:
     """What the metadata of an array must say."""
 
     data_type: str
@@ -34,8 +41,8 @@ class _Array:
     """The chunks within a shard."""
 
 
-def check_layout(root: Mapping[str, Any], record: Record) -> None:
-    """Raise `Malformed` for the first array or group at the root that isn't as the manifest implies.
+def check_layout(root: Mapping[str, Any], manifest: Manifest) -> None:
+    """Raise `MalformedError` for the first array or group at the root that isn't as the manifest implies.
 
     Parameters
     ----------
@@ -45,62 +52,62 @@ def check_layout(root: Mapping[str, Any], record: Record) -> None:
         The manifest that stands in its attributes.
     """
     if root.get("zarr_format") != 3 or root.get("node_type") != "group":
-        raise Malformed("the root", "a group of Zarr's format 3")
+        raise MalformedError("the root", "a group of Zarr's format 3")
     inline = check_table(require(root, "consolidated_metadata", ""), "consolidated_metadata")
     nodes = check_table(require(inline, "metadata", "consolidated_metadata"), "metadata")
-    groups, arrays = {"replications", *map(group_name, record.groups)}, dict(_arrays(record))
+    groups, arrays = {"replications", *map(get_group_name, manifest.groups)}, dict(_list_arrays(manifest))
     for path, value in nodes.items():
         node = check_table(value, path)
         if node.get("zarr_format") != 3:
-            raise Malformed(path, "of Zarr's format 3")
+            raise MalformedError(path, "of Zarr's format 3")
         if path in groups:
             _check_group(node, path)
         elif path in arrays:
             _check_array(node, arrays[path], path)
         else:
-            raise Malformed(repr(path), "an array of ckrr's")
+            raise MalformedError(repr(path), "an array of ckrr's")
 
 
-def _arrays(record: Record) -> Iterator[tuple[str, _Array]]:
+def _list_arrays(manifest: Manifest) -> Iterator[tuple[str, _ArraySpec]]:
     """Every array that a store of this record may have, by its path."""
-    yield from _labels(record, "")
-    now = cube_chunks(record)
+    yield from _list_labels(manifest, "")
+    now = get_cube_chunks(manifest)
     for summary in CUBE:
         dims = (*CUBE_DIMS, "quantile") if summary.quantile else CUBE_DIMS
         shape, chunks = (tuple(sizes[dim] for dim in dims) for sizes in now)
-        yield summary.name, _Array(summary.dtype, dims, shape, chunks)
-    for n, group in record.groups.items():
-        yield from _labels(record, f"{group_name(n)}/")
-        for variable in replication_variables(record.keep):
-            yield f"{group_name(n)}/{variable.name}", _replications(record, group, variable)
+        yield summary.name, _ArraySpec(summary.dtype, dims, shape, chunks)
+    for n, group in manifest.groups.items():
+        yield from _list_labels(manifest, f"{get_group_name(n)}/")
+        for variable in list_variables(manifest.keep):
+            yield f"{get_group_name(n)}/{variable.name}", _describe_variable(manifest, group, variable)
 
 
-def _replications(record: Record, group: Group, variable: Variable) -> _Array:
-    dims, chunks = ("path", "draw", *variable.dims), chunk_shape(variable, group, record.test_points)
-    inner = inner_chunks(dims, chunks) if group.sharded else None
+def _describe_variable(manifest: Manifest, group: Group, variable: Variable) -> _ArraySpec:
+    dims, chunks = ("path", "draw", *variable.dims), get_chunk_shape(variable, group, manifest.test_points)
+    inner = get_inner_chunks(dims, chunks) if group.sharded else None
     codecs = ("sharding_indexed",) if group.sharded else tuple(_CODECS)
-    return _Array(variable.dtype, dims, tuple(shape_of(variable, record)), chunks, codecs, inner)
+    return _ArraySpec(variable.dtype, dims, tuple(get_shape(variable, manifest)), chunks, codecs, inner)
 
 
-def _labels(record: Record, prefix: str) -> Iterator[tuple[str, _Array]]:
+def _list_labels(manifest: Manifest, prefix: str) -> Iterator[tuple[str, _ArraySpec]]:
     for name in COORDINATES:
         dim = name.removesuffix("_value")
-        length = len(QUANTILES) if dim == "quantile" else len(getattr(record.extent.grid, dim))
+        length = len(QUANTILES) if dim == "quantile" else len(getattr(manifest.extent.grid, dim))
         text = name in _TEXT_LABELS
         kind = "string" if text else "int64" if name in _WHOLE_LABELS else "float64"
         codecs = ("vlen-utf8" if text else "bytes", "zstd")
         if not (prefix and name == "n"):
-            yield f"{prefix}{name}", _Array(kind, (dim,), (length,), (COORDINATE_CHUNK,), codecs)
+            yield f"{prefix}{name}", _ArraySpec(kind, (dim,), (length,), (COORDINATE_CHUNK,), codecs)
 
 
 def _check_group(node: Mapping[str, Any], path: str) -> None:
     inline = node.get("consolidated_metadata")
     if node.get("node_type") != "group" or (inline is not None and check_table(inline, path).get("metadata")):
-        raise Malformed(path, "a group")
+        raise MalformedError(path, "a group")
     check_table(node.get("attributes", {}), f"{path}.attributes")
 
 
-def _check_array(node: Mapping[str, Any], meant: _Array, path: str) -> None:
+def _check_array(node: Mapping[str, Any], meant: _ArraySpec, path: str) -> None:
     facts = {
         "node_type": "array",
         "data_type": meant.data_type,
@@ -109,46 +116,46 @@ def _check_array(node: Mapping[str, Any], meant: _Array, path: str) -> None:
     }
     for name, value in facts.items():
         if node.get(name) != value:
-            raise Malformed(f"{path}.{name}", f"{value!r}")
-    if _configuration(node.get("chunk_grid"), "regular", path).get("chunk_shape") != list(meant.chunks):
-        raise Malformed(f"{path}.chunk_grid", f"regular, with chunks of {list(meant.chunks)}")
-    if _configuration(node.get("chunk_key_encoding"), "default", path).get("separator", "/") not in (".", "/"):
-        raise Malformed(f"{path}.chunk_key_encoding", "the default one")
+            raise MalformedError(f"{path}.{name}", f"{value!r}")
+    if _get_configuration(node.get("chunk_grid"), "regular", path).get("chunk_shape") != list(meant.chunks):
+        raise MalformedError(f"{path}.chunk_grid", f"regular, with chunks of {list(meant.chunks)}")
+    if _get_configuration(node.get("chunk_key_encoding"), "default", path).get("separator", "/") not in (".", "/"):
+        raise MalformedError(f"{path}.chunk_key_encoding", "the default one")
     if node.get("storage_transformers"):
-        raise Malformed(f"{path}.storage_transformers", "empty")
+        raise MalformedError(f"{path}.storage_transformers", "empty")
     _check_fill(node.get("fill_value"), meant.data_type, path)
     _check_codecs(node.get("codecs"), meant.codecs, path)
     if meant.inner is not None:
         _check_shards(node["codecs"][0], meant.inner, path)
     if set(check_table(node.get("attributes", {}), f"{path}.attributes")) & set(_DECODING):
-        raise Malformed(f"{path}.attributes", "without what changes values")
+        raise MalformedError(f"{path}.attributes", "without what changes values")
 
 
-def _configuration(value: object, name: str, path: str) -> dict[str, Any]:
+def _get_configuration(value: object, name: str, path: str) -> dict[str, Any]:
     table = check_table(value, path)
     if table.get("name") != name:
-        raise Malformed(path, f"of the kind {name!r}")
+        raise MalformedError(path, f"of the kind {name!r}")
     return check_table(table.get("configuration", {}), path)
 
 
 def _check_fill(value: object, data_type: str, path: str) -> None:
     fine = {"string": value == "", "float64": value in ("NaN", 0.0), "float32": value in ("NaN", 0.0)}
     if not fine.get(data_type, isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63):
-        raise Malformed(f"{path}.fill_value", "a fill of ckrr's")
+        raise MalformedError(f"{path}.fill_value", "a fill of ckrr's")
 
 
 def _check_codecs(value: object, names: tuple[str, ...] | list[str], path: str) -> None:
     found = [check_table(each, f"{path}.codecs") for each in check_list(value, f"{path}.codecs", 4)]
     if [each.get("name") for each in found] != list(names):
-        raise Malformed(f"{path}.codecs", ", ".join(names))
+        raise MalformedError(f"{path}.codecs", ", ".join(names))
     for each in found:
         options = check_table(each.get("configuration", {}), f"{path}.codecs")
         if each["name"] == "bytes" and options.get("endian", "little") != "little":
-            raise Malformed(f"{path}.codecs", "little-endian")
+            raise MalformedError(f"{path}.codecs", "little-endian")
         if each["name"] == "zstd" and not (
             isinstance(options.get("level", 0), int) and isinstance(options.get("checksum", False), bool)
         ):
-            raise Malformed(f"{path}.codecs", "zstd with a level and a flag")
+            raise MalformedError(f"{path}.codecs", "zstd with a level and a flag")
 
 
 def _check_shards(codec: Mapping[str, Any], inner: tuple[int, ...], path: str) -> None:
@@ -156,4 +163,4 @@ def _check_shards(codec: Mapping[str, Any], inner: tuple[int, ...], path: str) -
     _check_codecs(options.get("codecs"), _CODECS, path)
     _check_codecs(options.get("index_codecs"), ("bytes", "crc32c"), path)
     if options.get("chunk_shape") != list(inner) or options.get("index_location", "end") not in ("start", "end"):
-        raise Malformed(f"{path}.codecs", f"shards with chunks of {list(inner)}")
+        raise MalformedError(f"{path}.codecs", f"shards with chunks of {list(inner)}")

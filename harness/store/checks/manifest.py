@@ -14,7 +14,7 @@ from typing import Any
 from harness.core import hashing
 from harness.core.types import INNER
 from harness.parsing.json import (
-    Malformed,
+    MalformedError,
     check_base_name,
     check_flag,
     check_list,
@@ -46,7 +46,7 @@ _NUMBERS = ("seconds", "torn")
 
 
 def check_manifest(parts: Mapping[str, Any]) -> None:
-    """Raise `Malformed` for the first value of a manifest that can't be right.
+    """Raise `MalformedError` for the first value of a manifest that can't be right.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def check_manifest(parts: Mapping[str, Any]) -> None:
     _check_keep(parts["keep"], "keep")
     extents = check_list(parts["extents"], "extents", 10_000)
     if not extents:
-        raise Malformed("extents", "a list of at least one extent")
+        raise MalformedError("extents", "a list of at least one extent")
     for i, extent in enumerate(extents):
         _check_extent(extent, f"extents[{i}]")
     for i, (old, new) in enumerate(pairwise(extents)):
@@ -76,7 +76,7 @@ def check_manifest(parts: Mapping[str, Any]) -> None:
 
 def _check_keep(value: object, key: str) -> None:
     if any(each != "pointwise" for each in check_list(value, key, 1)):
-        raise Malformed(key, "a list of what is kept: 'pointwise' or nothing")
+        raise MalformedError(key, "a list of what is kept: 'pointwise' or nothing")
 
 
 def _check_extent(extent: object, key: str) -> None:
@@ -86,29 +86,29 @@ def _check_extent(extent: object, key: str) -> None:
     for i, rule in enumerate(check_list(require(table, "exclude", key), f"{key}.exclude")):
         for axis, values in check_table(rule, f"{key}.exclude[{i}]").items():
             if axis not in AXES:
-                raise Malformed(f"{key}.exclude[{i}]", f"a table with keys of {', '.join(AXES)}")
+                raise MalformedError(f"{key}.exclude[{i}]", f"a table with keys of {', '.join(AXES)}")
             check_list(values, f"{key}.exclude[{i}].{axis}", _LONGEST_AXIS)
 
 
 def _check_counts(table: Mapping[str, Any], key: str) -> None:
     counts = [check_whole(require(table, name, key), f"{key}.{name}", 1, _LARGEST_COUNT) for name in ("paths", "draws")]
     if prod(counts) > MOST_REPLICATIONS:
-        raise Malformed(f"{key}.paths × draws", f"at most {MOST_REPLICATIONS}")
+        raise MalformedError(f"{key}.paths × draws", f"at most {MOST_REPLICATIONS}")
 
 
 def _check_grid(value: object, key: str) -> None:
     grid = check_table(value, key)
     if set(grid) != set(AXES):
-        raise Malformed(key, f"a table of {', '.join(AXES)}")
+        raise MalformedError(key, f"a table of {', '.join(AXES)}")
     for axis, values in grid.items():
         _check_axis(axis, check_list(values, f"{key}.{axis}", _LONGEST_AXIS), f"{key}.{axis}")
     if prod(map(len, grid.values())) > MOST_CELLS:
-        raise Malformed(key, f"a grid of at most {MOST_CELLS} cells")
+        raise MalformedError(key, f"a grid of at most {MOST_CELLS} cells")
 
 
 def _check_axis(axis: str, values: list[Any], key: str) -> None:
     if not values or len(set(map(repr, values))) < len(values):
-        raise Malformed(key, "a list of distinct values")
+        raise MalformedError(key, "a list of distinct values")
     for each in values:
         if axis == "n":
             check_whole(each, key, 1, _LARGEST_N)
@@ -122,13 +122,13 @@ def _check_growth(old: Mapping[str, Any], new: Mapping[str, Any], key: str) -> N
     """A store only ever grows, and old values keep their places."""
     same = all(new["grid"][axis][: len(old["grid"][axis])] == old["grid"][axis] for axis in AXES)
     if not same or new["paths"] < old["paths"] or new["draws"] < old["draws"]:
-        raise Malformed(key, "an extent that holds the one before it")
+        raise MalformedError(key, "an extent that holds the one before it")
 
 
 def _check_groups(parts: Mapping[str, Any], extent: Mapping[str, Any]) -> None:
     groups, sizes = check_table(parts["groups"], "groups", _LONGEST_AXIS), {str(n) for n in extent["grid"]["n"]}
     if set(groups) != sizes:
-        raise Malformed("groups", "a table with an entry for each n")
+        raise MalformedError("groups", "a table with an entry for each n")
     points = parts["test_points"] if parts["keep"] else 1
     for n, value in groups.items():
         key = f"groups.{n}"
@@ -137,16 +137,16 @@ def _check_groups(parts: Mapping[str, Any], extent: Mapping[str, Any]) -> None:
         block = check_list(require(group, "block", key), f"{key}.block", 2)
         chunks = check_table(require(group, "chunks", key), f"{key}.chunks")
         if len(block) != 2 or set(chunks) != set(INNER):
-            raise Malformed(key, f"a table of block (paths, draws), chunks ({', '.join(INNER)}) and sharded")
+            raise MalformedError(key, f"a table of block (paths, draws), chunks ({', '.join(INNER)}) and sharded")
         for each in block:
             check_whole(each, f"{key}.block", 1, _LARGEST_COUNT)
         for axis, size in chunks.items():
             check_whole(size, f"{key}.chunks.{axis}", 1, len(extent["grid"][axis]))
         units = prod(-(-extent[name] // size) for name, size in zip(("paths", "draws"), block, strict=True))
         if units > MOST_UNITS:
-            raise Malformed(f"{key}.block", f"so large that there are at most {MOST_UNITS} units")
+            raise MalformedError(f"{key}.block", f"so large that there are at most {MOST_UNITS} units")
         if 8 * 3 * points * prod(block) * prod(chunks.values()) > _MOST_CHUNK:
-            raise Malformed(f"{key}.block", "so small that a unit fits into memory")
+            raise MalformedError(f"{key}.block", "so small that a unit fits into memory")
 
 
 def _check_scenario(value: object, extent: Mapping[str, Any]) -> None:
@@ -165,14 +165,14 @@ def _check_scenario(value: object, extent: Mapping[str, Any]) -> None:
     replications = check_table(require(scenario, "replications", "scenario"), "scenario.replications")
     _check_counts(replications, "scenario.replications")
     check_optional(replications, "seconds", "scenario.replications", check_number)
-    known = {axis: {repr(_plain(each)) for each in extent["grid"][axis]} for axis in AXES}
-    if not all({repr(_plain(each)) for each in grid[axis]} <= known[axis] for axis in AXES):
-        raise Malformed("scenario.grid", "a part of the last extent")
+    known = {axis: {repr(_normalise_value(each)) for each in extent["grid"][axis]} for axis in AXES}
+    if not all({repr(_normalise_value(each)) for each in grid[axis]} <= known[axis] for axis in AXES):
+        raise MalformedError("scenario.grid", "a part of the last extent")
     if replications["paths"] > extent["paths"] or replications["draws"] > extent["draws"]:
-        raise Malformed("scenario.replications", "a part of the last extent")
+        raise MalformedError("scenario.replications", "a part of the last extent")
 
 
-def _plain(value: object) -> object:
+def _normalise_value(value: object) -> object:
     """1 and 1.0 are the same value of an axis."""
     return float(value) if isinstance(value, int) else value
 
@@ -224,7 +224,7 @@ def _check_float(text: str, key: str) -> None:
     try:
         float(text)
     except ValueError:
-        raise Malformed(key, "a table with numbers as keys") from None
+        raise MalformedError(key, "a table with numbers as keys") from None
 
 
 def _check_entry(value: object, key: str) -> None:

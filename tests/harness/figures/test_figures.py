@@ -15,19 +15,19 @@ from matplotlib.figure import Figure
 
 from ckrr.plot import COLOURS
 from ckrr.procedures import ALL_PROCEDURES
-from harness.backends.base import place
-from harness.core.errors import Mistake
-from harness.families.baselines import WAYS
+from harness.backends.base import open_backend
+from harness.core.errors import UserError
+from harness.families.baselines import METHODS
 from harness.figures import FIGURES, draw, save, svg_text
 from harness.figures.canvas.axes import Edges
-from harness.figures.canvas.data import test_points as where_points_lie
-from harness.figures.canvas.panels import sheet
-from harness.figures.canvas.style import KNOWN, strokes
-from harness.figures.plots.paths import by_path
-from harness.figures.plots.seconds import _PARTS, exponent
+from harness.figures.canvas.data import find_test_points as where_points_lie
+from harness.figures.canvas.panels import make_panel_layout
+from harness.figures.canvas.style import STROKES, assign_strokes
+from harness.figures.plots.paths import summarise_paths
+from harness.figures.plots.seconds import _PARTS, fit_exponent
 from harness.results.estimates import estimate
-from harness.store.manifest_io import load
-from harness.store.receipts import listed, read
+from harness.store.manifest_io import load_manifest
+from harness.store.receipts import list_receipts, read
 from tests.harness.studies import prepared, run_serially
 
 SOME = {"lam": [0.1], "gamma": [1.0]}
@@ -110,7 +110,7 @@ def test_nothing_sticks_out_or_lies_over_another(store: str) -> None:
 def test_coverage_is_that_of_the_estimates(store: str) -> None:
     figure = draw(store, "coverage", ONE)
     found = estimate(store, "coverage", {**ONE, "alpha": [0.1]}).squeeze()
-    looks = strokes(["exact", "wide", "random", "split"])
+    looks = assign_strokes(["exact", "wide", "random", "split"])
     (ax,) = figure.axes
     for name in looks:
         assert drawn(ax, looks[name].colour) == [found["value"].sel(procedure=name).to_numpy().tolist()]
@@ -128,9 +128,9 @@ def test_width_is_that_of_the_estimates_with_quantiles(krr: str) -> None:
     assert np.isinf(q95.sel(procedure="RRCM")).any(), "this study has unbounded regions"
     figure = draw(krr, "width")
     (ax,) = figure.axes
-    line, mark, *_ = drawn(ax, KNOWN["GPR-f"].colour)
+    line, mark, *_ = drawn(ax, STROKES["GPR-f"].colour)
     assert line == mark == found.sel(procedure="GPR-f").to_numpy().tolist()
-    shown = drawn(ax, KNOWN["RRCM"].colour)[1]
+    shown = drawn(ax, STROKES["RRCM"].colour)[1]
     top = ax.get_ylim()[1]
     for value, at in zip(found.sel(procedure="RRCM").to_numpy(), shown, strict=True):
         assert at == value if np.isfinite(value) else found.where(np.isfinite(found)).max() < at < top
@@ -172,7 +172,7 @@ def test_more_panels_than_fit_are_told(tmp_path: Path) -> None:
         "procedure": ["exact"],
     }
     run_serially(tmp_path / "s", grid=grid, replications={"paths": 2})
-    shown = sheet(str(tmp_path / "s"), None, ("lam", "gamma", "theta", "alpha"))
+    shown = make_panel_layout(str(tmp_path / "s"), None, ("lam", "gamma", "theta", "alpha"))
     assert len(shown.panels) == 12
     assert shown.notes == ["Also in the store: θ = 3. Choose with --where."]
     assert {panel.at["theta"] for panel in shown.panels} == {"1", "2"}
@@ -182,7 +182,7 @@ def test_cells_without_results_are_absent(store: str) -> None:
     figure = draw(store, "coverage", {**ONE, "theta": ["13", "best"]})
     failed, half = figure.axes
     assert "no results" in [each.get_text() for each in failed.texts]
-    assert np.isnan(drawn(half, strokes(["exact"])["exact"].colour)[0]).tolist() == [False, True]
+    assert np.isnan(drawn(half, assign_strokes(["exact"])["exact"].colour)[0]).tolist() == [False, True]
 
 
 def test_failures_has_the_shares(store: str) -> None:
@@ -199,7 +199,7 @@ def test_no_failure_is_said_in_words(single: str) -> None:
 
 def test_paths_are_sorted_with_intervals_over_draws() -> None:
     values = np.array([[0.9, 0.7], [0.5, 0.5], [1.0, np.nan], [np.nan, np.nan]])
-    centre, low, high = by_path(values, ~np.isnan(values), 10)
+    centre, low, high = summarise_paths(values, ~np.isnan(values), 10)
     np.testing.assert_allclose(centre, [0.5, 0.8, 1.0])
     assert (low < centre).all()
     assert (high >= centre).all()
@@ -207,7 +207,7 @@ def test_paths_are_sorted_with_intervals_over_draws() -> None:
 
 
 def test_pointwise_at_its_points(krr: str, store: str) -> None:
-    record, toys = load(place(krr)), load(place(store))
+    record, toys = load_manifest(open_backend(krr)), load_manifest(open_backend(store))
     assert record is not None
     assert toys is not None
     points = where_points_lie(record)
@@ -223,10 +223,10 @@ def test_pointwise_at_its_points(krr: str, store: str) -> None:
 
 def test_pointwise_needs_what_it_needs(tmp_path: Path) -> None:
     run_serially(tmp_path / "a", replications={"paths": 2})
-    with pytest.raises(Mistake, match=r'keep = \["pointwise"\]$'):
+    with pytest.raises(UserError, match=r'keep = \["pointwise"\]$'):
         draw(str(tmp_path / "a"), "pointwise")
     run_serially(tmp_path / "b", replications={"paths": 2}, keep=["pointwise"])
-    with pytest.raises(Mistake, match=r"test = .grid., got 'iid'$"):
+    with pytest.raises(UserError, match=r"test = .grid., got 'iid'$"):
         draw(str(tmp_path / "b"), "pointwise")
 
 
@@ -234,19 +234,23 @@ def test_seconds_are_medians_over_units(store: str) -> None:
     figure = draw(store, "seconds", {"theta": ["1"]})
     assert "in all ∝ n^" in texts(figure)
     assert "only n matters" in texts(figure)
-    timed = {name for one in listed(place(store), (10, 20)).values() for name in read(place(store), one)["seconds"]}
+    timed = {
+        name
+        for one in list_receipts(open_backend(store), (10, 20)).values()
+        for name in read(open_backend(store), one)["seconds"]
+    }
     assert timed == {"compute", *_PARTS}, "nothing that takes time is left out"
-    slope = exponent(np.array([1.0, 100.0, 200.0, 400.0]), np.array([9.0, 1.0, 4.0, 16.0]))
+    slope = fit_exponent(np.array([1.0, 100.0, 200.0, 400.0]), np.array([9.0, 1.0, 4.0, 16.0]))
     assert slope is not None
     assert slope == (pytest.approx(2.0), 100)
-    assert exponent(np.array([5.0]), np.array([1.0])) is None
+    assert fit_exponent(np.array([5.0]), np.array([1.0])) is None
 
 
 def test_infinity_and_nought_have_places_at_the_ends() -> None:
     edges = Edges(np.array([1.0, 10.0, np.inf, 0.0, np.nan]))
-    nought, one, infinity = edges.placed(np.array([0.0, 1.0, np.inf]))
+    nought, one, infinity = edges.place_values(np.array([0.0, 1.0, np.inf]))
     assert edges.start < nought < edges.low < one < edges.high < infinity < edges.end
-    assert np.isnan(edges.within(np.array([np.inf, 0.0]))).all()
+    assert np.isnan(edges.mask_edges(np.array([np.inf, 0.0]))).all()
     plain = Edges(np.array([1.0, 10.0]))
     assert (plain.start, plain.end) == (plain.low, plain.high)
 
@@ -267,30 +271,30 @@ def test_svg_is_the_same_each_time_and_may_stand_beside_others(store: str) -> No
 
 
 def test_a_procedure_keeps_its_colour() -> None:
-    assert set(KNOWN) == {*ALL_PROCEDURES, *WAYS}
+    assert set(STROKES) == {*ALL_PROCEDURES, *METHODS}
     assert set(COLOURS) == set(ALL_PROCEDURES)
-    assert strokes(["RRCM", "mine"])["RRCM"] == strokes(["other", "RRCM"])["RRCM"] == KNOWN["RRCM"]
-    assert len({(each.marker) for each in KNOWN.values()}) == len(KNOWN), "told apart in grey"
-    assert strokes(["RRCM", "mine"])["mine"] != KNOWN["RRCM"]
+    assert assign_strokes(["RRCM", "mine"])["RRCM"] == assign_strokes(["other", "RRCM"])["RRCM"] == STROKES["RRCM"]
+    assert len({(each.marker) for each in STROKES.values()}) == len(STROKES), "told apart in grey"
+    assert assign_strokes(["RRCM", "mine"])["mine"] != STROKES["RRCM"]
 
 
 @pytest.mark.parametrize("path", ["a.pdf", "a"])
 def test_other_endings_are_refused(path: str, tmp_path: Path) -> None:
-    with pytest.raises(Mistake, match=r"must end in .png or .svg"):
+    with pytest.raises(UserError, match=r"must end in .png or .svg"):
         save(Figure(), tmp_path / path)
     assert not list(tmp_path.iterdir())
 
 
 def test_mistakes(store: str, tmp_path: Path) -> None:
-    with pytest.raises(Mistake, match=r"there is no figure 'widht': it must be one of .*width"):
+    with pytest.raises(UserError, match=r"there is no figure 'widht': it must be one of .*width"):
         draw(store, "widht")
-    with pytest.raises(Mistake, match=r"no results at .*θ = 13.*: nothing has been run there, or everything failed$"):
+    with pytest.raises(UserError, match=r"no results at .*θ = 13.*: nothing has been run there, or everything failed$"):
         draw(store, "coverage", {"theta": ["13"]})
-    with pytest.raises(Mistake, match="isn't in the store"):
+    with pytest.raises(UserError, match="isn't in the store"):
         draw(store, "coverage", {"theta": ["7"]})
     from harness.execution import driver
 
-    driver._started(prepared(tmp_path / "new"))
+    driver._begin_run(prepared(tmp_path / "new"))
     for name in FIGURES:
-        with pytest.raises(Mistake, match=r"nothing has been run yet|pointwise needs"):
+        with pytest.raises(UserError, match=r"nothing has been run yet|pointwise needs"):
             draw(str(tmp_path / "new"), name)

@@ -11,32 +11,33 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from harness.backends.base import place
+from harness.backends.base import open_backend
 from harness.cli import main
-from harness.compute.unit import Desk
+from harness.compute.block import BlockBuilder
 from harness.core.types import Status
 from harness.cube.refresh import refresh
 from harness.execution import driver, prepare
-from harness.paper.printed import ALPHA, Printed, asked, printed, rows
-from harness.paper.reproduced import Number
-from harness.paper.studies import scenario, studies
+from harness.paper.printed import ALPHA, PrintedNumber, read_printed, read_rows, select_printed
+from harness.paper.reproduced import ComparedNumber
+from harness.paper.studies import group_by_study, load_published
 from harness.store import arrays, artifacts
-from harness.worker.study import study_of
+from harness.store.manifest_io import load_manifest
+from harness.worker.study import build_study
 
 
 def fill(folder: Path, name: str, quick: bool = False) -> None:
     """A complete store whose coverages are as printed, and whose θ̂ are as recorded."""
-    needs = studies(asked((), quick))[name]
-    loaded = scenario(name, needs)
+    needs = group_by_study(select_printed((), quick))[name]
+    loaded = load_published(name, needs)
     url = str(folder / f"paper-{name}.zarr")
     prepared = prepare.prepare(loaded, url, workers=2, speed=1e10)
-    record = driver._started(prepared)
+    record = driver._begin_run(prepared)
     for one, _ in prepared.plan.preparations:
-        artifacts.write(place(url), one.name, np.zeros(17602), 60.0)
-    study = study_of(url, record)
+        artifacts.write(open_backend(url), one.name, np.zeros(17602), 60.0)
+    study = build_study(url, record)
     grid = record.extent.grid
     for unit in prepared.plan.units:
-        block = Desk(study, unit).block()
+        block = BlockBuilder(study, unit).build()
         for variable, values in block.values.items():
             values[:] = Status.OK if variable == "status" else 0.0
         for one in needs:
@@ -51,14 +52,14 @@ def fill(folder: Path, name: str, quick: bool = False) -> None:
                     # A MAD is reached at the smallest α alone: then it is the printed one.
                     error = alpha + float(one.text) / 100 * (a == 0) if one.alpha is None else float(one.text) / 100
                     block.values["coverage"][(slice(None), slice(None), *cell, a)] = 1 - error
-        for row in rows("theta_ml.csv"):
+        for row in read_rows("theta_ml.csv"):
             replication = int(row["replication"])
             here = (0, replication - unit.draws.start) if name == "gp2" else (replication - unit.paths.start, 0)
             inside = replication in (unit.draws if name == "gp2" else unit.paths)
             if row["study"] == name and inside and "ml-cobyla" in grid.theta:
                 where = grid.gamma.index(float(row["gamma"])), len(grid.theta) - 1, grid.lam.index(float(row["lam"]))
                 block.values["theta_hat"][(*here, *where)] = float(row["theta"])
-        arrays.write(url, record, block)
+        arrays.write_unit(url, record, block)
     refresh(url, record, grid.n)
 
 
@@ -111,12 +112,12 @@ def test_quick_takes_its_numbers_from_a_whole_store(stores: Path) -> None:
 def test_what_differs_is_marked_and_explained(tmp_path: Path) -> None:
     fill(tmp_path, "f2")
     url = str(tmp_path / "paper-f2.zarr")
-    record = driver.load(place(url))
+    record = load_manifest(open_backend(url))
     assert record is not None
     # One θ̂ is another, and so is GPR-f at α = 0.01, γ = λ = 1e-6 for θ = 10 (printed 2.3) and ML.
-    hat = arrays.array(url, "replications/n=1500/theta_hat", record.generation)
+    hat = arrays.open_array(url, "replications/n=1500/theta_hat", record.generation)
     hat[7, 0, 0, 3, 0] = 1234.5
-    coverage = arrays.array(url, "replications/n=1500/coverage", record.generation)
+    coverage = arrays.open_array(url, "replications/n=1500/coverage", record.generation)
     for theta, error in ((0, 0.0236), (3, 0.5)):
         coverage[:, :, 0, 0, theta, 0, 0] = 1 - error
     refresh(url, record, [1500])
@@ -135,8 +136,10 @@ def test_what_differs_is_marked_and_explained(tmp_path: Path) -> None:
     assert [one["theta"] for one in facts["numbers"] if not one["equal"]] == ["10", "ml-cobyla"]
 
 
-def number(ours: float, text: str) -> Number:
-    return Number(Printed(4, "f2", "GPR-f", "error_rate_pct", 1500, 0.1, 0.1, "10", 0.1, text), ours, 25, 65025)
+def number(ours: float, text: str) -> ComparedNumber:
+    return ComparedNumber(
+        PrintedNumber(4, "f2", "GPR-f", "error_rate_pct", 1500, 0.1, 0.1, "10", 0.1, text), ours, 25, 65025
+    )
 
 
 def test_rounding_is_to_the_printed_decimals() -> None:
@@ -155,9 +158,13 @@ def test_no_mean_of_hits_is_half_way() -> None:
 
 
 def test_the_data_are_whole() -> None:
-    keys = [(one.table, one.procedure, one.gamma, one.lam, one.theta, one.alpha) for one in printed()]
+    keys = [(one.table, one.procedure, one.gamma, one.lam, one.theta, one.alpha) for one in read_printed()]
     assert len(set(keys)) == len(keys) == 256
-    assert {one.text for one in printed() if one.decimals != 1} == set()
-    found = [(row["study"], row["gamma"], row["lam"], row["n"], row["replication"]) for row in rows("theta_ml.csv")]
+    assert {one.text for one in read_printed() if one.decimals != 1} == set()
+    found = [
+        (row["study"], row["gamma"], row["lam"], row["n"], row["replication"]) for row in read_rows("theta_ml.csv")
+    ]
     assert len(set(found)) == len(found) == 200
-    assert all(1 <= float(row["theta"]) <= 1e4 * 10**2e-4 for row in rows("theta_ml.csv")), "bounds, to the tolerance"
+    assert all(1 <= float(row["theta"]) <= 1e4 * 10**2e-4 for row in read_rows("theta_ml.csv")), (
+        "bounds, to the tolerance"
+    )

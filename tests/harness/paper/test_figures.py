@@ -15,8 +15,8 @@ from matplotlib.figure import Figure
 
 import ckrr
 from harness.cli import main
-from harness.compute.unit import Desk
-from harness.core.errors import Mistake
+from harness.compute.block import BlockBuilder
+from harness.core.errors import UserError
 from harness.core.types import Array, Status
 from harness.cube.refresh import refresh
 from harness.execution import driver, prepare
@@ -25,8 +25,8 @@ from harness.paper.figures.write import draw, write
 from harness.paper.printed import ALPHA
 from harness.scenario.load import load
 from harness.store import arrays
-from harness.worker.study import study_of
-from scenarios.published.profiles import far_profile, function_profile, gp_profile
+from harness.worker.study import build_study
+from scenarios.published.profiles import draw_far_profile, draw_function_profile, draw_gp_profile
 
 LINE = [25, 50, 100, 200, 400, 600, 800, 1000, 1200, 1400, 1600]
 SETTINGS = {"gp1": ['grid.theta=["ml-cobyla"]', "replications.draws=4"], "heaviside": ['grid.theta=[10,"ml-cobyla"]']}
@@ -38,11 +38,11 @@ def fill(url: str, study: str, sizes: Sequence[int], settings: Sequence[str]) ->
     """Numbers of chance: some replications failed, GPR-f at n = 25 all; at small n some regions are unbounded."""
     loaded = load(f"paper/{study}", [*settings, f"grid.n={json.dumps(list(sizes))}"])
     prepared = prepare.prepare(loaded, url, workers=2, speed=1e13)
-    record = driver._started(prepared)
-    made = study_of(url, record)
+    record = driver._begin_run(prepared)
+    made = build_study(url, record)
     rng, raw = np.random.default_rng(3), {n: {} for n in sizes}
     for unit in prepared.plan.units:
-        block = Desk(made, unit).block()
+        block = BlockBuilder(made, unit).build()
         for values in block.values.values():
             if values.dtype.kind == "f":
                 values[:] = rng.uniform(0.7, 1.0, values.shape)
@@ -51,7 +51,7 @@ def fill(url: str, study: str, sizes: Sequence[int], settings: Sequence[str]) ->
             block.values["status"][:, :, 0] = Status.ERROR
         if "point_width" in block.values and unit.n <= 50:
             block.values["point_width"][..., 0, : 10 * unit.n] = np.inf
-        arrays.write(url, record, block)
+        arrays.write_unit(url, record, block)
         for name in ("coverage", "status", "point_width"):
             if name in block.values:
                 raw[unit.n].setdefault(name, []).append(block.values[name])
@@ -155,9 +155,9 @@ def nothing_is_outside(figure: Figure, sizes: int) -> None:
 @pytest.mark.parametrize(
     ("number", "samples", "columns", "lam", "alpha"),
     [
-        (1, lambda: [gp_profile(0.1), gp_profile(1e-6)], [["GPR-f", "GPR-p"], ["RRCM"]], 0.1, 0.05),
-        (2, lambda: [far_profile(1e-6), far_profile(0.1)], [["GPR-f", "GPR-p"], ["RRCM"]], 0.1, 0.01),
-        (4, lambda: [function_profile("heaviside", 1e-6)], [["CRR"], ["RRCM"]], 1e-6, 0.1),
+        (1, lambda: [draw_gp_profile(0.1), draw_gp_profile(1e-6)], [["GPR-f", "GPR-p"], ["RRCM"]], 0.1, 0.05),
+        (2, lambda: [draw_far_profile(1e-6), draw_far_profile(0.1)], [["GPR-f", "GPR-p"], ["RRCM"]], 0.1, 0.01),
+        (4, lambda: [draw_function_profile("heaviside", 1e-6)], [["CRR"], ["RRCM"]], 1e-6, 0.1),
     ],
 )
 def test_bands_are_the_regions_of_the_library(
@@ -222,8 +222,8 @@ def test_the_command(heaviside: tuple[str, Raw]) -> None:
 
 @pytest.mark.parametrize("text", ["9", "0", "1,x", "", "1-4"])
 def test_there_are_eight(text: str) -> None:
-    with pytest.raises(Mistake, match="--figures must be numbers from 1 to 8, as in 1,4, got "):
-        index.numbers(text)
+    with pytest.raises(UserError, match="--figures must be numbers from 1 to 8, as in 1,4, got "):
+        index.parse_numbers(text)
 
 
 def test_one_thing_at_a_time() -> None:
@@ -234,17 +234,17 @@ def test_one_thing_at_a_time() -> None:
 
 
 def test_what_is_needed() -> None:
-    everything = index.needs(index.FIGURES, quick=False)
+    everything = index.load_needed_studies(index.FIGURES, quick=False)
     assert {name: one.extent.grid.theta for name, one in everything.items()} == {
         "gp1": ("ml-cobyla",),
         "heaviside": (10, "ml-cobyla"),
     }
     assert [list(one.extent.grid.n) for one in everything.values()] == [LINE, LINE]
     assert everything["gp1"].scenario.keep == ("pointwise",)
-    assert list(index.needs([6], quick=True)["gp1"].extent.grid.n) == LINE[:5]
-    assert index.needs([1, 2, 4, 8], quick=False) == {}
+    assert list(index.load_needed_studies([6], quick=True)["gp1"].extent.grid.n) == LINE[:5]
+    assert index.load_needed_studies([1, 2, 4, 8], quick=False) == {}
     assert {study for study, _ in index.NEEDED.values()} == {one.study for one in studies.STUDIES.values()}
     assert {number: list(thetas) for number, (_, thetas) in index.NEEDED.items()} == {
         number: one.thetas for number, one in studies.STUDIES.items()
     }
-    assert str(index.folder_of("s3://bucket/results")) == "paper-figures"
+    assert str(index.get_folder("s3://bucket/results")) == "paper-figures"

@@ -13,24 +13,35 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from harness.backends.base import place
+from harness.backends.base import open_backend
 from harness.cli import main
-from harness.compute.unit import Desk
-from harness.core.labels import axis_values
+from harness.compute.block import BlockBuilder
+from harness.core.errors import UserError
+from harness.core.labels import list_axis_values
 from harness.core.schema import CUBE_DIMS
 from harness.core.types import Array, Status
 from harness.cube.refresh import refresh
 from harness.execution import driver, prepare
 from harness.paper.page import corrected, judging
-from harness.paper.page.claims import AGAINST, AGREES, CLAIMS, OPEN, PARTLY, UNREFUTED, WIDTHS, outcome, widths_outcome
-from harness.paper.page.corrected import ALL, GRID, IID, Corrected
-from harness.paper.page.evidence import Found
+from harness.paper.page.claims import (
+    AGAINST,
+    AGREES,
+    CLAIMS,
+    OPEN,
+    PARTLY,
+    UNREFUTED,
+    WIDTHS,
+    judge_group,
+    judge_widths,
+)
+from harness.paper.page.corrected import ALL, GRID, IID, CorrectedStudy
+from harness.paper.page.evidence import Evidence
 from harness.paper.page.statements import FIGURES, TABLES
 from harness.report.write import LARGEST
 from harness.results.validity import INVALID, VERDICTS, verdicts
 from harness.scenario.load import load
 from harness.store import arrays, artifacts
-from harness.worker.study import study_of
+from harness.worker.study import build_study
 from tests.harness.paper import test_command, test_figures
 from tests.harness.report.reading import Reader
 from tests.harness.report.test_form import LOADS, check_form
@@ -40,27 +51,27 @@ Coverage = Callable[[Cell, float], float]
 """Of a cell, given its level."""
 
 
-def fill(folder: Path, one: Corrected, coverage: Coverage, width: Callable[[Cell], float]) -> str:
+def fill(folder: Path, one: CorrectedStudy, coverage: Coverage, width: Callable[[Cell], float]) -> str:
     """A complete store of a first look: coverages spread a little around what is told, so do widths."""
-    url = one.url(str(folder))
-    loaded = one.loaded(quick=True)
+    url = one.get_store_url(str(folder))
+    loaded = one.load(quick=True)
     prepared = prepare.prepare(loaded, url, workers=2, speed=1e13)
-    record = driver._started(prepared)
-    study, grid, rng = study_of(url, record), record.extent.grid, np.random.default_rng(5)
+    record = driver._begin_run(prepared)
+    study, grid, rng = build_study(url, record), record.extent.grid, np.random.default_rng(5)
     for unit in prepared.plan.units:
-        block = Desk(study, unit).block()
+        block = BlockBuilder(study, unit).build()
         for name, values in block.values.items():
             values[:] = Status.OK if name == "status" else 0.0
-        axes = [grid.procedure, grid.gamma, axis_values(grid, "theta"), grid.lam, grid.alpha]
+        axes = [grid.procedure, grid.gamma, list_axis_values(grid, "theta"), grid.lam, grid.alpha]
         for at in product(*(range(len(each)) for each in axes)):
             names = ("procedure", "gamma", "theta", "lam", "alpha")
             cell = {name: axis[i] for name, axis, i in zip(names, axes, at, strict=True)} | {"n": unit.n}
-            level = record.levels.get(cell["procedure"], {}).get(unit.n, {}).get(cell["alpha"], 1 - cell["alpha"])
+            level = record.exact_levels.get(cell["procedure"], {}).get(unit.n, {}).get(cell["alpha"], 1 - cell["alpha"])
             noise: Array = rng.normal(size=block.values["coverage"].shape[:2])
             mean = coverage(cell, level)
             block.values["coverage"][(..., *at)] = np.clip(mean + 1e-4 * noise, 0, 1)
             block.values["width"][(..., *at, slice(None))] = width(cell) * (1 + 0.01 * noise[..., None])
-        arrays.write(url, record, block)
+        arrays.write_unit(url, record, block)
     refresh(url, record, grid.n)
     return url
 
@@ -85,13 +96,13 @@ def plain(cell: Cell) -> float:
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """All that a first look needs."""
     folder = tmp_path_factory.mktemp("page")
-    for one in corrected.runs(quick=True):
-        fill(folder, one, one_bad if one == Corrected("f2", GRID) else usual, plain)
+    for one in corrected.list_studies(quick=True):
+        fill(folder, one, one_bad if one == CorrectedStudy("f2", GRID) else usual, plain)
     test_command.fill(folder, "f2", quick=True)
     for study in ("gp1", "heaviside"):
         test_figures.fill(str(folder / f"paper-{study}.zarr"), study, test_figures.LINE[:5], WHOLE[study])
     for gamma in ("1e-06", "0.1"):
-        artifacts.write(place(str(folder / "paper-gp1.zarr")), f"path-gamma={gamma}", np.zeros(11001), 60.0)
+        artifacts.write(open_backend(str(folder / "paper-gp1.zarr")), f"path-gamma={gamma}", np.zeros(11001), 60.0)
     return folder
 
 
@@ -99,16 +110,18 @@ WHOLE = {"gp1": ['grid.theta=["ml-cobyla"]'], "heaviside": test_figures.SETTINGS
 
 
 @pytest.fixture(scope="module")
-def found(results: Path) -> Found:
-    return Found(corrected.there(str(results)), str(results))
+def found(results: Path) -> Evidence:
+    return Evidence(corrected.find_stores(str(results)), str(results))
 
 
-def test_parts_are_counted_as_a_loop_does(found: Found, results: Path) -> None:
+def test_parts_are_counted_as_a_loop_does(found: Evidence, results: Path) -> None:
     level = 1 - 0.05 / 14
-    all_of_them = {one: verdicts(one.url(str(results)), level=level) for one in corrected.runs(quick=True)}
+    all_of_them = {
+        one: verdicts(one.get_store_url(str(results)), level=level) for one in corrected.list_studies(quick=True)
+    }
     for claim in CLAIMS:
         for group in claim.groups:
-            for part in found.parts(group):
+            for part in found.list_parts(group):
                 judged = all_of_them[part.study]
                 chosen = group.cells(judged).broadcast_like(judged["value"]).transpose(*CUBE_DIMS).values
                 each = {name: judged[name].transpose(*CUBE_DIMS).values for name in ("verdict", "low", "high")}
@@ -120,56 +133,58 @@ def test_parts_are_counted_as_a_loop_does(found: Found, results: Path) -> None:
                         short.append(target[at] - each["low"][at])
                         least.append(target[at] - each["high"][at])
                 assert {name: part.counts[name] for name in VERDICTS} == counts
-                assert part.possible == pytest.approx(max(short))
-                assert part.shown == pytest.approx(max(least))
+                assert part.largest_shortfall == pytest.approx(max(short))
+                assert part.least_shortfall == pytest.approx(max(least))
                 assert part.cells == sum(counts.values())
 
 
-def test_claims_are_judged(found: Found) -> None:
+def test_claims_are_judged(found: Evidence) -> None:
     conformal, right, wrong = CLAIMS
-    states = [outcome(group, found.parts(group)).state for group in (*conformal.groups, *right.groups, *wrong.groups)]
+    states = [
+        judge_group(group, found.list_parts(group)).state for group in (*conformal.groups, *right.groups, *wrong.groups)
+    ]
     # At α = 0.01 some intervals are about as long as the tolerance allows: how units are cut decides.
     held = {AGREES: "held", UNREFUTED: "held"}
     assert [held.get(one, one) for one in states[:4]] == ["held", "held", AGAINST, "held"]
     assert states[4:] == [AGREES, AGAINST, AGREES, AGREES]
-    (bad,) = [part for part in found.parts(conformal.groups[2]) if part.counts[INVALID]]
-    assert (bad.study, bad.counts[INVALID]) == (Corrected("f2", GRID), 1)
+    (bad,) = [part for part in found.list_parts(conformal.groups[2]) if part.counts[INVALID]]
+    assert (bad.study, bad.counts[INVALID]) == (CorrectedStudy("f2", GRID), 1)
     assert bad.worst is not None
     assert (bad.worst.procedure, bad.worst.cell["theta"], bad.worst.cell["alpha"]) == ("CRR", "10", 0.25)
-    assert 0.04 < bad.shown <= 0.05 <= bad.possible < 0.06
-    assert outcome(conformal.groups[2], found.parts(conformal.groups[2])).text.startswith("1 of ")
-    assert [outcome(group, []).state for group in conformal.groups] == [OPEN] * 4
+    assert 0.04 < bad.least_shortfall <= 0.05 <= bad.largest_shortfall < 0.06
+    assert judge_group(conformal.groups[2], found.list_parts(conformal.groups[2])).text.startswith("1 of ")
+    assert [judge_group(group, []).state for group in conformal.groups] == [OPEN] * 4
 
 
-def test_widths_are_judged(found: Found) -> None:
-    assert [widths_outcome(claim, found.ratios(claim)).state for claim in WIDTHS] == [AGREES, AGREES]
-    (one,) = found.ratios(WIDTHS[0])
-    assert one.study == Corrected("gp1", GRID)
+def test_widths_are_judged(found: Evidence) -> None:
+    assert [judge_widths(claim, found.list_ratios(claim)).state for claim in WIDTHS] == [AGREES, AGREES]
+    (one,) = found.list_ratios(WIDTHS[0])
+    assert one.study == CorrectedStudy("gp1", GRID)
     assert one.sizes == [25, 50, 100]
     np.testing.assert_allclose(one.values["value"], 1.0, atol=0.02)
-    assert widths_outcome(WIDTHS[0], found.ratios(WIDTHS[0])).text.startswith("32 of 32 ratios")
-    assert widths_outcome(WIDTHS[1], found.ratios(WIDTHS[1])).text.startswith("16 of 16 ratios")
+    assert judge_widths(WIDTHS[0], found.list_ratios(WIDTHS[0])).text.startswith("32 of 32 ratios")
+    assert judge_widths(WIDTHS[1], found.list_ratios(WIDTHS[1])).text.startswith("16 of 16 ratios")
     # Judged as the other claim, each is refuted.
-    assert widths_outcome(WIDTHS[1], found.ratios(WIDTHS[0])).state != AGREES
-    assert widths_outcome(WIDTHS[0], found.ratios(WIDTHS[1])).state == AGAINST
-    assert widths_outcome(WIDTHS[0], []).state == OPEN
-    both = [*found.ratios(WIDTHS[0]), *found.ratios(WIDTHS[1])]
-    assert widths_outcome(WIDTHS[0], both).state == PARTLY
+    assert judge_widths(WIDTHS[1], found.list_ratios(WIDTHS[0])).state != AGREES
+    assert judge_widths(WIDTHS[0], found.list_ratios(WIDTHS[1])).state == AGAINST
+    assert judge_widths(WIDTHS[0], []).state == OPEN
+    both = [*found.list_ratios(WIDTHS[0]), *found.list_ratios(WIDTHS[1])]
+    assert judge_widths(WIDTHS[0], both).state == PARTLY
 
 
 def test_every_study_is_there_in_both_layouts() -> None:
     assert len(ALL) == 14 == round(0.05 / (1 - judging._EACH))
     for one in ALL:
-        loaded = one.loaded()
+        loaded = one.load()
         assert loaded.scenario.name == one.name
         assert loaded.built.source.test == one.test
-        words = shlex.split(one.command("results"))
+        words = shlex.split(one.format_command("results"))
         assert words[:3] == ["ckrr", "run", one.scenario]
         again = load(words[2], [text for flag, text in pairwise(words) if flag == "--set"])
         assert again.fingerprint == loaded.fingerprint
-        assert prepare.default_store(again) == one.url("results")
-    assert Corrected("f2", IID).command("x").endswith("--set source.test=iid --store x/f2-iid.zarr")
-    assert {one.scenario for one in corrected.runs(quick=True)} == {"gp1", "heaviside", "f2"}
+        assert prepare.get_default_store(again) == one.get_store_url("results")
+    assert CorrectedStudy("f2", IID).format_command("x").endswith("--set source.test=iid --store x/f2-iid.zarr")
+    assert {one.scenario for one in corrected.list_studies(quick=True)} == {"gp1", "heaviside", "f2"}
 
 
 def paper(*arguments: Any) -> tuple[int, str]:
@@ -232,12 +247,12 @@ def test_what_is_asked_wrongly_runs_nothing(tmp_path: Path) -> None:
 def test_a_store_of_another_study_is_refused(tmp_path: Path) -> None:
     """Also where a first look wouldn't run it."""
     other = load("f5", ["seed=1", "grid.n=[150]", "replications.paths=2"])
-    driver._started(prepare.prepare(other, str(tmp_path / "f5.zarr"), workers=2, speed=1e13))
-    with pytest.raises(driver.Mistake, match=r"f5\.zarr belongs to another study: seed was 1 and is 20160919"):
-        corrected.there(str(tmp_path))
+    driver._begin_run(prepare.prepare(other, str(tmp_path / "f5.zarr"), workers=2, speed=1e13))
+    with pytest.raises(UserError, match=r"f5\.zarr belongs to another study: seed was 1 and is 20160919"):
+        corrected.find_stores(str(tmp_path))
 
 
 def test_a_store_that_lacks_cells_counts_as_not_run(tmp_path: Path) -> None:
     part = load("f5", ["grid.lam=[0.1]", "grid.n=[150]", "replications.paths=2"])
-    driver._started(prepare.prepare(part, str(tmp_path / "f5.zarr"), workers=2, speed=1e13))
-    assert corrected.there(str(tmp_path)) == {}
+    driver._begin_run(prepare.prepare(part, str(tmp_path / "f5.zarr"), workers=2, speed=1e13))
+    assert corrected.find_stores(str(tmp_path)) == {}

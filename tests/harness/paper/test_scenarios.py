@@ -10,9 +10,9 @@ import pytest
 from click.testing import CliRunner
 
 from harness.cli import main
-from harness.core.errors import Mistake
-from harness.core.packaged import scenario_files
-from harness.execution.prepare import smoked
+from harness.core.errors import UserError
+from harness.core.packaged import list_scenario_files
+from harness.execution.prepare import reduce_to_smoke
 from harness.scenario.load import check, load
 from tests.harness.studies import ROOT, toy
 
@@ -49,7 +49,7 @@ def test_what_the_text_says(name: str) -> None:
 def test_all_are_listed() -> None:
     done = CliRunner().invoke(main, ["list", "--json"])
     names = [one["name"] for one in json.loads(done.output)]
-    assert names == list(scenario_files())
+    assert names == list(list_scenario_files())
     others = {name for name in names if not name.startswith("worlds/")}
     assert others == {*STUDIES, *(f"paper/{name}" for name in STUDIES), "quickstart", "baselines", "peers"}
 
@@ -79,17 +79,17 @@ def test_a_store_is_found_by_the_name_of_its_scenario(tmp_path: Path, monkeypatc
     ],
 )
 def test_there_are_data_for_what_was_run_alone(name: str, setting: str, message: str) -> None:
-    with pytest.raises(Mistake, match=message):
+    with pytest.raises(UserError, match=message):
         load(f"paper/{name}", [setting])
 
 
 def test_smoke_has_two_replications_of_a_single_path() -> None:
     for name, expected in (("gp2", (1, 2)), ("f2", (2, 1))):
-        small = smoked(load(f"paper/{name}")).extent
+        small = reduce_to_smoke(load(f"paper/{name}")).extent
         assert (small.paths, small.draws) == expected
 
 
 def test_a_source_depends_on_known_things_alone() -> None:
     source: dict[str, Any] = {"function": "tests.harness.toy:Toy", "redraws": ["gamma", "n"]}
-    with pytest.raises(Mistake, match="whose redraws must be among gamma, theta, lam, path, draw, got 'n'"):
+    with pytest.raises(UserError, match="whose redraws must be among gamma, theta, lam, path, draw, got 'n'"):
         check(toy(source=source), "toy.toml", ROOT)

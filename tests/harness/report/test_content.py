@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 import xarray as xr
 
-from harness.backends.base import place
-from harness.core.errors import Mistake
-from harness.report.sections.facts import gathered
-from harness.report.sections.verdict_cards import judged
-from harness.report.write import default_file, write
+from harness.backends.base import open_backend
+from harness.core.errors import UserError
+from harness.report.sections.facts import gather_facts
+from harness.report.sections.verdict_cards import judge_procedures
+from harness.report.write import get_default_file, write
 from harness.results.estimates import estimate
-from harness.results.rounding import shown
+from harness.results.rounding import format_with_error
 from harness.results.validity import VERDICTS, verdicts
-from harness.store.heartbeat import me, told
+from harness.store.heartbeat import current_driver, to_bytes
 from harness.store.manifest import DRIVER
 from tests.harness.report import stores
 from tests.harness.report.reading import Reader
@@ -37,7 +37,7 @@ def krr(krr_report: Path) -> Reader:
 def as_shown(one: xr.Dataset) -> str:
     """An estimate with its error; one that is only rounding is none."""
     value, error = float(one["value"]), float(one["se"])
-    return shown(value, 0.0 if error < 1e-9 * value else error, 0.001)
+    return format_with_error(value, 0.0 if error < 1e-9 * value else error, 0.001)
 
 
 def test_counts_are_those_of_the_verdicts(toy: Reader, toy_store: str) -> None:
@@ -95,7 +95,7 @@ def test_mad_is_the_estimate(toy: Reader, toy_store: str) -> None:
 
 def test_the_worst_cell_is_the_one_furthest_below_its_level(toy_store: str) -> None:
     found = verdicts(toy_store)
-    for one in judged(gathered(toy_store)):
+    for one in judge_procedures(gather_facts(toy_store)):
         short = (found["value"] - found["target"]).sel(procedure=one.name)
         assert one.worst is not None
         assert float(short.sel(one.worst.cell)) == float(short.min()) == one.worst.value - one.worst.target
@@ -147,7 +147,7 @@ def test_a_study_that_is_not_complete_says_so(tmp_path: Path) -> None:
     run_serially(store, order=[0, 1])
     report = write(str(store), settings=0)
     assert " % of its units are done. No run is at work on it" in Reader(report.read_text()).words
-    place(str(store)).put(DRIVER, told(me()))
+    open_backend(str(store)).put(DRIVER, to_bytes(current_driver()))
     report = write(str(store), settings=0)
     assert "A run is at work on it now (process" in Reader(report.read_text()).words
 
@@ -169,16 +169,16 @@ def test_a_study_in_which_nothing_ran_has_a_report(tmp_path: Path) -> None:
 
 
 def test_where_a_report_goes(tmp_path: Path) -> None:
-    assert default_file("results/my.zarr") == Path("results/my.html")
-    assert default_file("s3://bucket/my.zarr/") == Path("my.html")
-    with pytest.raises(Mistake, match="neither a store nor a scenario here"):
+    assert get_default_file("results/my.zarr") == Path("results/my.html")
+    assert get_default_file("s3://bucket/my.zarr/") == Path("my.html")
+    with pytest.raises(UserError, match="neither a store nor a scenario here"):
         write(str(tmp_path / "nothing.zarr"))
 
 
 def test_an_output_that_cannot_be_is_a_mistake(toy_store: str, tmp_path: Path) -> None:
-    with pytest.raises(Mistake, match="is a directory"):
+    with pytest.raises(UserError, match="is a directory"):
         write(toy_store, str(tmp_path))
-    with pytest.raises(Mistake, match="is no directory"):
+    with pytest.raises(UserError, match="is no directory"):
         write(toy_store, str(tmp_path / "no" / "a.html"))
 
 
@@ -208,5 +208,5 @@ def source(): return Toy(test_points=5)
 def test_cells_that_cannot_fail_are_told(krr: Reader, krr_store: str) -> None:
     """⌈Nα⌉ or ⌈Nα/2⌉ is 1 there: regions are the whole line."""
     whole = {"GPR-f": 0, "GPR-p": 0, "RRCM": 4, "CRR-loo": 12}
-    assert {one.name: one.whole for one in judged(gathered(krr_store))} == whole
+    assert {one.name: one.whole for one in judge_procedures(gather_facts(krr_store))} == whole
     assert "In 4 cells the level is 1: a region is the whole line" in krr.words

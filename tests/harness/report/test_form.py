@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.report.sections.facts import gathered
-from harness.report.sections.figures import CHOSEN, offered
+from harness.report.sections.facts import gather_facts
+from harness.report.sections.figures import CHOSEN, choose_values
 from harness.report.write import LARGEST, write
 from harness.results.validity import verdicts
 from tests.harness.report import stores
@@ -60,7 +60,7 @@ def test_nothing_is_loaded_from_anywhere(toy_report: Path) -> None:
 
 def test_figures_are_there_for_every_choice(toy_report: Path, toy_store: str) -> None:
     found = Reader(toy_report.read_text())
-    drawn = offered(gathered(toy_store), 4)
+    drawn = choose_values(gather_facts(toy_store), 4)
     count = 1
     for places in drawn.values():
         count *= len(places)

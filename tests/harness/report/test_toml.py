@@ -10,23 +10,23 @@ from typing import Any
 import pytest
 from hypothesis import example, given, strategies as st
 
-from harness.backends.base import place
-from harness.core.packaged import packaged
-from harness.scenario.dump import written
+from harness.backends.base import open_backend
+from harness.core.packaged import find_scenario_folder
+from harness.scenario.dump import dump_scenario
 from harness.scenario.load import load
 from harness.scenario.spec import Scenario
-from harness.store.manifest import Record
-from harness.store.manifest_io import load as record_of
-from harness.store.requests import everything
+from harness.store.manifest import Manifest
+from harness.store.manifest_io import load_manifest as record_of
+from harness.store.requests import get_full_scenario
 from tests.harness.report.reading import Reader
 from tests.harness.studies import run_serially, toy
 
 
 def again(plain: dict[str, Any]) -> Scenario:
-    return Scenario.model_validate(tomllib.loads(written(plain)))
+    return Scenario.model_validate(tomllib.loads(dump_scenario(plain)))
 
 
-@pytest.mark.parametrize("name", sorted(path.stem for path in packaged().glob("*.toml")))
+@pytest.mark.parametrize("name", sorted(path.stem for path in find_scenario_folder().glob("*.toml")))
 def test_packaged_scenarios_come_back(name: str) -> None:
     if name == "peers":
         pytest.importorskip("mapie", reason="the scenario needs ckrr[bench]")
@@ -53,9 +53,9 @@ def test_a_store_that_grew_comes_back_whole(tmp_path: Path) -> None:
     store = tmp_path / "toy.zarr"
     run_serially(store, grid__n=[10], grid__theta=[1, "best"])
     run_serially(store, grid__n=[20], grid__theta=[2.5], exclude=[{"n": [20], "procedure": ["split"]}])
-    record = record_of(place(str(store)))
-    assert isinstance(record, Record)
-    extent = again(everything(record)).extent()
+    record = record_of(open_backend(str(store)))
+    assert isinstance(record, Manifest)
+    extent = again(get_full_scenario(record)).make_extent()
     assert extent == record.extent
     assert set(extent.grid.n) == {10, 20}
 
@@ -65,7 +65,7 @@ def test_the_link_is_the_file(toy_report: Path, toy_store: str) -> None:
     link = next(one["href"] for name, one in found.elements if name == "a" and "download" in one)
     assert link is not None
     text = b64decode(link.partition("base64,")[2]).decode()
-    record = record_of(place(toy_store))
-    assert isinstance(record, Record)
+    record = record_of(open_backend(toy_store))
+    assert isinstance(record, Manifest)
     assert tomllib.loads(text)["description"] == record.scenario["description"]
-    assert Scenario.model_validate(tomllib.loads(text)).extent() == record.extent
+    assert Scenario.model_validate(tomllib.loads(text)).make_extent() == record.extent

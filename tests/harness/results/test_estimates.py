@@ -10,7 +10,7 @@ import pytest
 import xarray as xr
 from scipy.special import ndtri
 
-from harness import Mistake
+from harness import UserError
 from harness.cube import aggregate
 from harness.results.estimates import difference, estimate
 from harness.results.measures import MEASURES
@@ -94,7 +94,7 @@ def test_every_measure_can_be_asked_for(store: Path) -> None:
         found = estimate(str(store), name, {"theta": ["1"], "procedure": ["exact"]})
         assert found.value.notnull().all(), name
         assert ((found.low <= found.value) & (found.value <= found.high)).all(), name
-    with pytest.raises(Mistake, match=r"needs GPR-f"):
+    with pytest.raises(UserError, match=r"needs GPR-f"):
         estimate(str(store), "relative_width")
 
 
@@ -133,9 +133,9 @@ def test_differences_are_paired(store: Path) -> None:
 
 
 def test_differences_need_a_procedure_and_a_measure_of_replications(store: Path) -> None:
-    with pytest.raises(Mistake, match=r"procedure 'exat' isn't in the store: it has exact, wide"):
+    with pytest.raises(UserError, match=r"procedure 'exat' isn't in the store: it has exact, wide"):
         difference(str(store), "exat")
-    with pytest.raises(Mistake, match=r"mad is of a whole cell"):
+    with pytest.raises(UserError, match=r"mad is of a whole cell"):
         difference(str(store), "exact", "mad")
 
 
@@ -174,20 +174,20 @@ def test_widths_by_the_oracle(store: Path) -> None:
     ],
 )
 def test_what_is_not_in_the_store_is_said(store: Path, where: dict[str, list[object]], message: str) -> None:
-    with pytest.raises(Mistake, match=message):
+    with pytest.raises(UserError, match=message):
         estimate(str(store), "coverage", where)
 
 
 def test_unknown_measures_and_stores_are_said(store: Path, tmp_path: Path) -> None:
-    with pytest.raises(Mistake, match=r"no measure 'coverag'.*did you mean 'coverage'"):
+    with pytest.raises(UserError, match=r"no measure 'coverag'.*did you mean 'coverage'"):
         estimate(str(store), "coverag")
-    with pytest.raises(Mistake, match=r"there is neither a store nor a scenario here"):
+    with pytest.raises(UserError, match=r"there is neither a store nor a scenario here"):
         estimate(str(tmp_path / "nothing"))
 
 
 @pytest.mark.parametrize("text", ["n", "=3", "n=", "n=1,,2", ""])
 def test_where_must_be_axis_and_value(text: str) -> None:
-    with pytest.raises(Mistake, match=r"must be axis=value"):
+    with pytest.raises(UserError, match=r"must be axis=value"):
         parse_where([text])
 
 

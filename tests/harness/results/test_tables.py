@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from harness import Mistake
+from harness import UserError
 from harness.cli import main
 from harness.results.estimates import estimate
 from harness.results.formats import FORMATS
 from harness.results.required_paths import precision
-from harness.results.rounding import decimals, shown
+from harness.results.rounding import count_decimals, format_with_error
 from harness.results.tables import table
 from tests.harness.studies import run_serially
 
@@ -53,8 +53,8 @@ def test_several_measures(store: Path) -> None:
         str(store), ["coverage", "width", "verdict"], where={"n": [20], "alpha": [0.1], "theta": [1], "lam": [1]}
     )
     assert made.columns == ["measure"]
-    assert made.text(("1", "exact"), ("verdict",)) in ("valid", "undecided")
-    with pytest.raises(Mistake, match=r"mad is over all alpha: ask for it by itself"):
+    assert made.format_cell(("1", "exact"), ("verdict",)) in ("valid", "undecided")
+    with pytest.raises(UserError, match=r"mad is over all alpha: ask for it by itself"):
         table(str(store), ["mad", "coverage"])
 
 
@@ -63,7 +63,7 @@ def test_formats_say_the_same(store: Path) -> None:
     lines = list(csv.DictReader(io.StringIO(FORMATS["csv"](made))))
     assert len(lines) == len(made.cells) == 16
     assert lines == [{key: str(value) for key, value in one.items()} for one in json.loads(FORMATS["json"](made))]
-    number = made.text(("exact",), ("0.25", "10"))
+    number = made.format_cell(("exact",), ("0.25", "10"))
     assert " ± " in number
     assert f" {number}" in FORMATS["text"](made)
     assert f"| {number} |" in FORMATS["markdown"](made)
@@ -98,7 +98,7 @@ def test_a_verdict_is_a_word_also_where_coverage_is_1(store: Path) -> None:
 
 def test_levels_stand_beside_coverage(store: Path) -> None:
     made = table(str(store), ["coverage", "level"], where={"n": [20], "alpha": [0.05], "theta": [1], "lam": [1]})
-    assert made.text(("1", "exact"), ("level",)) == "0.95"
+    assert made.format_cell(("1", "exact"), ("level",)) == "0.95"
 
 
 def test_what_is_unfinished_or_failed_is_noted(tmp_path: Path) -> None:
@@ -128,13 +128,13 @@ def test_shares_of_0_and_1_have_a_bound(store: Path) -> None:
     ],
 )
 def test_digits_follow_the_error(value: float, error: float, text: str) -> None:
-    assert shown(value, error) == text
+    assert format_with_error(value, error) == text
 
 
 @pytest.mark.parametrize("error", np.geomspace(1e-4, 9, 200))
 def test_no_digit_is_far_below_the_error(error: float) -> None:
-    assert 10.0 ** -decimals(error) <= error * 1.06 or error >= 1
-    assert 10.0 ** -decimals(error) >= error / 20
+    assert 10.0 ** -count_decimals(error) <= error * 1.06 or error >= 1
+    assert 10.0 ** -count_decimals(error) >= error / 20
 
 
 def test_precision_needs_as_many_paths_as_it_says(tmp_path: Path) -> None:

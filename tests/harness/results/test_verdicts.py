@@ -10,7 +10,7 @@ import xarray as xr
 from scipy.special import ndtr, ndtri
 
 from harness.results.estimates import estimate
-from harness.results.validity import CONSERVATIVE, INVALID, VALID, judged, verdicts
+from harness.results.validity import CONSERVATIVE, INVALID, VALID, judge, verdicts
 from harness.statistics import intervals
 from tests.harness.studies import run_serially
 
@@ -29,9 +29,9 @@ def simulated(coverage: float, seed: int) -> np.ndarray:
 def test_in_at_most_one_study_of_twenty_any_verdict_is_wrong(coverage: float, wrong: str) -> None:
     """72 cells, all of the same coverage, at the very border of the tolerance too."""
     values = simulated(coverage, seed=1)
-    found = intervals.share(values, np.ones(values.shape, bool), POINTS, 1 - 0.05 / CELLS)
+    found = intervals.estimate_share(values, np.ones(values.shape, bool), POINTS, 1 - 0.05 / CELLS)
     low, high = (xr.DataArray(each) for each in (found.low, found.high))
-    said = judged(low, high, xr.full_like(low, 0.9), xr.full_like(low, 0.02)).to_numpy()
+    said = judge(low, high, xr.full_like(low, 0.9), xr.full_like(low, 0.02)).to_numpy()
     assert (said == wrong).any(axis=0).mean() < 0.05 + 0.02
     naive = (found.value + 2 * found.se < 0.9).any(axis=0).mean()
     if wrong == INVALID:
@@ -41,9 +41,9 @@ def test_in_at_most_one_study_of_twenty_any_verdict_is_wrong(coverage: float, wr
 def test_what_is_clear_is_said() -> None:
     for coverage, word in [(0.8, INVALID), (0.98, CONSERVATIVE)]:
         values = simulated(coverage, seed=2)
-        found = intervals.share(values, np.ones(values.shape, bool), POINTS, 1 - 0.05 / CELLS)
+        found = intervals.estimate_share(values, np.ones(values.shape, bool), POINTS, 1 - 0.05 / CELLS)
         low, high = (xr.DataArray(each) for each in (found.low, found.high))
-        said = judged(low, high, xr.full_like(low, 0.9), xr.full_like(low, 0.02)).to_numpy()
+        said = judge(low, high, xr.full_like(low, 0.9), xr.full_like(low, 0.02)).to_numpy()
         assert (said == word).mean() > 0.99
 
 

@@ -12,22 +12,22 @@ from pathlib import Path
 import pytest
 from distributed import Client
 
-from harness.backends.base import place
-from harness.core.errors import Mistake
+from harness.backends.base import open_backend
+from harness.core.errors import UserError
 from harness.execution import prepare
-from harness.execution.clusters import described
+from harness.execution.clusters import read_file
 from harness.monitor.follow import watch
 from harness.monitor.state import status
-from harness.monitor.text import state_line, status_text
+from harness.monitor.text import format_status, format_status_line
 from harness.store import arrays, receipts
-from harness.store.heartbeat import heard
+from harness.store.heartbeat import from_bytes
 from harness.store.manifest import CANCEL, DRIVER
-from harness.store.manifest_io import load, save
+from harness.store.manifest_io import load_manifest, save_manifest
 from harness.submit import process, submission
 from harness.submit.cancel import cancel
 from harness.submit.drive import drive
-from harness.submit.launch import Submitted, submit
-from harness.submit.logs import logs
+from harness.submit.launch import SubmissionResult, submit_study
+from harness.submit.logs import read_logs
 from tests.harness.studies import assert_identical, until
 from tests.harness.test_cluster_death import dask
 from tests.harness.test_poison import Study, written
@@ -46,15 +46,15 @@ def one(tmp_path: Path) -> Study:
     return written(tmp_path, {"all": "slow"}, replications__paths=16)
 
 
-def handed_over(one: Study, file: str | None = None) -> Submitted:
+def handed_over(one: Study, file: str | None = None) -> SubmissionResult:
     """48 replications of 0.1 s."""
     workers = None if file else 2
-    prepared = prepare.prepare(one.loaded, str(one.store), workers, speed=2e7, cluster=described(file))
-    return submit(prepared, file, workers)
+    prepared = prepare.prepare(one.loaded, str(one.store), workers, speed=2e7, cluster=read_file(file))
+    return submit_study(prepared, file, workers)
 
 
 def done(one: Study) -> int:
-    return len(receipts.listed(place(str(one.store)), (10,)))
+    return len(receipts.list_receipts(open_backend(str(one.store)), (10,)))
 
 
 def children(pid: int) -> list[str]:
@@ -78,22 +78,22 @@ def test_it_goes_on_alone_and_is_the_same_cube(one: Study, whole: Path) -> None:
     assert facts["last_run"]["command"] == " ".join(sys.argv), "what somebody typed, and not the driver's own"
     assert told, "it was followed"
     assert all("% done" in line for line in told), "how it ended is said once, by whoever asked"
-    assert state_line(facts) == f"toy in {one.store}: complete"
+    assert format_status_line(facts) == f"toy in {one.store}: complete"
     assert_identical(one.store, whole)
-    text, _ = logs(place(str(one.store)))
+    text, _ = read_logs(open_backend(str(one.store)))
     assert "48 replications in " in text
     assert "complete" in text.splitlines()[-1]
     assert handed_over(one).submission is None, "nothing is left to do"
 
 
 def test_cancelled_it_ends_with_its_workers(one: Study) -> None:
-    there = place(str(one.store))
+    there = open_backend(str(one.store))
     first = handed_over(one).submission
     assert first is not None
     until(lambda: done(one) >= 1)
     said: list[str] = []
     cancel(there, said.append)
-    assert not process.runs(first.handle, there.url, first.id)
+    assert not process.is_running(first.handle, there.url, first.id)
     until(lambda: not children(first.handle["pid"]))  # its workers are gone, too
     assert there.get(DRIVER) is None
     assert there.get(CANCEL) is None
@@ -103,7 +103,7 @@ def test_cancelled_it_ends_with_its_workers(one: Study) -> None:
     assert facts["submission"]["outcome"].startswith("cancelled: ")
     assert done(one) >= 1
     assert not list(one.store.glob("**/room")), "what was kept for its last words is free again"
-    with pytest.raises(Mistake, match="nobody is at work on it"):
+    with pytest.raises(UserError, match="nobody is at work on it"):
         cancel(there)
 
 
@@ -125,7 +125,7 @@ def test_on_a_running_scheduler_the_driver_is_a_task(one: Study, whole: Path, tm
     worker = ("worker", "--scheduler-file", str(file), "--host", "127.0.0.1", "--nworkers", "2", "--nthreads", "1")
     worker = (*worker, "--no-dashboard", "--local-directory", str(tmp_path), "--death-timeout", "120")
     (tmp_path / "running.toml").write_text(f'kind = "address"\nscheduler_file = "{file}"\n')
-    there = place(str(one.store))
+    there = open_backend(str(one.store))
     with dask("scheduler", *where), dask(*worker):
         until(file.exists)
         with Client(scheduler_file=str(file), timeout=60, set_as_default=False) as client:
@@ -134,7 +134,7 @@ def test_on_a_running_scheduler_the_driver_is_a_task(one: Study, whole: Path, tm
         assert given.submission is not None
         assert given.submission.how == submission.TASK
         until(lambda: done(one) >= 1)
-        found = heard(there.get(DRIVER))
+        found = from_bytes(there.get(DRIVER))
         assert found is not None
         os.kill(found.pid, signal.SIGKILL)  # the worker with the driver
         until(lambda: len((submission.read(there) or given.submission).starts) >= 2)
@@ -145,13 +145,13 @@ def test_on_a_running_scheduler_the_driver_is_a_task(one: Study, whole: Path, tm
 
 
 def test_a_task_that_waits_for_a_worker_can_be_cancelled(one: Study, tmp_path: Path) -> None:
-    there = place(str(one.store))
+    there = open_backend(str(one.store))
     empty = ("toy-01234567", {}, "", (), None, None, False, "", "", "2026-01-01")
     waiting = submission.Submission(*empty, how=submission.TASK)
     submission.write(there, waiting)
     facts = status(str(one.store))
     assert facts["at_work"]
-    assert "a task that waits for a worker" in status_text(facts)
+    assert "a task that waits for a worker" in format_status(facts)
     cancel(there)
     assert not status(str(one.store))["at_work"]
     assert drive(str(one.store), "x") == 0, "it does nothing when a worker comes"
@@ -160,7 +160,7 @@ def test_a_task_that_waits_for_a_worker_can_be_cancelled(one: Study, tmp_path: P
 
 def test_what_cannot_be_handed_over_leaves_no_trace(one: Study, tmp_path: Path) -> None:
     (tmp_path / "nobody.toml").write_text('kind = "address"\naddress = "tcp://127.0.0.1:9"\ntimeout = 0.5\n')
-    with pytest.raises(Mistake, match=r"nobody.toml: no scheduler answers at tcp://127.0.0.1:9"):
+    with pytest.raises(UserError, match=r"nobody.toml: no scheduler answers at tcp://127.0.0.1:9"):
         handed_over(one, str(tmp_path / "nobody.toml"))
     assert not one.store.exists()
 
@@ -168,32 +168,32 @@ def test_what_cannot_be_handed_over_leaves_no_trace(one: Study, tmp_path: Path) 
 def test_a_cube_that_is_behind_is_told_and_brought_up_to_date(one: Study, whole: Path) -> None:
     """As where the last unit was written when its driver had ended already."""
     one.run()
-    there = place(str(one.store))
-    record = load(there)
+    there = open_backend(str(one.store))
+    record = load_manifest(there)
     assert record is not None
-    save(there, replace(record, history=({"start": "then", "stopped": "then"},)))
-    arrays.array(str(one.store), "coverage", record.generation)[...] = 0.0
-    assert "complete, but its cube may be behind" in state_line(status(str(one.store)))
+    save_manifest(there, replace(record, history=({"start": "then", "stopped": "then"},)))
+    arrays.open_array(str(one.store), "coverage", record.generation)[...] = 0.0
+    assert "complete, but its cube may be behind" in format_status_line(status(str(one.store)))
     assert handed_over(one).submission is not None
     watch(str(one.store), lambda text: None)
-    assert state_line(status(str(one.store))).endswith(": complete")
+    assert format_status_line(status(str(one.store))).endswith(": complete")
     assert_identical(one.store, whole)
 
 
 def test_more_than_is_at_work_is_refused(one: Study, tmp_path: Path) -> None:
     """It would be dropped in silence."""
     assert handed_over(one).submission is not None
-    until(lambda: load(place(str(one.store))) is not None)
+    until(lambda: load_manifest(open_backend(str(one.store))) is not None)
     more = written(tmp_path, {"all": "slow"}, replications__paths=32)
-    with pytest.raises(Mistake, match=r"is at work on it, on less than is asked for now: submit again when that has"):
+    with pytest.raises(UserError, match=r"is at work on it, on less than is asked for now: submit again when that has"):
         handed_over(more)
-    cancel(place(str(one.store)))
+    cancel(open_backend(str(one.store)))
 
 
 def test_a_submission_that_cannot_be_read_is_told(one: Study) -> None:
-    there = place(str(one.store))
+    there = open_backend(str(one.store))
     there.put("submission/submission.json", b"{")
-    with pytest.raises(Mistake, match=r"submission.json can't be read \(it must be JSON\): delete it"):
+    with pytest.raises(UserError, match=r"submission.json can't be read \(it must be JSON\): delete it"):
         status(str(one.store))
 
 
@@ -207,7 +207,7 @@ def pending(one: Study, **values: object) -> submission.Submission:
 def test_a_study_to_which_more_was_handed_over_is_not_complete(tmp_path: Path) -> None:
     one = written(tmp_path, {}, replications__paths=16)
     one.run(workers=1, speed=2e9)
-    there = place(str(one.store))
+    there = open_backend(str(one.store))
     submission.write(there, pending(one, how=submission.TASK))
     assert status(str(one.store))["complete"], "the same once more is nothing more"
     more = written(tmp_path, {}, replications__paths=32)
@@ -217,7 +217,7 @@ def test_a_study_to_which_more_was_handed_over_is_not_complete(tmp_path: Path) -
     assert not facts["complete"]
     assert (
         "100% done of what was asked before, its driver is yet to begin: a task that waits for a worker"
-        in state_line(facts)
+        in format_status_line(facts)
     )
     submission.write(there, replace(waits, submitted="2026-01-01"))
     assert status(str(one.store))["complete"], "a run has begun since"
@@ -226,15 +226,17 @@ def test_a_study_to_which_more_was_handed_over_is_not_complete(tmp_path: Path) -
 def test_from_where_slurm_cannot_be_asked_a_job_may_wait(
     one: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    there = place(str(one.store))
+    there = open_backend(str(one.store))
     queued = pending(one, how=submission.SLURM)
     submission.write(there, queued)
     queued = submission.add(there, queued, handle={"job": "77"})
     monkeypatch.setenv("PATH", str(tmp_path))
     facts = status(str(one.store))
     assert facts["at_work"]
-    assert "its driver is yet to begin: job 77 of Slurm, which can't be asked from here" in state_line(facts)
+    assert "its driver is yet to begin: job 77 of Slurm, which can't be asked from here" in format_status_line(facts)
     submission.add(there, queued, starts=({"time": "2026-01-01T00:00:00+00:00", "done": 0},))
     facts = status(str(one.store))
     assert not facts["at_work"]
-    assert "nobody is at work on it (whether a job of Slurm waits can't be asked from here)" in state_line(facts)
+    assert "nobody is at work on it (whether a job of Slurm waits can't be asked from here)" in format_status_line(
+        facts
+    )

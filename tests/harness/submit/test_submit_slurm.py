@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.backends.base import place
+from harness.backends.base import open_backend
 from harness.monitor.state import status
 from harness.submit.cancel import cancel
 from tests.cluster import slurm
@@ -36,7 +36,7 @@ def test_cancelled_no_job_is_left(running: slurm.Slurm, file: str, tmp_path: Pat
     assert handed_over(one, file).submission is not None
     until(lambda: done(one) >= 1)
     assert len(running.jobs()) >= 3, "the driver, its follower, its workers"
-    cancel(place(str(one.store)))
+    cancel(open_backend(str(one.store)))
     until(lambda: not running.jobs())
     facts = status(str(one.store))
     assert not facts["at_work"]
