@@ -42,13 +42,17 @@ NUMERICS_VERSION = 2
 
 
 def __getattr__(name: str) -> object:
-    """`ckrr.ConformalKernelRidge` loads scikit-learn, where it is installed, only when it is asked for."""
+    """Load `ckrr.ConformalKernelRidge` (with scikit-learn, if installed) and `ckrr.study` on first use."""
     if name == "ConformalKernelRidge":
         from ckrr.estimator import ConformalKernelRidge
 
         return ConformalKernelRidge
+    if name == "study":
+        from importlib import import_module
+
+        return import_module("ckrr.study")
     raise AttributeError(f"module 'ckrr' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), "ConformalKernelRidge"])
+    return sorted([*__all__, "ConformalKernelRidge", "NUMERICS_VERSION", "__version__", "baselines", "study"])

@@ -1,10 +1,12 @@
-"""Scenario → plan → Dask tasks → Zarr cube.
+"""Run simulation studies on Dask: scenario → plan → tasks → Zarr cube → tables, figures and a report.
 
-`run`, `plan`, `status` and `open_cube` are the command line's commands from Python; `estimate`, `difference`,
-`verdicts`, `precision` and `table` say what came out. What they need is loaded when they are first asked for.
+`run`, `plan`, `status` and `open_cube` are commands of the command line, from Python. `estimate`, `difference`,
+`verdicts`, `precision` and `table` say what came out. User code imports them from `ckrr.study`.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from harness.core.lazy import attach as _attach
 
 if TYPE_CHECKING:
     from harness.api import plan, run
@@ -31,28 +33,16 @@ __all__ = [
 ]
 
 _HOMES = {
-    "run": "harness.api",
-    "plan": "harness.api",
-    "status": "harness.monitor.state",
-    "open_cube": "harness.cube.reader",
+    "ClusterError": "harness.core.errors",
     "UserError": "harness.core.errors",
-    "estimate": "harness.results.estimates",
     "difference": "harness.results.estimates",
+    "estimate": "harness.results.estimates",
+    "open_cube": "harness.cube.reader",
+    "plan": "harness.api",
     "precision": "harness.results.required_paths",
+    "run": "harness.api",
+    "status": "harness.monitor.state",
     "table": "harness.results.tables",
     "verdicts": "harness.results.validity",
-    "ClusterError": "harness.core.errors",
 }
-
-
-def __getattr__(name: str) -> Any:
-    """Loads a call when it is first asked for."""
-    from importlib import import_module
-
-    if name not in _HOMES:
-        raise AttributeError(f"module 'harness' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+__getattr__, __dir__ = _attach(__name__, _HOMES)

@@ -1,6 +1,7 @@
 """Triangular algebra on one n×n buffer: a factor, its inverse, and their products.
 
-Two ways to the same numbers, up to rounding. `WholeAlgebra` calls LAPACK and BLAS on the whole matrix, `TiledAlgebra` (in `tiles.py`)
+Two ways to the same numbers, up to rounding.
+`WholeAlgebra` calls LAPACK and BLAS on the whole matrix, `TiledAlgebra` (in `tiled.py`)
 works through it tile by tile: for large matrices, where LAPACK would hold the GIL for minutes and OpenBLAS would crash.
 Which way it is depends on n alone, and is part of the definition of the numbers.
 """

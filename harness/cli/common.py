@@ -74,8 +74,10 @@ def user_errors(command: Callable[..., int | None]) -> Callable[..., NoReturn]:
     @wraps(command)
     def outer(*args: Any, **kwargs: Any) -> NoReturn:
         from harness.core.errors import UserError
+        from harness.core.packaged import check_packages
 
         try:
+            check_packages()
             sys.exit(command(*args, **kwargs) or 0)
         except UserError as mistake:
             for line in str(mistake).splitlines():

@@ -33,7 +33,8 @@ def _format_cluster(facts: Mapping[str, Any]) -> list[str]:
 def _format_preparations(facts: Mapping[str, Any]) -> list[str]:
     """What has to be there before the first unit."""
     return [
-        f"first {one['name']} is prepared: about {format_duration(one['seconds'])} and {format_size(one['memory'])} of memory"
+        f"first {one['name']} is prepared: about {format_duration(one['seconds'])} "
+        f"and {format_size(one['memory'])} of memory"
         for one in facts["preparations"]
     ]
 
@@ -89,7 +90,8 @@ def format_plan(facts: Mapping[str, Any]) -> str:
             *_format_preparations(facts),
             f"asked for {format_count(facts['replications'], 'replication')}, {facts['replications_left']} left: "
             f"about {format_duration(facts['seconds'])} on {format_count(facts['workers'], 'worker')}",
-            f"{format_size(facts['bytes_per_replication'])} a replication before compression, {format_size(facts['bytes'])} in "
+            f"{format_size(facts['bytes_per_replication'])} a replication before compression, "
+            f"{format_size(facts['bytes'])} in "
             f"{facts['files']} files, which take up to {format_size(facts['disk'])} on disk; "
             f"{format_size(facts['memory_per_worker'])} of memory a worker",
             *_format_cluster(facts),

@@ -1,21 +1,41 @@
-"""Where the files are that come along."""
+"""Find the bundled files, and check that the packages beside this one are ours."""
 
 from __future__ import annotations
 
 from importlib.util import find_spec
 from pathlib import Path
 
+from harness.core.errors import UserError
+
+_ROOT = Path(__file__).parents[2]
+"""The folder that all our packages are in: site-packages, or a checkout."""
+
+
+def check_packages() -> None:
+    """Refuse to start if another package has the name of one of ours: `scenarios`, `cluster` and `harness` are common.
+
+    Raises
+    ------
+    UserError
+        With the path of the package that Python would import instead.
+    """
+    for name in ("ckrr", "scenarios", "cluster"):
+        spec = find_spec(name)
+        found = None if spec is None else spec.origin or next(iter(spec.submodule_search_locations or ()), None)
+        if found is None or Path(found).resolve() != (_ROOT / name / "__init__.py").resolve():
+            raise UserError(
+                f"the package {name!r} that Python finds is not a part of ckrr: {found} hides {_ROOT / name}; "
+                "rename or uninstall that, or take its folder out of PYTHONPATH"
+            )
+
 
 def find_scenario_folder() -> Path:
-    """The folder of the packaged scenarios; found without loading the package."""
-    spec = find_spec("scenarios")
-    assert spec is not None
-    assert spec.origin is not None
-    return Path(spec.origin).parent
+    """Return the folder of the bundled scenarios, without importing the package."""
+    return _ROOT / "scenarios"
 
 
 def list_scenario_files() -> dict[str, Path]:
-    """The packaged scenarios by name: `quickstart` first, those of a folder last.
+    """Return the bundled scenarios by name: `quickstart` first, those of a folder last.
 
     Examples
     --------

@@ -45,8 +45,8 @@ def _choose_block(replications: int, paths: int, draws: int) -> tuple[int, int]:
 
     Examples
     --------
-    >>> _choose_block(7, paths=50, draws=20), _choose_block(45, paths=50, draws=20), _choose_block(9999, paths=50, draws=20)
-    ((1, 7), (2, 20), (50, 20))
+    >>> [_choose_block(most, paths=50, draws=20) for most in (7, 45, 9999)]
+    [(1, 7), (2, 20), (50, 20)]
     """
     if replications < draws:
         return 1, _compute_equal_size(draws, replications)

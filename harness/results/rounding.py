@@ -12,7 +12,7 @@ def count_decimals(error: float) -> int:
 
     Examples
     --------
-    >>> count_decimals(0.0034), count_decimals(0.0013), count_decimals(0.12), count_decimals(7.0), count_decimals(0.0996)
+    >>> tuple(map(count_decimals, (0.0034, 0.0013, 0.12, 7.0, 0.0996)))
     (3, 4, 2, 0, 1)
     """
     return max(-_find_last_place(error), 0)
@@ -30,8 +30,10 @@ def format_with_error(value: float, error: float, least: float = 0.0) -> str:
 
     Examples
     --------
-    >>> format_with_error(0.90123, 0.0034), format_with_error(1.0, 0.0), format_with_error(0.9, float("nan"), 0.02), format_with_error(float("inf"), float("nan"))
-    ('0.901 ± 0.003', '1', '0.90', 'inf')
+    >>> format_with_error(0.90123, 0.0034), format_with_error(1.0, 0.0)
+    ('0.901 ± 0.003', '1')
+    >>> format_with_error(0.9, float("nan"), 0.02), format_with_error(float("inf"), float("nan"))
+    ('0.90', 'inf')
     >>> format_with_error(123456.0, 1230.0), format_with_error(float("nan"), 1.0), format_with_error(0.00004, 0.00002)
     ('123500 ± 1200', '–', '4e-05 ± 2e-05')
     """

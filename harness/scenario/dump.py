@@ -15,7 +15,8 @@ def dump_scenario(scenario: Mapping[str, Any]) -> str:
 
     Examples
     --------
-    >>> print(dump_scenario({"name": "my", "keep": [], "source": {"function": "gp", "theta": 1.0}, "exclude": [{"n": [5]}]}))
+    >>> source = {"function": "gp", "theta": 1.0}
+    >>> print(dump_scenario({"name": "my", "keep": [], "source": source, "exclude": [{"n": [5]}]}))
     name = "my"
     <BLANKLINE>
     [source]

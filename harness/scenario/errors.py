@@ -190,7 +190,8 @@ def suggest_table(complaint: Complaint, tables: Mapping[str, Iterable[str]]) -> 
 
     Examples
     --------
-    >>> str(suggest_table(Complaint("source.lam", "is unknown; known here: test", unknown=True), {"[grid]": ["n", "lam"]}))
+    >>> one = Complaint("source.lam", "is unknown; known here: test", unknown=True)
+    >>> str(suggest_table(one, {"[grid]": ["n", "lam"]}))
     'source.lam is unknown here: lam belongs in [grid]'
     """
     name = complaint.key.rpartition(".")[2]

@@ -39,7 +39,8 @@ def _check_family(found: object, name: str) -> None:
     """Refuse what isn't an object with all members of the protocol, without calling or evaluating any of them."""
     what = next((word for kind, word in _NOT_A_FAMILY.items() if issubclass(type(found), kind)), None)
     if what is not None:
-        text = f"names {shorten_repr(name)}, which is a {what}: a family is an object, as the line `FAMILY = MyFamily()` makes it"
+        how = "a family is an object, as the line `FAMILY = MyFamily()` makes it"
+        text = f"names {shorten_repr(name)}, which is a {what}: {how}"
         raise ScenarioError(Complaint("family", text))
     missing = [each for each in _FAMILY_MEMBERS if inspect.getattr_static(found, each, _NOTHING) is _NOTHING]
     if missing:
@@ -51,8 +52,10 @@ def kernel_options(plain: Mapping[str, Any]) -> dict[str, Any]:
 
     Examples
     --------
-    >>> kernel_options({"kernel": "gaussian", "scales": None}), kernel_options({"kernel": "matern52", "scales": (1, 10)})
-    ({}, {'kernel': 'matern52', 'scales': [1.0, 10.0]})
+    >>> kernel_options({"kernel": "gaussian", "scales": None})
+    {}
+    >>> kernel_options({"kernel": "matern52", "scales": (1, 10)})
+    {'kernel': 'matern52', 'scales': [1.0, 10.0]}
     """
     told = {key: plain.get(key) for key in ("kernel", "scales", "features")}
     found = {key: value for key, value in told.items() if value is not None and (key, value) != ("kernel", "gaussian")}

@@ -84,7 +84,7 @@ def _count_whole_blocks(held: int, asked: int, size: int) -> int:
 
     Examples
     --------
-    >>> _count_whole_blocks(10, 10, 4), _count_whole_blocks(9, 10, 4), _count_whole_blocks(12, 10, 4), _count_whole_blocks(12, 4, 4)
+    >>> tuple(_count_whole_blocks(*each) for each in ((10, 10, 4), (9, 10, 4), (12, 10, 4), (12, 4, 4)))
     (3, 2, 3, 1)
     """
     return -(-asked // size) if held >= asked else held // size

@@ -77,7 +77,8 @@ def _check_same(prepared: prepare.Prepared, who: str) -> None:
     asked = prepared.loaded.scenario.model_dump(mode="json")
     if prepared.grows or (told is not None and told.scenario != asked):
         raise UserError(
-            f"{prepared.backend.url}: {who} is at work on it, on less than is asked for now: submit again when that has "
+            f"{prepared.backend.url}: {who} is at work on it, on less than is asked for now: "
+            "submit again when that has "
             "ended, or `ckrr cancel` it first"
         )
 

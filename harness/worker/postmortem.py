@@ -49,7 +49,8 @@ def _find_location(dump: str) -> str:
 
     Examples
     --------
-    >>> _find_location('Thread 0x1 (most recent call first):\n  File "/a/lib/python3.11/ctypes/__init__.py", line 5 in at\n'
+    >>> _find_location('Thread 0x1 (most recent call first):\n'
+    ...     '  File "/a/lib/python3.11/ctypes/__init__.py", line 5 in at\n'
     ...        '  File "/home/me/mine.py", line 7 in draw\n  File "/home/me/harness/compute.py", line 1 in compute')
     ', in mine.py:7 draw'
     """

@@ -95,7 +95,8 @@ def _find_target_column(path: Path, names: list[str], target: str | None) -> int
         return names.index(target)
     known = ", ".join(names) if len(names) <= 12 else f"{', '.join(names[:12])}, …"
     raise ValueError(
-        f"target must be a column of {path} ({known}), got {_validation.quote_value(target)}{_validation.suggest_name(target, names)}"
+        f"target must be a column of {path} ({known}), "
+        f"got {_validation.quote_value(target)}{_validation.suggest_name(target, names)}"
     )
 
 

@@ -105,7 +105,8 @@ def main(replications: int, workers: int) -> None:
         plan = prepared.plan
         count = sum(len(unit) for unit in plan.units)
         print(
-            f"{count} replications in {len(plan.units)} units on {workers} workers; {format_duration(plan.duration)} planned"
+            f"{count} replications in {len(plan.units)} units on {workers} workers; "
+            f"{format_duration(plan.duration)} planned"
         )
         for size in plan.sizes:
             rows, columns = size.block

@@ -281,7 +281,8 @@ def test_a_store_does_not_grow_under_another_driver(tmp_path: Path) -> None:
         progress = Noted(notes)
         assert driver.run_prepared(prepared(where), progress).units == 0
         assert notes == [
-            f"process {sleeper.pid} on {current_driver().host} is at work on this store, too: this run begins at the other end of "
+            f"process {sleeper.pid} on {current_driver().host} is at work on this store, too: "
+            "this run begins at the other end of "
             "what is left"
         ]
         there.put(DRIVER, to_bytes(replace(current_driver(), pid=sleeper.pid, born=start_time(sleeper.pid))))

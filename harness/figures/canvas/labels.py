@@ -16,7 +16,7 @@ def format_with_powers(value: object) -> str:
 
     Examples
     --------
-    >>> format_with_powers(0.1), format_with_powers(1e-06), format_with_powers(2.5e-05), format_with_powers(400), format_with_powers("ml"), format_with_powers(0.0)
+    >>> tuple(map(format_with_powers, (0.1, 1e-06, 2.5e-05, 400, "ml", 0.0)))
     ('0.1', '10⁻⁶', '2.5·10⁻⁵', '400', 'ml', '0')
     """
     if not isinstance(value, float) or value == 0 or 1e-3 <= abs(value) < 1e5:

@@ -118,7 +118,7 @@ def _format_percent(share: float) -> str:
 
     Examples
     --------
-    >>> _format_percent(0.0), _format_percent(0.00004), _format_percent(0.0123), _format_percent(0.999), _format_percent(1.0), _format_percent(float("nan"))
+    >>> tuple(map(_format_percent, (0.0, 0.00004, 0.0123, 0.999, 1.0, float("nan"))))
     ('0', '<0.01', '1.2', '99.9', '100', '–')
     """
     if share != share:

@@ -92,7 +92,8 @@ def draw(number: int, url: str, sizes: Sequence[int], notes: Sequence[str] = ())
 def _make_panel(one: StudyFigure, row: int, column: int) -> Panel:
     shown = one.columns[column]
     several = len(one.thetas) > 1
-    above = f"{shown.measure}, {labels.format_axis_value('lam', shown.lam)}{f', θ = {_format_theta(shown.theta)}' if several else ''}"
+    theta = f", θ = {_format_theta(shown.theta)}" if several else ""
+    above = f"{shown.measure}, {labels.format_axis_value('lam', shown.lam)}{theta}"
     last = column == len(one.columns) - 1
     return Panel(row, column, {"procedure": one.rows[row]}, above if row == 0 else "", one.rows[row] if last else "")
 

@@ -113,7 +113,8 @@ def _render_methods(facts: Facts) -> Markup:
     extent = facts.manifest.extent
     procedures = [join_markup([tag("b", name), _describe_procedure(name)]) for name in extent.grid.procedure]
     settings = (
-        f"{_describe_kernel(facts)}Kernel parameter θ = {_format_values(facts, 'theta')}; ridge λ = {_format_values(facts, 'lam')}; "
+        f"{_describe_kernel(facts)}Kernel parameter θ = {_format_values(facts, 'theta')}; "
+        f"ridge λ = {_format_values(facts, 'lam')}; "
         f"error rate allowed α = {_format_values(facts, 'alpha')}. All combinations"
     )
     settings = "Smoothed p-values. " * bool(facts.manifest.fingerprint.get("smoothed")) + settings

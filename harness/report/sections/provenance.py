@@ -179,7 +179,8 @@ def render_failures(facts: Facts) -> Markup:
     ]
     more = len(facts.failures) - _MESSAGES
     note = tag("p", f"{format_count(more, 'other message')}: ckrr errors {facts.url}") if more > 0 else Markup("")
-    caption = f"{format_count(total, 'replication')} of cells failed. They are left out of all numbers but the share that failed."
+    count = format_count(total, "replication")
+    caption = f"{count} of cells failed. They are left out of all numbers but the share that failed."
     return join_markup([render_plain_table(caption, ("count", "kind", "message", "shows it again"), rows), note])
 
 

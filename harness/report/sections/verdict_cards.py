@@ -210,7 +210,8 @@ def _describe_conservative(one: ProcedureVerdict) -> str:
 def _describe_whole_line(one: ProcedureVerdict) -> str:
     if not one.whole:
         return ""
-    return f"In {format_count(one.whole, 'cell')} the level is 1: a region is the whole line, which holds and says nothing."
+    count = format_count(one.whole, "cell")
+    return f"In {count} the level is 1: a region is the whole line, which holds and says nothing."
 
 
 def _describe_violation(one: ProcedureVerdict) -> str:

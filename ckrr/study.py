@@ -1,0 +1,56 @@
+"""Run studies from Python: the public calls of the harness, under a name that is ours alone.
+
+>>> from ckrr import study
+>>> study.plan("quickstart")["scenario"]
+'quickstart'
+
+`study.run` computes what is left of a scenario and returns the cube; `study.estimate`, `study.verdicts` and
+`study.table` say what came out. This is the one module of `ckrr` that knows the harness: it loads it on first use.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from harness import (
+        ClusterError,
+        UserError,
+        difference,
+        estimate,
+        open_cube,
+        plan,
+        precision,
+        run,
+        status,
+        table,
+        verdicts,
+    )
+
+__all__ = [
+    "ClusterError",
+    "UserError",
+    "difference",
+    "estimate",
+    "open_cube",
+    "plan",
+    "precision",
+    "run",
+    "status",
+    "table",
+    "verdicts",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public call of the harness when it is first asked for."""
+    if name not in __all__:
+        raise AttributeError(f"module 'ckrr.study' has no attribute {name!r}")
+    import harness
+
+    if Path(str(harness.__file__)).parents[1] != Path(__file__).parents[1]:
+        raise ImportError(f"the package 'harness' that Python finds is not a part of ckrr: {harness.__file__} hides it")
+    return getattr(harness, name)
+
+
+def __dir__() -> list[str]:
+    return __all__
