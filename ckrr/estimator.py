@@ -91,10 +91,10 @@ else:
         class _Base(RegressorMixin, BaseEstimator):
             """scikit-learn's base classes, and its checks in the place of ours."""
 
-            def _train(self, X, y):
+            def _check_train(self, X, y):
                 return validate_data(self, X, y, dtype=np.float64)
 
-            def _new(self, X):
+            def _check_new(self, X):
                 check_is_fitted(self, "fit_")
                 return validate_data(self, X, dtype=np.float64, reset=False)
 

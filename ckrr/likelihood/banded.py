@@ -37,7 +37,7 @@ class SortedSample:
 
         Examples
         --------
-        >>> SortedSample.by_the_widest_coordinate(np.array([[0.0, 5.0], [1.0, 3.0]]), np.array([7.0, 8.0])).y
+        >>> SortedSample.from_sample(np.array([[0.0, 5.0], [1.0, 3.0]]), np.array([7.0, 8.0])).y
         array([8., 7.])
         """
         x = X[:, int(np.argmax(np.ptp(X, axis=0)))]

@@ -56,7 +56,7 @@ class KernelAxis:
         Examples
         --------
         >>> u = np.array([0.0, 0.25, 1.0])
-        >>> F = KernelAxis(t=2.0).columns(u, 12)
+        >>> F = KernelAxis(t=2.0).compute_columns(u, 12)
         >>> np.allclose(F @ F.T, np.exp(-2.0 * (u[:, None] - u) ** 2), rtol=0, atol=1e-13)
         True
         """

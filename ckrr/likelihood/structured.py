@@ -71,11 +71,11 @@ class StructuredLikelihood:
         --------
         >>> X = np.linspace(0, 1, 1000)[:, None]
         >>> sample = StructuredLikelihood(X, np.sin(9 * X[:, 0]), lam=0.1)
-        >>> [round(part, 3) for part in sample.parts(theta=10.0)]  # of low rank
+        >>> [round(part, 3) for part in sample.compute_parts(theta=10.0)]  # of low rank
         [-4.572, -2260.682]
-        >>> [round(part, 3) for part in sample.parts(theta=1e5)]  # banded
+        >>> [round(part, 3) for part in sample.compute_parts(theta=1e5)]  # banded
         [-2.393, -1128.414]
-        >>> StructuredLikelihood(X[:50], np.ones(50), lam=0.1).parts(theta=10.0)  # dense is as fast
+        >>> StructuredLikelihood(X[:50], np.ones(50), lam=0.1).compute_parts(theta=10.0)  # dense is as fast
         """
         dense = self.n**3 / 3 + _ENTRY * self.n**2 / 2
         if self.lam < _LEAST_LAM or dense < _BAND_CALL:

@@ -68,7 +68,7 @@ def select_algebra(n: int) -> TriangularAlgebra:
     Examples
     --------
     >>> select_algebra(4000), select_algebra(4001)
-    (Whole(padding=24), Tiled(tile=512, padding=504))
+    (WholeAlgebra(padding=24), TiledAlgebra(tile=512, padding=504))
     """
     return WholeAlgebra() if n <= WHOLE else TiledAlgebra()
 

@@ -59,7 +59,7 @@ class Features:
 
     Examples
     --------
-    >>> features = Features.drawn("gaussian", 20000, dimension=1, rng=np.random.default_rng(0))
+    >>> features = Features.draw("gaussian", 20000, dimension=1, rng=np.random.default_rng(0))
     >>> F = features(np.array([[0.0], [1.0]]), theta=0.5)
     >>> F.shape, (F.T @ F).round(1)  # exp(−½) = 0.6
     ((20000, 2), array([[1. , 0.6], [0.6, 1. ]]))

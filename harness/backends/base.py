@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
+from harness.backends.address import is_url
 from harness.backends.local import LocalBackend
 from harness.core.errors import UserError
 from harness.parsing.files import LARGEST
@@ -80,7 +81,7 @@ def open_backend(url: str) -> Backend:
     """A directory, or whatever fsspec reaches by its URL (s3://…)."""
     if not url or "\0" in url:
         raise UserError(f"a store must be a path or a URL, got {url!r}")
-    if "://" not in url or url.startswith(_FILE):
+    if not is_url(url) or url.startswith(_FILE):
         return LocalBackend(url.partition("://")[2] if url.startswith(_FILE) else url)
     from harness.backends.remote import RemoteBackend
 

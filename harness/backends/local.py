@@ -31,7 +31,7 @@ class LocalBackend:
     >>> import tempfile
     >>> here = LocalBackend(tempfile.mkdtemp())
     >>> here.put("receipts/a.json", b"{}")
-    >>> here.names("receipts"), here.get("receipts/a.json"), here.get("receipts/b.json")
+    >>> here.list_names("receipts"), here.get("receipts/a.json"), here.get("receipts/b.json")
     (['a.json'], b'{}', None)
     """
 

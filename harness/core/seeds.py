@@ -38,11 +38,10 @@ class Seeds:
 
     Examples
     --------
-    >>> seeds = Seeds.of(2016, {"function": "gp", "theta": 100.0})
-    >>> seeds.draw(path=3, draw=7)("noise").random() == seeds.draw(path=3, draw=7)("noise").random()
-    True
-    >>> seeds.draw(path=3, draw=7)("noise").random() == seeds.draw(path=3, draw=8)("noise").random()
-    False
+    >>> seeds = Seeds.from_source(2016, {"function": "gp", "theta": 100.0})
+    >>> first, again, other = (seeds.make_draw_streams(path=3, draw=draw)("noise").random() for draw in (7, 7, 8))
+    >>> first == again, first == other
+    (True, False)
     """
 
     seed: int

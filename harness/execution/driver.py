@@ -156,7 +156,7 @@ class Usage:
     >>> spent = Usage()
     >>> for unit in [(0.0, 4.0, 4.0), (0.0, 2.0, 2.0), (2.0, 4.0, 1.5)]:
     ...     spent.add(*unit)
-    >>> spent.efficiency(workers=2)
+    >>> spent.compute_efficiency(workers=2)
     0.9375
     """
 

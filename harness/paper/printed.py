@@ -52,7 +52,7 @@ def read_printed() -> list[PrintedNumber]:
     --------
     >>> len(read_printed())
     256
-    >>> print(read_printed()[0], "is read_printed as", read_printed()[0].text)
+    >>> print(read_printed()[0], "is printed as", read_printed()[0].text)
     table 1: GPR-f, γ = 1e-06, λ = 1e-06, θ = 100, α = 0.01 is printed as 0.9
     """
     return [_parse_row(row) for row in read_rows("printed.csv")]

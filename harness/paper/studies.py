@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
+from harness.backends.address import join
 from harness.paper.printed import SEARCH, PrintedNumber
 from harness.scenario.load import Loaded, load
 
@@ -32,4 +32,4 @@ def _parse_theta(text: str) -> int | str:
 
 def get_store_url(folder: str, name: str) -> str:
     """Where its results are: the default of the whole scenario, which may be run into it later."""
-    return f"{folder}/paper-{name}.zarr" if "://" in folder else str(Path(folder) / f"paper-{name}.zarr")
+    return join(folder, f"paper-{name}.zarr")

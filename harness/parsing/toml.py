@@ -37,7 +37,7 @@ def read_toml(path: str | Path) -> dict[str, Any]:
         If it can't be read, is too large or isn't TOML: in words that follow the file's name.
     """
     try:
-        text = read_regular_file(path).decode()
+        text = read_regular_file(path, LARGEST).decode()
     except UnicodeDecodeError as error:
         raise ValueError(f"is not text in UTF-8 (byte {error.start})") from None
     return parse_toml(text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from harness.backends.address import is_url
 from harness.core.errors import UserError
 from harness.store.locate import find_store
 
@@ -15,7 +16,7 @@ LARGEST = 5_000_000
 def get_default_file(url: str) -> Path:
     """Beside a store of this machine, `results/my.html` for `results/my.zarr`; here for one in a bucket."""
     name = url.rstrip("/").rpartition("/")[2].removesuffix(".zarr") or "report"
-    return Path(f"{name}.html") if "://" in url else Path(url).with_name(f"{name}.html")
+    return Path(f"{name}.html") if is_url(url) else Path(url).with_name(f"{name}.html")
 
 
 def write(url: str, output: str | None = None, shown: str | None = None, settings: int | None = None) -> Path:

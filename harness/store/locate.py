@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from harness.backends.address import is_url
 from harness.backends.base import open_backend
 from harness.core.errors import UserError
 from harness.core.packaged import list_scenario_files
@@ -28,7 +29,7 @@ def find_store(reference: str, begun: bool = True) -> str:
     path, file = Path(reference), lookup_scenario_file(reference)
     if file is not None:
         return _require_store(get_default_store(str(read_scenario(file)["name"])), reference, begun)
-    if "://" in reference or path.is_dir():
+    if is_url(reference) or path.is_dir():
         return _require_store(reference, f"SCENARIO --store {reference}", begun)
     if path.suffix == ".toml":
         raise UserError(f"{reference}: there is no such file; `ckrr new` writes a scenario to start from")
@@ -42,7 +43,7 @@ def _require_store(store: str, run: str, begun: bool) -> str:
     backend = open_backend(store)
     if load_manifest(backend) is None and (begun or not backend.list_names(SUBMISSION)):
         raise UserError(f"{store}: there is no store here; `ckrr run {run}` makes one")
-    return backend.url if "://" in store else store
+    return backend.url if is_url(store) else store
 
 
 def lookup_scenario_file(reference: str) -> Path | None:
@@ -50,7 +51,7 @@ def lookup_scenario_file(reference: str) -> Path | None:
     path = Path(reference)
     if path.is_file():
         return path
-    return None if "://" in reference or path.is_dir() else list_scenario_files().get(reference)
+    return None if is_url(reference) or path.is_dir() else list_scenario_files().get(reference)
 
 
 def read_scenario(path: Path) -> dict[str, Any]:

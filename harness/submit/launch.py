@@ -120,7 +120,7 @@ def _start(prepared: prepare.Prepared, one: Submission, note: Callable[[str], No
             slurm.make_comment(backend.url),
             one.folder,
             command,
-            file.driver_directives(),
+            file.list_driver_directives(),
             file.job_script_prologue,
         )
         submission.add(

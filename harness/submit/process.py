@@ -39,7 +39,7 @@ def start(backend: Backend, identity: str) -> dict[str, Any]:
 
 def _find_output_folder(backend: Backend) -> Path:
     """In the store if that is a directory, or else where programs keep such things."""
-    if "://" not in backend.url:
+    if not is_url(backend.url):
         return Path(backend.url) / SUBMISSION
     return Path(os.environ.get("XDG_STATE_HOME", "~/.local/state")).expanduser() / "ckrr"
 

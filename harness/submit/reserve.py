@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from harness.backends.address import is_url
 from harness.backends.base import Backend
 from harness.store.manifest import SUBMISSION
 
@@ -14,7 +15,7 @@ _BYTES = 1 << 20
 
 def allocate(backend: Backend) -> None:
     """Takes it, in a directory: a bucket is never full."""
-    if "://" not in backend.url:
+    if not is_url(backend.url):
         backend.put(_KEY, os.urandom(_BYTES))
 
 

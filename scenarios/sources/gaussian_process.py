@@ -43,7 +43,7 @@ class FourierAxis:
     >>> axis = FourierAxis(theta=100.0, domain=(-1.0, 1.0))
     >>> axis.terms
     91
-    >>> features = axis.features(np.array([0.0, 0.1])) * axis.scales()
+    >>> features = axis.compute_features(np.array([0.0, 0.1])) * axis.compute_scales()
     >>> (features @ features.T).round(12)
     array([[1.        , 0.36787944],
            [0.36787944, 1.        ]])

@@ -46,9 +46,9 @@ class World:
 
     Examples
     --------
-    >>> World(noise="student", df=5).noise_at(np.array([0.2, 0.9]), np.random.default_rng(0)).shape
+    >>> World(noise="student", df=5).draw_noise(np.array([0.2, 0.9]), np.random.default_rng(0)).shape
     (2,)
-    >>> World(noise="heteroscedastic", spread=10.0).deviation(np.array([0.0, 1.0])).round(3)
+    >>> World(noise="heteroscedastic", spread=10.0).compute_deviation(np.array([0.0, 1.0])).round(3)
     array([0.216, 2.157])
     >>> World(df=5)
     Traceback (most recent call last):
@@ -107,7 +107,7 @@ class World:
 
         Examples
         --------
-        >>> World(shift=3.0).tilted(np.array([0.0, 0.5, 1.0])).round(3)
+        >>> World(shift=3.0).tilt(np.array([0.0, 0.5, 1.0])).round(3)
         array([0.   , 0.785, 1.   ])
         """
         if self.shift == 0:

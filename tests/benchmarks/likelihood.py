@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits
 import ckrr
 from ckrr._validation import Array
 from ckrr.likelihood.profile import Likelihood, search
-from tests.ckrr.test_likelihood import ONE_D, TWO_D, sample
+from tests.ckrr.likelihood.samples import ONE_D, TWO_D, sample
 
 TURNS = 5
 

@@ -16,7 +16,7 @@ from ckrr.levels import parse_alpha
 from ckrr.likelihood.profile import Likelihood, search
 from ckrr.ridge.exact import Ridge
 from tests import oracles
-from tests.ckrr.test_accuracy import ALPHAS, CONFORMAL, bound, doubts, max_error, mean_scale, name_of, problem
+from tests.ckrr.accuracy import ALPHAS, CONFORMAL, bound, doubts, max_error, mean_scale, name_of, problem
 from tests.oracles import coefficients, disagreements, refitted_p_value, region
 
 NAMES = sorted(KERNELS)

@@ -9,37 +9,19 @@ import sys
 import tracemalloc
 from math import inf, log, pi
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 import ckrr
-from ckrr._validation import Array
 from ckrr.evaluation import batching, case
 from ckrr.procedures import ALL_PROCEDURES
 from ckrr.regions.bayesian import compute_deviation
 from ckrr.ridge.exact import TEST_BLOCK
+from tests.ckrr.samples import arrays, same, sample
 
 CONFORMAL = ["RRCM", "RRCM-loo", "RRCM-std", "CRR", "CRR-loo", "CRR-std"]
 ALPHA = [0.01, 0.05, 0.1, 0.25]
-
-
-def sample(n: int, d: int = 2, m: int = 30, seed: int = 0) -> tuple[Array, Array, Array, Array]:
-    rng = np.random.default_rng(seed)
-    X, X_new = rng.uniform(-1, 1, (n, d)), rng.uniform(-1, 1, (m, d))
-    y, y_new = (np.sin(4 * x[:, 0]) + 0.1 * rng.standard_normal(len(x)) for x in (X, X_new))
-    return X, y, X_new, y_new
-
-
-def arrays(scores: ckrr.Scores) -> list[Any]:
-    """All of its arrays; those that weren't asked for are None."""
-    return [each for each in vars(scores).values() if each is not None]
-
-
-def same(a: object, b: object) -> bool:
-    """Equal in every bit, dataclass by dataclass."""
-    return all(np.array_equal(x, y, equal_nan=True) for x, y in zip(arrays(a), arrays(b), strict=True))
 
 
 def test_predict_is_kernel_ridge_regression() -> None:

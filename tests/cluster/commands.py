@@ -13,8 +13,8 @@ from tempfile import TemporaryDirectory
 
 from tests.cluster.listening import until
 from tests.faults import processes
+from tests.harness.commands import TOY
 from tests.harness.studies import ROOT
-from tests.harness.test_cli import TOY
 
 RUN = (sys.executable, "-m", "harness.cli", "run", "toy.toml")
 

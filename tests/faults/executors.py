@@ -23,8 +23,8 @@ from tests.cluster.listening import until
 from tests.faults import namespaces
 from tests.faults.processes import CLUSTER, MARK, NANNY, SCHEDULER, found, kill
 from tests.faults.study import Study
+from tests.harness.commands import ckrr, start
 from tests.harness.studies import ROOT
-from tests.harness.test_cli import ckrr, start
 
 _LONGEST = 300.0
 

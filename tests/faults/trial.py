@@ -13,8 +13,8 @@ from tests.faults import disks, processes
 from tests.faults.executors import EXECUTORS, Run, Shelf
 from tests.faults.injector import NEXT, WITHIN, Fault, Trial
 from tests.faults.study import begun
+from tests.harness.commands import ckrr
 from tests.harness.studies import assert_identical
-from tests.harness.test_cli import ckrr
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from harness.backends.address import find_local_folder
 from harness.core.errors import UserError
 from harness.paper.printed import SEARCH
 from harness.paper.studies import load_subset
@@ -48,4 +49,4 @@ def load_needed_studies(figures: Sequence[int], quick: bool) -> dict[str, Loaded
 
 def get_folder(results: str) -> Path:
     """Where figures are written: beside stores of this machine, or here."""
-    return Path("paper-figures" if "://" in results else f"{results}/paper-figures")
+    return find_local_folder(results) / "paper-figures"

@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
+from harness.backends.address import join
 from harness.backends.base import open_backend
 from harness.core.schema import CUBE_DIMS
 from harness.core.types import Grid
@@ -51,7 +51,7 @@ class CorrectedStudy:
 
     def get_store_url(self, results: str) -> str:
         """Its store: the default one, as far as `results` is."""
-        return f"{results}/{self.name}.zarr" if "://" in results else str(Path(results) / f"{self.name}.zarr")
+        return join(results, f"{self.name}.zarr")
 
     def format_command(self, results: str) -> str:
         """What runs it."""

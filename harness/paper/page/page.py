@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from harness.backends.address import find_local_folder
 from harness.paper.page.claims import CLAIMS, WIDTHS
 from harness.paper.page.corrected import find_stores
 from harness.paper.page.coverage_claims import render_coverage_claim
@@ -68,4 +69,4 @@ class PaperPage:
 
 def get_default_file(results: str) -> Path:
     """Beside stores of this machine, or here."""
-    return Path("paper.html" if "://" in results else f"{results}/paper.html")
+    return find_local_folder(results) / "paper.html"

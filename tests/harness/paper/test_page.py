@@ -43,8 +43,8 @@ from harness.scenario.load import load
 from harness.store import arrays, artifacts
 from harness.worker.study import build_study
 from tests.harness.paper import test_command, test_figures
+from tests.harness.report.form import LOADS, check_form
 from tests.harness.report.reading import Reader
-from tests.harness.report.test_form import LOADS, check_form
 
 Cell = Mapping[str, Any]
 Coverage = Callable[[Cell, float], float]

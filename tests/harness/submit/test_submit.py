@@ -14,23 +14,21 @@ from distributed import Client
 
 from harness.backends.base import open_backend
 from harness.core.errors import UserError
-from harness.execution import prepare
-from harness.execution.clusters import read_file
 from harness.monitor.follow import watch
 from harness.monitor.state import status
 from harness.monitor.text import format_status, format_status_line
-from harness.store import arrays, receipts
+from harness.store import arrays
 from harness.store.heartbeat import from_bytes
 from harness.store.manifest import CANCEL, DRIVER
 from harness.store.manifest_io import load_manifest, save_manifest
 from harness.submit import process, submission
 from harness.submit.cancel import cancel
 from harness.submit.drive import drive
-from harness.submit.launch import SubmissionResult, submit_study
 from harness.submit.logs import read_logs
+from tests.harness.poison import Study, written
+from tests.harness.schedulers import dask
 from tests.harness.studies import assert_identical, until
-from tests.harness.test_cluster_death import dask
-from tests.harness.test_poison import Study, written
+from tests.harness.submissions import done, handed_over
 
 
 @pytest.fixture(scope="module")
@@ -44,17 +42,6 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def one(tmp_path: Path) -> Study:
     return written(tmp_path, {"all": "slow"}, replications__paths=16)
-
-
-def handed_over(one: Study, file: str | None = None) -> SubmissionResult:
-    """48 replications of 0.1 s."""
-    workers = None if file else 2
-    prepared = prepare.prepare(one.loaded, str(one.store), workers, speed=2e7, cluster=read_file(file))
-    return submit_study(prepared, file, workers)
-
-
-def done(one: Study) -> int:
-    return len(receipts.list_receipts(open_backend(str(one.store)), (10,)))
 
 
 def children(pid: int) -> list[str]:

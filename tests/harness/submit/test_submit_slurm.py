@@ -11,9 +11,9 @@ from harness.backends.base import open_backend
 from harness.monitor.state import status
 from harness.submit.cancel import cancel
 from tests.cluster import slurm
+from tests.harness.poison import Study, written
 from tests.harness.studies import ROOT, until
-from tests.harness.submit.test_submit import done, handed_over
-from tests.harness.test_poison import Study, written
+from tests.harness.submissions import done, handed_over
 
 pytestmark = pytest.mark.skipif(slurm.missing() is not None, reason=str(slurm.missing()))
 

@@ -22,7 +22,7 @@ def test_a_run_records_the_commit(tmp_path: Path) -> None:
 
 def test_without_a_checkout_there_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also inside the repository of somebody else, and where git says no."""
-    monkeypatch.setattr(module, "__file__", str(tmp_path / "harness" / "commit.py"))
+    monkeypatch.setattr(module, "__file__", str(tmp_path / "harness" / "core" / "environment.py"))
     subprocess.run(["git", "init", "-q", str(tmp_path.parent)], check=True)
     assert find_commit.__wrapped__() is None
     (tmp_path / ".git").write_text("nonsense")

@@ -27,8 +27,8 @@ from harness.store.manifest_io import load_manifest
 from harness.store.receipts import list_receipts
 from harness.submit import process, submission
 from harness.submit.cancel import cancel
+from tests.harness.commands import ckrr
 from tests.harness.studies import assert_identical, contents
-from tests.harness.test_cli import ckrr
 
 SCENARIO = """
 name = "mine"

@@ -45,8 +45,8 @@ from harness.store.manifest_io import load_manifest
 from harness.worker.sandbox_main import _compute_answer
 from harness.worker.task import run_unit
 from tests.harness.buckets import KEY, SECRET, Cable, Server, environment, serving
+from tests.harness.commands import TOY, start
 from tests.harness.studies import loaded, run_serially, unit, until
-from tests.harness.test_cli import TOY, start
 from tests.harness.toy import FAMILY
 
 SMALL = {"grid__theta": [1], "grid__gamma": [1.0], "grid__lam": [1], "replications__paths": 40}

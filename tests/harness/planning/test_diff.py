@@ -24,8 +24,8 @@ from harness.store.manifest import cache_key
 from harness.store.receipts import Receipt
 from harness.worker import task
 from harness.worker.task import run_unit
+from tests.harness.plans import FAMILY, GRID, SHAPE, planned
 from tests.harness.studies import ROOT, contents, prepared, replications, run_serially
-from tests.harness.test_planning import FAMILY, GRID, SHAPE, planned
 
 NOTHING = {"units": 0, "replications": 0}
 ALL = {"units": 8, "replications": 42}
@@ -37,7 +37,7 @@ class Witness:
 
     def __init__(self, where: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self._where, self._counts = where, Counter[tuple[str, str]]()
-        monkeypatch.setattr(task, "compute", self._compute)
+        monkeypatch.setattr(task, "compute_unit", self._compute)
 
     def _compute(self, study: Study, unit: Unit, todo: Bools | None) -> Block:
         status = replications(self._where, unit.n, "status")[np.ix_(unit.paths, unit.draws)]

@@ -36,18 +36,18 @@ import re, sys
 from pathlib import Path
 from threadpoolctl import threadpool_limits
 import ckrr
-from harness.compute import compute
-from tests.harness.test_large_n import study
+from harness.compute.unit import compute_unit
+from tests.harness.execution.test_large_n import study
 from tests.harness.studies import unit
 
 def peak():  # getrusage would tell that of the process before, whose place this one took
     return int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])
 
 n = int(sys.argv[1])
-compute(study(30), unit(30, range(1), range(1)))
+compute_unit(study(30), unit(30, range(1), range(1)))
 before = peak()
 with threadpool_limits(1):
-    block = compute(study(n), unit(n, range(1), range(1)))
+    block = compute_unit(study(n), unit(n, range(1), range(1)))
 assert (block.values["status"] == 0).all(), block.failures
 print(1024 * (peak() - before))
 """

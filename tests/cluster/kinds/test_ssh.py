@@ -19,8 +19,8 @@ from harness import UserError
 from tests.cluster import sshd
 from tests.cluster.listening import alive, listening, ports, until, with_children, workers_of
 from tests.cluster.studies import LONG, PROLOGUE, SLOWLY, run, serial
+from tests.harness.commands import TOY
 from tests.harness.studies import ROOT, assert_identical
-from tests.harness.test_cli import TOY
 
 pytestmark = pytest.mark.skipif(sshd.missing() is not None, reason=str(sshd.missing()))
 

@@ -21,10 +21,10 @@ from harness.store.manifest import cache_key, hash_fingerprint
 from harness.store.manifest_io import load_manifest
 from harness.submit import process
 from harness.worker.task import run_unit
+from tests.harness.commands import TOY, start
+from tests.harness.poison import Study, written
 from tests.harness.studies import prepared, toy, until
-from tests.harness.submit.test_submit import done, handed_over
-from tests.harness.test_cli import TOY, start
-from tests.harness.test_poison import Study, written
+from tests.harness.submissions import done, handed_over
 
 
 @pytest.fixture

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
 from time import sleep, time
@@ -23,21 +20,10 @@ from harness.execution.health import stall_limit
 from harness.monitor.state import status
 from harness.monitor.text import format_status
 from harness.store import receipts
-from tests.harness.studies import ROOT, until
-from tests.harness.test_poison import Study, written
-from tests.harness.test_resume import Noted
-
-
-@contextmanager
-def dask(*arguments: str) -> Iterator[subprocess.Popen[bytes]]:
-    """A process of Dask's own command line."""
-    command = [sys.executable, "-m", "distributed.cli.dask_" + arguments[0], *arguments[1:]]
-    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.wait()
+from tests.harness.notes import Noted
+from tests.harness.poison import Study, written
+from tests.harness.schedulers import dask
+from tests.harness.studies import until
 
 
 def test_a_cluster_without_workers_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -224,7 +224,7 @@ def test_nothing_of_a_family_is_called_before_it_is_one(
 
 def test_a_family_may_have_no_reference() -> None:
     assert find_family("tests.harness.toy:FAMILY").reference == "exact"
-    assert find_family("tests.harness.test_marks:NO_REFERENCE").reference is None
+    assert find_family("tests.harness.scenario.test_marks:NO_REFERENCE").reference is None
 
 
 NO_REFERENCE = types.SimpleNamespace(

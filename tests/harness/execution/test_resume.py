@@ -40,8 +40,9 @@ from harness.store.manifest_io import add_to_history, load_manifest
 from harness.worker import task
 from tests.faults import disks
 from tests.faults.injector import flip, truncate
+from tests.harness.commands import QUICK, TOY, ckrr, start
+from tests.harness.notes import Noted
 from tests.harness.studies import assert_identical, contents, prepared, replications, run_serially
-from tests.harness.test_cli import QUICK, TOY, ckrr, start
 
 KILLS = 4
 SLOW = ("run", "toy.toml", "--set", "replications.paths=400", "--set", "source.test_points=600")
@@ -221,7 +222,7 @@ def test_an_extension_computes_what_is_new(
         asked.append(int(todo.sum()))
         return compute_unit(study, unit, todo)
 
-    monkeypatch.setattr(task, "compute", counted)
+    monkeypatch.setattr(task, "compute_unit", counted)
     run_serially(where, **changes)
     assert sum(asked) == computed * 2 * 7 * 3
 
@@ -310,14 +311,6 @@ def test_what_another_driver_has_done_is_not_computed_again(tmp_path: Path) -> N
     again = {str(result["unit"].name) for result in results if result["compute"] > 0}
     assert again == {f"n=10/{failed.name.partition('.')[0]}"}
     assert all(each.stat().st_mtime_ns == then for each, then in written.items() if each != failed)
-
-
-class Noted(SilentProgress):
-    def __init__(self, notes: list[str]) -> None:
-        self._notes = notes
-
-    def note(self, text: str) -> None:
-        self._notes.append(text)
 
 
 @pytest.fixture(scope="module")

@@ -24,8 +24,8 @@ from ckrr.linalg.triangular import WHOLE, WholeAlgebra
 from ckrr.ridge import exact
 from ckrr.ridge.exact import TEST_BLOCK, FactorisationError, Ridge
 from ckrr.space import make_space
-from tests.ckrr.test_accuracy import bound, max_error, mean_scale, problem
-from tests.ckrr.test_model import arrays, same, sample
+from tests.ckrr.accuracy import bound, max_error, mean_scale, problem
+from tests.ckrr.samples import arrays, same, sample
 from tests.oracles import coefficients
 
 EDGES = [
@@ -123,8 +123,8 @@ def small_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
     """Samples of more than 50 points go the way of large ones, in tiles of 16."""
     for module in (triangular, banded, low_rank, structure):
         monkeypatch.setattr(module, "WHOLE", 50)
-    monkeypatch.setattr(triangular, "Tiled", lambda: TiledAlgebra(16))
-    monkeypatch.setattr(exact, "triangles", triangular.select_algebra)
+    monkeypatch.setattr(triangular, "TiledAlgebra", lambda: TiledAlgebra(16))
+    monkeypatch.setattr(exact, "select_algebra", triangular.select_algebra)
 
 
 @pytest.mark.parametrize("lam", [1e-6, 1e-1])
@@ -221,7 +221,7 @@ def test_bands_that_are_not_positive_definite_are_told() -> None:
 def test_the_likelihood_of_large_samples_is_that_of_whole_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     """In all three forms, each of which is met."""
     monkeypatch.setattr(banded, "ROOM", 16)
-    monkeypatch.setattr(banded, "band_parts", lambda band, y, b: compute_band_parts(band, y, b, 16))
+    monkeypatch.setattr(banded, "compute_band_parts", lambda band, y, b: compute_band_parts(band, y, b, 16))
     X, y, _, _ = sample(900, d=1)
     structured = StructuredLikelihood(X, y, 0.01)
     by_structure = 0

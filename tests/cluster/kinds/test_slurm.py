@@ -21,8 +21,8 @@ from tests.cluster import slurm
 from tests.cluster.listening import alive, free_port, listening, ports, until, with_children, workers_of
 from tests.cluster.slow import PAUSE
 from tests.cluster.studies import LONG, SLOWLY, run, serial
+from tests.harness.commands import TOY
 from tests.harness.studies import ROOT, assert_identical
-from tests.harness.test_cli import TOY
 
 pytestmark = pytest.mark.skipif(slurm.missing() is not None, reason=str(slurm.missing()))
 

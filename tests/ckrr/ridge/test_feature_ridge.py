@@ -22,9 +22,9 @@ from ckrr.procedures import ALL_PROCEDURES
 from ckrr.ridge import feature_ridge, primal
 from ckrr.ridge.feature_ridge import FeatureRidge
 from ckrr.ridge.random_features import Features
-from tests.ckrr.test_accuracy import ALPHAS, CONFORMAL, EPS, doubts, max_error, mean_scale, name_of, problem
-from tests.ckrr.test_model import same, sample
-from tests.ckrr.test_validity import follows_its_law, skewed_sample
+from tests.ckrr.accuracy import ALPHAS, CONFORMAL, EPS, doubts, max_error, mean_scale, name_of, problem
+from tests.ckrr.samples import same, sample
+from tests.ckrr.validity import follows_its_law, skewed_sample
 from tests.oracles import coefficients, disagreements, refitted_p_value, region
 
 LAMBDAS = [1e-8, 1e-6, 1e-3, 1e-1, 10.0]
