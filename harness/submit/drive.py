@@ -1,6 +1,6 @@
-"""What a submitted driver does: it runs the study that its store tells of, and writes down how that ended.
+"""Run a submitted study, as its store describes it, and record how that ended.
 
-`python -m harness.submit.drive URL ID` is a process of its own, on the machine of the submitter or in a Slurm job.
+`python -m harness.submit.drive URL ID` is the driver's process, on the machine of the submitter or in a Slurm job.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from harness.store.heartbeat import Heartbeat
 from harness.store.manifest_io import load_manifest
 from harness.submit import reserve, slurm, submission
 from harness.submit.logs import Logbook
-from harness.submit.submission import SLURM, Submission
+from harness.submit.submission import Submission
 
 COMPLETE, FAILED, USER_ERROR, CLUSTER, STOPPED = 0, 1, 2, 3, 130
 MAX_IDLE_STARTS = 3
-"""So many starts in a row without a unit more, and a driver isn't started again."""
+"""A driver isn't started again after so many starts in a row that completed no unit."""
 
 
 def drive(url: str, identity: str, client: Any = None) -> int:
-    """Runs a submission; the code is the one that `ckrr run` would have had."""
+    """Run a submission, and return the exit code that `ckrr run` would have had."""
     backend = open_backend(url)
     found = submission.read(backend)
     if found is None or found.id != identity or found.ended is not None:
@@ -46,14 +46,12 @@ def drive(url: str, identity: str, client: Any = None) -> int:
     found = _add_start(backend, found)
     reserve.allocate(backend)
     logbook.note(f"driver of {found.id} started: process {os.getpid()} on {platform.node()}")
-    follower = slurm.submit_follower(found, logbook.note) if found.how == SLURM else None
+    follower = slurm.submit_follower(found, logbook.note)
     code, outcome = _run_to_outcome(backend, found, logbook, client)
     goes_on = code == CLUSTER and follower is not None and not _is_stuck(found)
     logbook.note(f"{outcome}; job {follower} goes on" if goes_on else outcome)
-    with suppress(
-        StoreUnreachableError
-    ):  # a store that can't be written to: `ckrr status` sees that nobody is at work any more
-        if _is_ours(backend, found):  # otherwise it was removed, and isn't made anew
+    with suppress(StoreUnreachableError):  # if it can't be written, `ckrr status` sees that the heartbeat has stopped
+        if _is_ours(backend, found):  # otherwise the store was removed, and isn't made anew
             reserve.release(backend)
             if not goes_on:
                 submission.add(backend, found, ended=get_timestamp(), outcome=outcome, code=code)
@@ -79,13 +77,13 @@ def _count_done(backend: Backend) -> int:
 
 
 def _is_stuck(found: Submission) -> bool:
-    """Whether the last few drivers did nothing at all."""
+    """Return whether the last few drivers completed no unit."""
     last = [one["done"] for one in found.starts[-MAX_IDLE_STARTS:]]
     return len(last) == MAX_IDLE_STARTS and len(set(last)) == 1
 
 
 def _run_to_outcome(backend: Backend, found: Submission, logbook: Logbook, client: Any) -> tuple[int, str]:
-    """The exit code, and how it ended in words."""
+    """Run it, and return the exit code and how it ended in words."""
     try:
         done = _run(backend, found, logbook, client)
     except UserError as mistake:
@@ -96,7 +94,7 @@ def _run_to_outcome(backend: Backend, found: Submission, logbook: Logbook, clien
         driver.mark_store_stopped(backend)
         if _is_cancelled(backend, found):
             return STOPPED, "cancelled: what is done is kept, `ckrr submit` goes on"
-        if found.how == SLURM:  # its time is over, or its node is needed
+        if slurm.is_job(found):  # its time is over, or its node is needed
             return CLUSTER, "the driver's job was ended; what is done is kept"
         return STOPPED, "the driver was told to end, by a signal: what is done is kept, `ckrr submit` goes on"
     except Exception as error:
@@ -108,7 +106,7 @@ def _run_to_outcome(backend: Backend, found: Submission, logbook: Logbook, clien
 
 
 def _is_ours(backend: Backend, found: Submission) -> bool:
-    """Whether it is still the last submission of the store."""
+    """Return whether it is still the last submission of the store."""
     now = submission.read(backend)
     return now is not None and now.id == found.id
 

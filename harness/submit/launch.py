@@ -1,4 +1,4 @@
-"""Handing a study over: everything is checked here, then a driver elsewhere is asked to run it."""
+"""Submit a study: check everything here, then start a driver that runs it without us."""
 
 from __future__ import annotations
 
@@ -9,35 +9,28 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from time import monotonic, sleep
-from typing import Any
 
-from harness.backends.base import Backend
 from harness.core.errors import UserError
 from harness.core.text import fold_whitespace, get_timestamp
 from harness.execution import clusters, prepare
 from harness.planning.plan import check_fits
 from harness.scenario.load import Loaded
-from harness.submit import process, slurm, submission
+from harness.submit import submission
+from harness.submit.launchers import choose_launcher, find_launcher, wait_for_driver
 from harness.submit.locate import find_active_driver
-from harness.submit.submission import PROCESS, SLURM, TASK, Submission
-
-_HOW = {"address": TASK, "slurm": SLURM}
-"""Who drives, by the kind of cluster; a process of this machine where it isn't said."""
-_SIGN, _TASK = 30.0, 10.0
-"""Seconds to wait for a driver's first sign of life where it can start at once; a task may wait for a worker."""
+from harness.submit.submission import Submission
 
 
 @dataclass(frozen=True)
 class SubmissionResult:
-    """What became of it."""
+    """What became of a request to submit."""
 
     url: str
     submission: Submission | None
     running: str | None
-    """Who is at work on the store already: then nothing was handed over."""
+    """The driver that is active on the store already: then nothing was submitted."""
     is_alive: bool
-    """Whether the driver was heard of."""
+    """Whether the driver has reported, or waits in a queue."""
 
 
 def submit_study(
@@ -46,7 +39,19 @@ def submit_study(
     workers: int | None,
     note: Callable[[str], None] = lambda text: None,
 ) -> SubmissionResult:
-    """Hands a study over that could start now."""
+    """Submit a study that could start now.
+
+    Parameters
+    ----------
+    prepared : Prepared
+        The study, checked and planned.
+    cluster_path : str or None
+        The cluster file, of which the store keeps a copy.
+    workers : int or None
+        How many workers to start on this machine.
+    note : callable
+        Where to say what takes long.
+    """
     backend = prepared.backend
     check_fits(prepared.plan, prepared.machine, prepared.loaded.where)
     clusters.check_installed(prepared.cluster)
@@ -60,19 +65,18 @@ def submit_study(
     if cluster_path is not None:
         submission.put_cluster(backend, one, clusters.snapshot(cluster_path))
     submission.write(backend, one)
+    launcher = find_launcher(one)
     try:
-        one = submission.add(backend, one, handle=_start(prepared, one, note))
+        one = submission.add(backend, one, handle=launcher.start(prepared, one, note))
     except BaseException as error:
         why = fold_whitespace(error)
         submission.add(backend, one, ended=one.submitted, outcome=f"could not be handed over: {why}", code=2)
         raise
-    return SubmissionResult(
-        backend.url, one, None, one.how == SLURM or _wait_for_driver(backend, one, 0.0 if one.how == TASK else _SIGN)
-    )
+    return SubmissionResult(backend.url, one, None, launcher.is_queued or wait_for_driver(backend, launcher.patience))
 
 
 def _check_same(prepared: prepare.Prepared, who: str) -> None:
-    """Refuses what whoever is at work doesn't know of: it would be dropped."""
+    """Refuse a request that the active driver doesn't know of: it would be lost."""
     told = submission.read(prepared.backend) if prepared.is_new else None
     asked = prepared.loaded.scenario.model_dump(mode="json")
     if prepared.grows or (told is not None and told.scenario != asked):
@@ -84,7 +88,7 @@ def _check_same(prepared: prepare.Prepared, who: str) -> None:
 
 
 def _has_work(prepared: prepare.Prepared) -> bool:
-    """Whether there is anything to do, if only to bring the cube up to date."""
+    """Return whether there is anything to do, if only to bring the cube up to date."""
     plan = prepared.plan
     return bool(
         plan.units or plan.preparations or prepared.grows or prepared.is_new or not prepared.manifest.is_settled
@@ -106,44 +110,5 @@ def _make_submission(loaded: Loaded, workers: int | None, prepared: prepare.Prep
         host=platform.node(),
         submitted=get_timestamp(),
         command=" ".join(sys.argv),
-        how=_HOW.get(prepared.cluster.kind if prepared.cluster else "local", PROCESS),
+        how=choose_launcher(prepared.cluster.kind if prepared.cluster else None),
     )
-
-
-def _start(prepared: prepare.Prepared, one: Submission, note: Callable[[str], None]) -> dict[str, Any]:
-    backend, file = prepared.backend, prepared.cluster
-    if one.how == SLURM:
-        Path(file.log_directory).mkdir(parents=True, exist_ok=True)  # Slurm makes none
-        command = process.make_command(backend.url, one.id, file.python or sys.executable)
-        text = slurm.make_script(
-            one.name,
-            slurm.make_comment(backend.url),
-            one.folder,
-            command,
-            file.list_driver_directives(),
-            file.job_script_prologue,
-        )
-        submission.add(
-            backend, one, handle={"script": text}
-        )  # the job may start at once, and needs it for its follower
-        return {"script": text, "job": slurm.start(text)}
-    if one.how == TASK:
-        from harness.submit import task
-
-        with clusters.connect(file, prepared.machine, note) as client:
-            handle = task.start(client, backend.url, one.id, one.name)
-            _wait_for_driver(backend, one, _TASK)  # a client that leaves at once may take its task along
-            return handle
-    return process.start(backend, one.id)
-
-
-def _wait_for_driver(backend: Backend, one: Submission, seconds: float) -> bool:
-    """Waits until the driver was heard of, or has ended already."""
-    end = monotonic() + seconds
-    while True:
-        now = submission.read(backend)
-        if now is not None and (now.starts or now.ended is not None):
-            return True
-        if monotonic() >= end:
-            return False
-        sleep(0.1)

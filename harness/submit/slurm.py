@@ -1,7 +1,7 @@
-"""A driver as a Slurm job, which is followed by another one if it doesn't end by itself.
+"""Run a driver as a Slurm job, which is followed by another one if it doesn't end by itself.
 
-Every driver submits its follower as it starts, to begin when the driver's job has ended, however that comes about: its
-time is over, its node fails, it is killed. A driver that has finished takes its follower back.
+Every driver submits its follower as it starts, to begin when the driver's job has ended for whatever reason: its time
+is over, its node fails, it is killed. A driver that has finished cancels its follower.
 """
 
 from __future__ import annotations
@@ -21,19 +21,27 @@ _PATIENCE = 30.0
 
 
 def get_current_job() -> str | None:
-    """The job that this process is in."""
+    """Return the number of the job that this process is in; None outside of Slurm."""
     return os.environ.get("SLURM_JOB_ID")
 
 
 def start(script: str) -> str:
-    """Queues a job; its number."""
+    """Queue a job, and return its number."""
     return _run_command(["sbatch", "--parsable"], script).strip().split(";")[0]
 
 
+def is_job(one: Submission) -> bool:
+    """Return whether a driver was submitted as a job: then its script is kept."""
+    return "script" in one.handle
+
+
 def submit_follower(one: Submission, note: Callable[[str], None]) -> str | None:
-    """Queues the follower of the job that this process is in; None if Slurm doesn't take it, which is told."""
+    """Queue the follower of the job that this process is in, and return its number.
+
+    None if the driver wasn't submitted as a job, or if Slurm doesn't take the follower, which is noted.
+    """
     job = get_current_job()
-    if job is None:
+    if job is None or not is_job(one):
         return None
     try:
         queued = _run_command(["sbatch", "--parsable", f"--dependency=afterany:{job}"], one.handle["script"])
@@ -44,20 +52,20 @@ def submit_follower(one: Submission, note: Callable[[str], None]) -> str | None:
 
 
 def make_comment(url: str) -> str:
-    """What a driver's job says of the store that it is for."""
+    """Return the comment by which a driver's job names the store that it is for."""
     where = url if is_url(url) else os.path.realpath(url)
     return f"ckrr-store-{sha256(where.encode()).hexdigest()[:16]}"
 
 
 def list_jobs(name: str) -> dict[str, str]:
-    """Our jobs of a name that wait or run: for each number its comment."""
+    """Return our jobs of a name that wait or run: for each number its comment."""
     lines = _run_command(["squeue", "--me", "--noheader", f"--name={name}", "--format=%i %k"]).splitlines()
     found = (line.strip().partition(" ") for line in lines if line.strip())
     return {job: said.strip() for job, _, said in found if re.fullmatch(JOB, job)}
 
 
 def cancel_job(job: str | None) -> None:
-    """Takes a job out of the queue; one that isn't there any more is no mistake."""
+    """Cancel a job; one that has ended meanwhile is no error."""
     if job is not None:
         if re.fullmatch(JOB, job) is None:
             raise UserError(f"{job!r} is no number of a job of Slurm")
@@ -72,7 +80,7 @@ def make_script(
     directives: Sequence[str],
     prologue: Sequence[str],
 ) -> str:
-    r"""A job that runs a command.
+    r"""Return the script of a job that runs a command.
 
     Examples
     --------
