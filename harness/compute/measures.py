@@ -1,6 +1,7 @@
-"""Measures: what is kept of a replication, from what its regions did at the test points.
+"""Compute the measures of a replication from what its regions did at the test points.
 
-Arrays come in over (target, procedure, point, level) and go out over (target, procedure, level). An empty region has
+`PointResults` has the arrays and the operations that the entries of `harness.core.schema.MEASURES` are written in.
+Arrays are over (target, procedure, level, point); a measure is over (target, procedure, level). An empty region has
 width 0. The interval score (Winkler 1972; Gneiting & Raftery 2007) of a hull [l, u] at y is ::
 
     (u − l) + 2/α·(l − y)₊ + 2/α·(y − u)₊
@@ -11,58 +12,93 @@ and inf for an empty region, which has no place to measure from.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from math import ceil
 
 import numpy as np
 
 from harness.core.protocols import Scores
-from harness.core.schema import QUANTILES
-from harness.core.types import Array, Values
+from harness.core.schema import MEASURES, QUANTILES
+from harness.core.types import Array, Bools, Values
 
 VERSION = 1
-"""Raised by any change that moves a bit of a result."""
+"""Version of the arithmetic, raised by any change that moves a bit of a result."""
+
+
+class PointResults:
+    """What the regions of one sample did at each test point.
+
+    Parameters
+    ----------
+    scores : Scores
+        Ends, lengths, hits and numbers of pieces of the regions, from a family of procedures.
+    y_test : array, shape (targets, points)
+        Test values.
+    alpha : sequence of float
+        The levels' α.
+    reference : int or None
+        Place of the procedure that distances are measured from.
+    """
+
+    def __init__(self, scores: Scores, y_test: Array, alpha: Sequence[float], reference: int | None) -> None:
+        self._scores, self._y_test, self._alpha, self._reference = scores, y_test, alpha, reference
+        ends = (scores.lower, scores.upper, scores.length)
+        self.lower, self.upper, self.length = (np.ascontiguousarray(each.swapaxes(2, 3)) for each in ends)
+        self.hits, self.count = scores.hits.swapaxes(2, 3), scores.count.swapaxes(2, 3)
+
+    @cached_property
+    def is_empty(self) -> Bools:
+        """Whether a region is empty."""
+        return np.asarray(self.count == 0)
+
+    @cached_property
+    def width(self) -> Array:
+        """Width of the hull."""
+        return np.where(self.is_empty, 0.0, self.upper - self.lower)
+
+    @cached_property
+    def is_unbounded(self) -> Bools:
+        """Whether a region is unbounded."""
+        return np.isinf(self.width)
+
+    def mean(self, values: Values) -> Array:
+        """Return the mean over test points."""
+        return np.asarray(values.mean(axis=3))
+
+    def mean_hits_f(self) -> Array:
+        """Return the share of test points whose f(x*) is in the region; NaN where f is unknown."""
+        if self._scores.hits_f is None:
+            targets, procedures, levels, _ = self.hits.shape
+            return np.full((targets, procedures, levels), np.nan)
+        return np.asarray(self._scores.hits_f.mean(axis=2))
+
+    def quantiles(self, values: Array) -> Array:
+        """Return the quantiles `QUANTILES` over test points."""
+        return quantiles(values)
+
+    def interval_scores(self) -> Array:
+        """Return the interval score of each hull at y*."""
+        return interval_scores(self.lower, self.upper, self._y_test, self._alpha)
+
+    def distances(self, ends: Array) -> Array:
+        """Return the mean distance of ends from those of the reference procedure."""
+        return compute_distances(ends, self._reference)
 
 
 def compute_measures(
     scores: Scores, y_test: Array, alpha: Sequence[float], reference: int | None, pointwise: bool = False
 ) -> Mapping[str, Values]:
-    """All variables of a replication but θ̂ and status; `y_test` is over (target, point)."""
-    lower, upper, length = (np.ascontiguousarray(each.swapaxes(2, 3)) for each in _get_real_arrays(scores))
-    hits, count = scores.hits.swapaxes(2, 3), scores.count.swapaxes(2, 3)
-    empty = count == 0
-    width = np.where(empty, 0.0, upper - lower)
-    found: dict[str, Values] = {
-        "coverage": hits.mean(axis=3),
-        "coverage_f": _compute_coverage_f(scores),
-        "width": quantiles(width),
-        "width_mean": width.mean(axis=3),
-        "length": quantiles(length),
-        "length_mean": length.mean(axis=3),
-        "interval_score": interval_scores(lower, upper, y_test, alpha).mean(axis=3),
-        "distance_lower": compute_distances(lower, reference),
-        "distance_upper": compute_distances(upper, reference),
-        "unbounded": np.isinf(width).mean(axis=3),
-        "empty": empty.mean(axis=3),
-        "disconnected": (count > 1).mean(axis=3),
-    }
-    if pointwise:
-        found |= {"hit": hits, "point_width": width}
-    return found
+    """Compute all measures of a replication, and with `pointwise` hits and widths at each test point.
 
-
-def _get_real_arrays(scores: Scores) -> tuple[Array, Array, Array]:
-    return scores.lower, scores.upper, scores.length
-
-
-def _compute_coverage_f(scores: Scores) -> Array:
-    if scores.hits_f is None:
-        targets, procedures, _, levels = scores.hits.shape
-        return np.full((targets, procedures, levels), np.nan)
-    return np.asarray(scores.hits_f.mean(axis=2))
+    The parameters are those of `PointResults`.
+    """
+    at = PointResults(scores, y_test, alpha, reference)
+    found: dict[str, Values] = {one.name: one.compute(at) for one in MEASURES}
+    return {**found, "hit": at.hits, "point_width": at.width} if pointwise else found
 
 
 def quantiles(values: Array) -> Array:
-    """`np.quantile(…, method="inverted_cdf")` along the last axis, from one sort: the ⌈q·m⌉-th smallest.
+    """Return `np.quantile(…, method="inverted_cdf")` along the last axis, from one sort: the ⌈q·m⌉-th smallest.
 
     Examples
     --------
@@ -76,7 +112,7 @@ def quantiles(values: Array) -> Array:
 
 
 def interval_scores(lower: Array, upper: Array, y_test: Array, alpha: Sequence[float]) -> Array:
-    """Over (target, procedure, level, point)."""
+    """Return the interval score of each hull at y*, over (target, procedure, level, point)."""
     y = y_test[:, None, None, :]
     factor = (2.0 / np.array(alpha))[:, None]
     with np.errstate(invalid="ignore"):
@@ -86,7 +122,7 @@ def interval_scores(lower: Array, upper: Array, y_test: Array, alpha: Sequence[f
 
 
 def compute_distances(ends: Array, reference: int | None) -> Array:
-    """Mean distance from the reference's end; inf where just one is infinite, NaN without a reference."""
+    """Return the mean distance from the reference's end; inf where just one is infinite, NaN without a reference."""
     if reference is None:
         return np.full(ends.shape[:3], np.nan)
     other = ends[:, [reference]]

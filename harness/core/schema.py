@@ -1,82 +1,212 @@
-"""The variables of the store: what is kept of each replication, and of each cell.
+"""Define the variables of a store: those of each replication, and those of the cube.
 
-All dimensions, types, fills and sentences stand here, once; the store is made from these tables.
+A measure is one entry of `MEASURES`: its name, dimensions and description, how it is computed from what the regions did
+at the test points (`harness.compute.measures.PointResults`), and how replications are reduced to the cube's number
+(`harness.statistics.reduce`). The layout of a store, the cube and the tables are made from these entries. This module
+imports no NumPy.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
+
+from harness.core.types import Reduction
 
 QUANTILES = (0.05, 0.5, 0.95)
-"""Of widths and lengths over the test points of a replication; of type inverted_cdf, because inf is common."""
+"""Quantiles of widths and lengths over the test points of a replication, by the method "inverted_cdf".
+
+Interpolating methods are unsuitable, because infinite widths are common.
+"""
 
 COORDINATES = ("procedure", "gamma", "theta", "theta_value", "lam", "n", "alpha", "quantile")
-"""Labels along the axes, arrays of their own."""
+"""Coordinate arrays: labels along the axes."""
 CELL = ("procedure", "gamma", "theta", "lam")
-"""The axes that a status is for: α costs nothing, so no rule leaves one out."""
+"""Axes of the status. α is not among them: another α costs nothing, so that no rule excludes one."""
 RESULT = (*CELL, "alpha")
+"""Axes of a measure within a replication."""
 _LARGEST = {"uint8": 2**8 - 1, "uint16": 2**16 - 1, "int32": 2**31 - 1, "int64": 2**63 - 1}
 
 
 @dataclass(frozen=True)
 class Variable:
-    """One array of the store."""
+    """One array of the replications of a store."""
 
     name: str
     dims: tuple[str, ...]
-    """Besides path and draw."""
+    """Dimensions after path and draw."""
     dtype: str
     description: str
-    """The sentence that stands in its attributes."""
+    """Sentence stored in the attributes of the array."""
 
     @property
     def fill(self) -> float | int:
-        """What no result can be."""
+        """Fill value, which no result can have: NaN, or the largest integer of the data type."""
         return float("nan") if self.dtype.startswith("float") else _LARGEST[self.dtype]
 
 
-REPLICATION = (
-    Variable("coverage", RESULT, "float64", "share of test points whose y* is in the region"),
-    Variable(
-        "coverage_f", RESULT, "float64", "share of test points whose f(x*) is in the region; NaN where f is unknown"
+@dataclass(frozen=True)
+class Measure(Variable):
+    """A variable that is computed for each replication and reduced over replications."""
+
+    compute: Callable[[Any], Any]
+    """Function of `PointResults`: one value for each target, procedure and α (and quantile)."""
+    reduction: Reduction
+    """How replications are reduced."""
+    summary: str
+    """Sentence stored with the reduced variable in the cube."""
+    title: str
+    """What tables and figures call the reduced measure."""
+    error: str | None = None
+    """Sentence stored with the standard error in the cube, if the cube has one."""
+
+
+MEASURES = (
+    Measure(
+        "coverage",
+        RESULT,
+        "float64",
+        "share of test points whose y* is in the region",
+        compute=lambda at: at.mean(at.hits),
+        reduction="share",
+        summary="mean coverage of y*",
+        title="coverage of y*",
+        error="its Monte-Carlo standard error, between paths; NaN with one path",
     ),
-    Variable("width", (*RESULT, "quantile"), "float32", "quantiles over the test points of the width of the hull"),
-    Variable("width_mean", RESULT, "float32", "mean over the test points of the width of the hull"),
-    Variable("length", (*RESULT, "quantile"), "float32", "quantiles over the test points of the length of the region"),
-    Variable("length_mean", RESULT, "float32", "mean over the test points of the length of the region"),
-    Variable(
-        "interval_score", RESULT, "float32", "mean interval (Winkler) score of the hull at y*; inf where unbounded"
+    Measure(
+        "coverage_f",
+        RESULT,
+        "float64",
+        "share of test points whose f(x*) is in the region; NaN where f is unknown",
+        compute=lambda at: at.mean_hits_f(),
+        reduction="share",
+        summary="mean coverage of f(x*)",
+        title="coverage of f(x*)",
+        error="its Monte-Carlo standard error, between paths",
     ),
-    Variable(
-        "distance_lower", RESULT, "float32", "mean distance of the lower end from that of the reference procedure"
+    Measure(
+        "width",
+        (*RESULT, "quantile"),
+        "float32",
+        "quantiles over the test points of the width of the hull",
+        compute=lambda at: at.quantiles(at.width),
+        reduction="median",
+        summary="median over replications of the quantiles of the hull's width",
+        title="width of the hull: median over test points and replications",
     ),
-    Variable(
-        "distance_upper", RESULT, "float32", "mean distance of the upper end from that of the reference procedure"
+    Measure(
+        "width_mean",
+        RESULT,
+        "float32",
+        "mean over the test points of the width of the hull",
+        compute=lambda at: at.mean(at.width),
+        reduction="mean",
+        summary="mean width of the hull; inf where any is unbounded",
+        title="mean width of the hull; inf where any region is unbounded",
     ),
-    Variable("unbounded", RESULT, "float32", "share of test points with an unbounded region"),
-    Variable("empty", RESULT, "float32", "share of test points with an empty region"),
-    Variable("disconnected", RESULT, "float32", "share of test points with a region of several pieces"),
-    Variable(
-        "theta_hat", ("gamma", "theta", "lam"), "float64", "the theta that was used: given, or found by the search"
+    Measure(
+        "length",
+        (*RESULT, "quantile"),
+        "float32",
+        "quantiles over the test points of the length of the region",
+        compute=lambda at: at.quantiles(at.length),
+        reduction="median",
+        summary="median over replications of the quantiles of the region's length",
+        title="length of the region: median over test points and replications",
+    ),
+    Measure(
+        "length_mean",
+        RESULT,
+        "float32",
+        "mean over the test points of the length of the region",
+        compute=lambda at: at.mean(at.length),
+        reduction="mean",
+        summary="mean length of the region; inf where any is unbounded",
+        title="mean length of the region; inf where any is unbounded",
+    ),
+    Measure(
+        "interval_score",
+        RESULT,
+        "float32",
+        "mean interval (Winkler) score of the hull at y*; inf where unbounded",
+        compute=lambda at: at.mean(at.interval_scores()),
+        reduction="mean",
+        summary="mean interval (Winkler) score of the hull; inf where any is unbounded",
+        title="mean interval (Winkler) score; inf where any region is unbounded",
+    ),
+    Measure(
+        "distance_lower",
+        RESULT,
+        "float32",
+        "mean distance of the lower end from that of the reference procedure",
+        compute=lambda at: at.distances(at.lower),
+        reduction="mean",
+        summary="mean distance of the lower end from that of the reference procedure",
+        title="mean distance of the lower end from that of the reference procedure",
+    ),
+    Measure(
+        "distance_upper",
+        RESULT,
+        "float32",
+        "mean distance of the upper end from that of the reference procedure",
+        compute=lambda at: at.distances(at.upper),
+        reduction="mean",
+        summary="mean distance of the upper end from that of the reference procedure",
+        title="mean distance of the upper end from that of the reference procedure",
+    ),
+    Measure(
+        "unbounded",
+        RESULT,
+        "float32",
+        "share of test points with an unbounded region",
+        compute=lambda at: at.mean(at.is_unbounded),
+        reduction="share",
+        summary="share of unbounded regions",
+        title="share of unbounded regions",
+    ),
+    Measure(
+        "empty",
+        RESULT,
+        "float32",
+        "share of test points with an empty region",
+        compute=lambda at: at.mean(at.is_empty),
+        reduction="share",
+        summary="share of empty regions",
+        title="share of empty regions",
+    ),
+    Measure(
+        "disconnected",
+        RESULT,
+        "float32",
+        "share of test points with a region of several pieces",
+        compute=lambda at: at.mean(at.count > 1),
+        reduction="share",
+        summary="share of regions of several pieces",
+        title="share of regions of several pieces",
     ),
 )
-"""Written by workers, one value for each path and draw."""
+"""Measures that workers write for each path and draw, and that the cube and tables reduce."""
 
+THETA_HAT = Variable(
+    "theta_hat", ("gamma", "theta", "lam"), "float64", "the theta that was used: given, or found by the search"
+)
+"""Written by workers for each path and draw; it isn't reduced."""
 STATUS = Variable(
     "status", CELL, "uint8", "0 ok, 1 excluded, 2 singular, 3 error, 4 NaN, 5 memory, 6 slow, 255 not run"
 )
-"""Written last."""
+"""How each replication of each cell ended (`Status`). Written after all other variables of a unit."""
 
 POINTWISE = (
     Variable("hit", (*RESULT, "point"), "uint8", "whether y* is in the region"),
     Variable("point_width", (*RESULT, "point"), "float32", "width of the hull"),
 )
-"""Kept where the scenario says keep = ["pointwise"]."""
+"""Results at each test point, kept if the scenario has keep = ["pointwise"]."""
 
 
 def list_variables(keep: tuple[str, ...]) -> tuple[Variable, ...]:
-    """In the order in which a unit writes them: status last."""
-    return (*REPLICATION, *(POINTWISE if "pointwise" in keep else ()), STATUS)
+    """Return the variables of the replications in the order in which a unit writes them: status last."""
+    return (*MEASURES, THETA_HAT, *(POINTWISE if "pointwise" in keep else ()), STATUS)
 
 
 @dataclass(frozen=True)
@@ -87,33 +217,29 @@ class CubeVariable:
     dtype: str
     description: str
     quantile: bool = False
-    """Whether it has the quantile axis besides those of the cube."""
+    """Whether the array has the axis `quantile` after those of the cube."""
 
 
-CUBE = (
-    CubeVariable("coverage", "float64", "mean coverage of y*"),
-    CubeVariable("coverage_se", "float64", "its Monte-Carlo standard error, between paths; NaN with one path"),
-    CubeVariable(
-        "level", "float64", "the coverage that is promised for exchangeable train and test points; NaN where none is"
-    ),
-    CubeVariable("coverage_f", "float64", "mean coverage of f(x*)"),
-    CubeVariable("coverage_f_se", "float64", "its Monte-Carlo standard error, between paths"),
-    CubeVariable("width", "float64", "median over replications of the quantiles of the hull's width", quantile=True),
-    CubeVariable("width_mean", "float64", "mean width of the hull; inf where any is unbounded"),
-    CubeVariable(
-        "length", "float64", "median over replications of the quantiles of the region's length", quantile=True
-    ),
-    CubeVariable("length_mean", "float64", "mean length of the region; inf where any is unbounded"),
-    CubeVariable("interval_score", "float64", "mean interval (Winkler) score of the hull; inf where any is unbounded"),
-    CubeVariable("distance_lower", "float64", "mean distance of the lower end from that of the reference procedure"),
-    CubeVariable("distance_upper", "float64", "mean distance of the upper end from that of the reference procedure"),
-    CubeVariable("unbounded", "float64", "share of unbounded regions"),
-    CubeVariable("empty", "float64", "share of empty regions"),
-    CubeVariable("disconnected", "float64", "share of regions of several pieces"),
-    CubeVariable("failed", "float64", "share of replications that failed"),
-    CubeVariable("replication_count", "int64", "number of replications that all of this is from"),
+_LEVEL = CubeVariable(
+    "level", "float64", "the coverage that is promised for exchangeable train and test points; NaN where none is"
 )
-"""The root of the store, over procedure, gamma, theta, lam, n and alpha; written by the driver."""
+
+
+def _list_cube_variables() -> tuple[CubeVariable, ...]:
+    found: list[CubeVariable] = []
+    for one in MEASURES:
+        found.append(CubeVariable(one.name, "float64", one.summary, quantile="quantile" in one.dims))
+        if one.error is not None:
+            found.append(CubeVariable(f"{one.name}_se", "float64", one.error))
+        if one.name == "coverage":
+            found.append(_LEVEL)
+    found.append(CubeVariable("failed", "float64", "share of replications that failed"))
+    found.append(CubeVariable("replication_count", "int64", "number of replications that all of this is from"))
+    return tuple(found)
+
+
+CUBE = _list_cube_variables()
+"""Arrays at the root of the store, with the axes `CUBE_DIMS`. Written by the driver."""
 
 
 CUBE_DIMS = ("procedure", "gamma", "theta", "lam", "n", "alpha")

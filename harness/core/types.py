@@ -1,9 +1,9 @@
-"""The nouns: the types that cross borders between modules of the harness. (`protocols.py` has the others.)
+"""Data types shared by the modules of the harness. (The interfaces of sources and procedures are in `protocols.py`.)
 
-A **scenario** says what to study. Its grid has **cells**. A **path** is one draw of the world, a **draw** one train
-sample on it; together they are a **replication**. A **unit** is what one task computes: a block of paths × draws at one
-n, all other axes inside. It is the only writer of its chunks, for ever. A **receipt** proves that it is on disk. The
-**cube** is the labelled result.
+A **scenario** defines what to study. Its grid has **cells**. A **path** is one independent realisation of the
+data-generating process, a **draw** one training sample on it; together they are a **replication**. A **unit** is what
+one task computes: a block of paths × draws at one n, with all other axes inside. No other unit ever writes to its
+chunks. A **receipt** proves that a unit is on disk. The **cube** is the labelled result.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,33 +21,35 @@ if TYPE_CHECKING:
     Bools = npt.NDArray[np.bool_]
     Values = npt.NDArray[Any]
     Generator = np.random.Generator
-else:  # whoever computes loads NumPy; `ckrr status` does without
+else:  # only computations load NumPy; `ckrr status` starts faster without it
     Array = Bools = Values = Generator = Any
 
+Reduction = Literal["share", "mean", "median"]
+"""How replications of a measure are reduced to one number: see `harness.statistics.reduce`."""
 Theta = float | str
-"""A number, or the name of a search for one."""
+"""A number, or the name of a search for θ."""
 Streams = Callable[[str], Generator]
-"""Named, independent streams of random numbers."""
+"""Function from the name of a random stream to its generator; streams are independent."""
 
 
 class Status(IntEnum):
-    """How one replication of one cell ended."""
+    """Outcome of one replication of one cell."""
 
     OK = 0
     EXCLUDED = 1
-    """The scenario's `exclude` leaves it out."""
+    """A rule of the scenario (`exclude`) excludes the cell."""
     SINGULAR = 2
     """A matrix could not be factorised."""
     ERROR = 3
-    """An exception, of a source or of a procedure."""
+    """A source or a procedure raised an exception."""
     NOT_A_NUMBER = 4
     """A result is NaN."""
     MEMORY = 5
     """Out of memory."""
     SLOW = 6
-    """It took longer than it may."""
+    """A step took longer than the time limit."""
     NOT_RUN = 255
-    """Nothing is there yet: the fill of the store."""
+    """Not computed yet: the fill value of the store."""
 
 
 FAILED = (Status.SINGULAR, Status.ERROR, Status.NOT_A_NUMBER, Status.MEMORY, Status.SLOW)
@@ -67,25 +69,25 @@ class Grid:
 
 
 REDRAWS = ("gamma", "theta", "lam", "path", "draw")
-"""What data may depend on besides n."""
+"""Axes that data may depend on besides n."""
 INNER = ("procedure", "gamma", "theta", "lam", "alpha")
-"""The axes inside a unit, in the store's order."""
+"""Axes inside a unit, in the order of the store."""
 
 
 @dataclass(frozen=True)
 class Extent:
-    """What a store holds, or a scenario asks for: a grid, so many paths and draws, without some cells."""
+    """The content of a store, or of a request: a grid, numbers of paths and draws, and rules that exclude cells."""
 
     grid: Grid
     paths: int
     draws: int
     exclude: tuple[Mapping[str, tuple[object, ...]], ...] = ()
-    """Rules: a cell is left out if one of them has its value on every axis that the rule names."""
+    """Rules: a cell is excluded if, for one rule, its value is listed on every axis that the rule names."""
 
 
-@dataclass(frozen=True, order=True, slots=True)  # without slots, sending one makes a dictionary that stays with it
+@dataclass(frozen=True, order=True, slots=True)  # without slots, pickling one creates a `__dict__` that it keeps
 class Unit:
-    """A block of replications at one n: the place of its chunks, and what of it is asked for."""
+    """A block of replications at one n: its position in the grid of blocks, and the paths and draws to compute."""
 
     n: int
     path_block: int
@@ -93,11 +95,11 @@ class Unit:
     paths: range
     draws: range
     signed: bool = False
-    """Whether it has a receipt already, so that there is something to keep."""
+    """Whether the unit already has a receipt, so that the store holds results of it to keep."""
 
     @property
     def name(self) -> str:
-        """What it is called in the store."""
+        """Name of the unit in the store, such as "n=25/p3_d0"."""
         return f"n={self.n}/p{self.path_block}_d{self.draw_block}"
 
     def __len__(self) -> int:
@@ -106,36 +108,36 @@ class Unit:
 
 @dataclass(frozen=True)
 class Preparation:
-    """Work that is done once for a study, before its units: an array that the store keeps."""
+    """An array computed once for a study, before its units, and kept in the store."""
 
     name: str
     operations: float
-    """In those of a matrix product."""
+    """Work to compute it, in operations of a matrix product."""
     memory: float
-    """Bytes that it needs at its peak."""
+    """Bytes needed at the peak of its computation."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How a unit's replications are guarded."""
+    """Limits of time and memory for the replications of a unit."""
 
     seconds: float = 600.0
-    """Limit of a step of a replication: its data, one fit, its regions."""
+    """Time limit for one step of a replication: its data, one fit, or its regions."""
     user_set: bool = False
-    """Whether the scenario sets that limit, so that it must hold everywhere."""
+    """Whether the scenario sets the time limit, so that it must be enforced on every worker."""
     sandboxed: bool = False
-    """One replication at a time, in a child process that may die of it."""
+    """Whether to compute one replication at a time in a child process, which may crash without harm."""
     has_nanny: bool = False
-    """Whether this process is started again if it ends, so that it may be ended when the limit is over."""
+    """Whether a nanny restarts this process, so that it may be killed when a step exceeds the time limit."""
     memory: float | None = None
-    """Bytes that a child may use."""
+    """Bytes that the child process may use; None for no limit."""
     planned: float = 0.0
-    """Seconds that the whole unit is planned to take."""
+    """Estimated seconds for the whole unit."""
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A replication of a cell that failed: what happened, and what is needed to see it again."""
+    """A failed replication of a cell: what happened, and what is needed to reproduce it."""
 
     path: int
     draw: int
@@ -148,10 +150,10 @@ class Failure:
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """What a unit returns: for every variable of the store an array over paths, draws and the inner axes."""
+    """The result of a unit: for every variable of the store, an array over paths, draws and the inner axes."""
 
     unit: Unit
     values: Mapping[str, Values]
     failures: Sequence[Failure]
     seconds: Mapping[str, float]
-    """Where the time went."""
+    """Computing time by step."""

@@ -1,4 +1,4 @@
-"""From replications to the cube: means over all replications, with errors that know which of them share a path."""
+"""Reduce replications to the cube, with standard errors that know which replications share a path."""
 
 from __future__ import annotations
 
@@ -11,21 +11,22 @@ import numpy as np
 
 from harness.core.extent import get_axis_lengths
 from harness.core.labels import format_theta
-from harness.core.schema import CUBE
+from harness.core.schema import CUBE, MEASURES
 from harness.core.types import INNER, Array, Status, Values
-from harness.statistics.clustered import clustered_error, mean, quantile
+from harness.statistics.clustered import clustered_error
+from harness.statistics.reduce import compute_centre
 from harness.store.inventory import is_damaged
 from harness.store.manifest import Manifest
 
 _SLAB = 256e6
-"""Bytes of a variable that are reduced at a time."""
+"""Largest part of a variable that is reduced at a time, in bytes."""
 
 Read = Callable[[str, tuple[Any, ...]], Values]
-"""Reads a part of a variable of the replications at one n: over path, draw, procedure, γ, θ, λ and so on."""
+"""Function that reads a part of a variable of the replications at one n: over path, draw, procedure, γ, θ, λ, …"""
 
 
 def compute_cube(manifest: Manifest, n: int, read: Read) -> dict[str, Values]:
-    """All variables of the cube at one n, over procedure, γ, θ, λ and α (and quantile)."""
+    """Compute all variables of the cube at one n, over procedure, γ, θ, λ and α (and quantile)."""
     grid = manifest.extent.grid
     shape = tuple(len(axis) for axis in (grid.procedure, grid.gamma, grid.theta, grid.lam, grid.alpha))
     found: dict[str, Values] = {}
@@ -41,7 +42,7 @@ def compute_cube(manifest: Manifest, n: int, read: Read) -> dict[str, Values]:
 
 
 def tabulate_levels(manifest: Manifest, n: int) -> Array:
-    """What is promised at one n: over procedure, θ and α, NaN where nothing is."""
+    """Return the exact levels at one n, over procedure, θ and α; NaN where there is none."""
     grid = manifest.extent.grid
     levels = [manifest.get_levels(format_theta(theta)) for theta in grid.theta]
     rows = [[each.get(name, {}).get(n, {}) for each in levels] for name in grid.procedure]
@@ -49,7 +50,7 @@ def tabulate_levels(manifest: Manifest, n: int) -> Array:
 
 
 def iter_slabs(manifest: Manifest) -> Iterator[tuple[range, range]]:
-    """Places along procedure and θ: all at once if that is small, or else one by one, as shards are cut."""
+    """Yield ranges along procedure and θ: all at once if that is small, or else one by one, as shards are cut."""
     lengths = get_axis_lengths(manifest.extent.grid)
     procedures, thetas = range(lengths["procedure"]), range(lengths["theta"])
     count = prod(lengths[axis] for axis in INNER)
@@ -67,14 +68,12 @@ def _reduce_slab(read: Read, procedures: slice, thetas: slice, manifest: Manifes
     ok = ((status == Status.OK) & ~is_damaged(status, read("coverage", where), manifest.extents))[..., None]
     failed = ((status != Status.OK) & (status != Status.EXCLUDED) & (status != Status.NOT_RUN)).sum(axis=(0, 1))
     found: dict[str, Values] = {}
-    for name in ("coverage", "coverage_f"):
-        found[name], found[f"{name}_se"] = clustered_error(read(name, where), ok)
-    for name in ("width_mean", "length_mean", "interval_score", "distance_lower", "distance_upper"):
-        found[name] = mean(read(name, where), ok)
-    for name in ("unbounded", "empty", "disconnected"):
-        found[name] = mean(read(name, where), ok)
-    for name in ("width", "length"):
-        found[name] = quantile(read(name, where), ok[..., None])
+    for one in MEASURES:
+        values, counts = read(one.name, where), ok[..., None] if "quantile" in one.dims else ok
+        if one.error is None:
+            found[one.name] = compute_centre(values, counts, one.reduction)
+        else:
+            found[one.name], found[f"{one.name}_se"] = clustered_error(values, counts)
     levels = found["coverage"].shape[-1]
     runs = ok.sum(axis=(0, 1))
     found["replication_count"] = np.repeat(runs, levels, axis=-1)

@@ -13,8 +13,8 @@ from harness.core.types import Bools, Values
 from harness.results.mad import MAD, estimate_mad
 from harness.results.measures import MEASURES, Measure
 from harness.results.replications import ReplicationReader, Slab, Where, open_replications
-from harness.statistics import intervals
 from harness.statistics.intervals import LEVEL, Estimate
+from harness.statistics.reduce import reduce_replications
 
 PARTS = ("value", "se", "low", "high", "paths", "replications")
 
@@ -72,9 +72,9 @@ def difference(
         with np.errstate(invalid="ignore"):
             apart = values - others
         both = ok & counts
-        if one.kind == "quantile":
-            return intervals.estimate_quantile(apart, both & ~np.isnan(apart), 0.5, level)
-        return intervals.estimate_mean(apart, both, level)
+        if one.reduction == "median":
+            return reduce_replications(apart, both & ~np.isnan(apart), "median", level=level)
+        return reduce_replications(apart, both, "mean", level=level)
 
     return _make_dataset(chosen, f"{one.what}, less that of {versus}, paired", of)
 
@@ -82,13 +82,9 @@ def difference(
 def estimate_measure(
     measure: Measure, values: Values, ok: Bools, chosen: ReplicationReader, level: float = LEVEL
 ) -> Estimate:
-    """Over replications."""
-    if measure.kind == "share":
-        points = 1 if measure.name == "failed" else chosen.manifest.test_points
-        return intervals.estimate_share(values, ok, points, level)
-    if measure.kind == "mean":
-        return intervals.estimate_mean(values, ok, level)
-    return intervals.estimate_quantile(values, ok, measure.q, level)
+    """Reduce the replications of a measure."""
+    points = 1 if measure.name == "failed" else chosen.manifest.test_points
+    return reduce_replications(values, ok, measure.reduction, points, measure.q, level)
 
 
 def _make_dataset(chosen: ReplicationReader, what: str, of: Callable[[Slab], Estimate]) -> xr.Dataset:

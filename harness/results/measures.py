@@ -1,26 +1,24 @@
-"""The measures: what can be asked of a cube, each with a sentence and with what it is computed from.
+"""Define the measures that tables and figures show: those that are stored, and those derived from them.
 
-A measure is a number of every replication (a function of the store's variables), and a way to sum replications up: the
-mean of a share, the mean, or a quantile. Widths and scores are infinite where a region is unbounded, so they are summed
-up by medians.
+A measure is a number of every replication (a function of the store's variables) and a way to reduce replications.
+Stored measures are reduced as their entries in `harness.core.schema` say, so that tables show the cube's numbers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from scipy.special import ndtri
 
+from harness.core import schema
 from harness.core.errors import UserError
 from harness.core.schema import QUANTILES
-from harness.core.types import Array, Bools, Values
+from harness.core.types import Array, Bools, Reduction, Values
 from harness.results.replications import ReplicationReader, Slab
 from harness.store.manifest import Manifest
 
-Kind = Literal["share", "mean", "quantile"]
 REFERENCE = "GPR-f"
 """The procedure that widths are relative to."""
 
@@ -31,7 +29,7 @@ class Measure:
 
     name: str
     what: str
-    kind: Kind
+    reduction: Reduction
     compute: Callable[[ReplicationReader, Slab], tuple[Values, Bools]]
     """A value for every replication over path, draw, procedure, γ, θ, λ and α, and which of them count."""
     q: float = 0.5
@@ -90,81 +88,38 @@ def _compute_oracle_ratio(runs: ReplicationReader, slab: Slab) -> tuple[Values, 
         return values / compute_oracle_width(runs), runs.is_ok(slab)[..., None]
 
 
-MEASURES = {
-    one.name: one
-    for one in (
-        Measure("coverage", "coverage of y*", "share", _make_reader("coverage")),
-        Measure("error", "error rate, 1 − coverage", "share", _compute_error),
-        Measure("coverage_f", "coverage of f(x*)", "share", _make_reader("coverage_f")),
+def _from_schema(one: schema.Measure) -> Measure:
+    """Make the measure of a stored variable: of its median over test points, where quantiles are stored."""
+    reader = _make_quantile_reader(one.name, 0.5) if "quantile" in one.dims else _make_reader(one.name)
+    return Measure(one.name, one.title, one.reduction, reader)
+
+
+def _list_spreads() -> list[Measure]:
+    """Make the measures of how coverage varies over replications, and widths over test points."""
+    words = {0.05: "5 % quantile", 0.5: "median", 0.95: "95 % quantile"}
+    found = [
         Measure(
-            "coverage_q05", "5 % quantile over replications of coverage", "quantile", _make_reader("coverage"), 0.05
-        ),
-        Measure("coverage_q50", "median over replications of coverage", "quantile", _make_reader("coverage"), 0.5),
-        Measure(
-            "coverage_q95", "95 % quantile over replications of coverage", "quantile", _make_reader("coverage"), 0.95
-        ),
-        Measure(
-            "width",
-            "width of the hull: median over test points and replications",
-            "quantile",
-            _make_quantile_reader("width", 0.5),
-        ),
-        Measure(
-            "width_q05",
-            "median over replications of the 5 % quantile over test points of the width",
-            "quantile",
-            _make_quantile_reader("width", 0.05),
-        ),
-        Measure(
-            "width_q95",
-            "median over replications of the 95 % quantile over test points of the width",
-            "quantile",
-            _make_quantile_reader("width", 0.95),
-        ),
-        Measure(
-            "width_mean",
-            "mean width of the hull; inf where any region is unbounded",
-            "mean",
-            _make_reader("width_mean"),
-        ),
-        Measure(
-            "length",
-            "length of the region: median over test points and replications",
-            "quantile",
-            _make_quantile_reader("length", 0.5),
-        ),
-        Measure(
-            "length_mean", "mean length of the region; inf where any is unbounded", "mean", _make_reader("length_mean")
-        ),
-        Measure(
-            "relative_width",
-            f"width by that of {REFERENCE} in the same replication: median",
-            "quantile",
-            _compute_relative_width,
-        ),
-        Measure("oracle_width", "width by 2z·sqrt(γ), the oracle's: median", "quantile", _compute_oracle_ratio),
-        Measure(
-            "interval_score",
-            "interval (Winkler) score: median over replications",
-            "quantile",
-            _make_reader("interval_score"),
-        ),
-        Measure(
-            "distance_lower",
-            f"distance of the lower end from that of the reference ({REFERENCE}): median",
-            "quantile",
-            _make_reader("distance_lower"),
-        ),
-        Measure(
-            "distance_upper",
-            f"distance of the upper end from that of the reference ({REFERENCE}): median",
-            "quantile",
-            _make_reader("distance_upper"),
-        ),
-        Measure("unbounded", "share of unbounded regions", "share", _make_reader("unbounded")),
-        Measure("empty", "share of empty regions", "share", _make_reader("empty")),
-        Measure("disconnected", "share of regions of several pieces", "share", _make_reader("disconnected")),
-        Measure("failed", "share of replications that failed", "share", _compute_failed),
-    )
-}
+            f"coverage_q{q * 100:02.0f}", f"{text} over replications of coverage", "median", _make_reader("coverage"), q
+        )
+        for q, text in words.items()
+    ]
+    for q in (0.05, 0.95):
+        what = f"median over replications of the {words[q]} over test points of the width"
+        found.append(Measure(f"width_q{q * 100:02.0f}", what, "median", _make_quantile_reader("width", q)))
+    return found
+
+
+_DERIVED = (
+    Measure("error", "error rate, 1 − coverage", "share", _compute_error),
+    *_list_spreads(),
+    Measure(
+        "relative_width",
+        f"width relative to {REFERENCE} in the same replication: median",
+        "median",
+        _compute_relative_width,
+    ),
+    Measure("oracle_width", "width relative to 2z·sqrt(γ), the oracle's: median", "median", _compute_oracle_ratio),
+    Measure("failed", "share of replications that failed", "share", _compute_failed),
+)
+MEASURES = {one.name: one for one in (*map(_from_schema, schema.MEASURES), *_DERIVED)}
 """By name; `mad` comes besides, see `mad.py`."""

@@ -191,7 +191,7 @@ def _make_cells(found: xr.Dataset, name: str) -> dict[Key, Cell]:
     parts = [found[part].transpose(*dims).values.ravel().tolist() for part in ("value", "se", "low", "high")]
     counts = found["replications"].transpose(*dims).values.ravel().tolist()
     words = found[VERDICT].transpose(*dims).values.ravel().tolist() if name == VERDICT else [""] * len(counts)
-    kind = MEASURES[name].kind if name in MEASURES else "share"
+    kind = MEASURES[name].reduction if name in MEASURES else "share"
     return {
         key: Cell(value, se, low, high, _compute_least_error(value, count, kind), word)
         for key, count, word, value, se, low, high in zip(product(*axes), counts, words, *parts, strict=True)
