@@ -62,7 +62,7 @@ def pretending(folder: Path) -> str:
     (there / "numpy-1.0.0.dist-info").mkdir(parents=True)
     (there / "numpy-1.0.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: numpy\nVersion: 1.0.0\n")
     shutil.copytree(ROOT / "ckrr", there / "ckrr", ignore=shutil.ignore_patterns("__pycache__"))
-    (there / "ckrr" / "bayes.py").write_text((ROOT / "ckrr" / "bayes.py").read_text() + "# changed\n")
+    (there / "ckrr" / "regions/bayesian.py").write_text((ROOT / "ckrr" / "regions/bayesian.py").read_text() + "# changed\n")
     return f"{there}:{ROOT}"
 
 
@@ -111,7 +111,7 @@ def test_a_late_worker_that_differs_ends_the_run(file: Path, tmp_path: Path) -> 
     with worker(file, pretending(tmp_path)):
         thread.join(60)
     assert isinstance(caught[0], ClusterError)
-    assert "that joined late isn't like the driver: numpy is 1.0.0 there" in str(caught[0])
+    assert "that joined late differs from the driver: numpy is 1.0.0 there" in str(caught[0])
     assert not list((tmp_path / "one.zarr").rglob("receipts/*/*.json"))
 
 

@@ -98,8 +98,11 @@ def test_a_source_in_a_file_beside_the_scenario(folder: Path) -> None:
     assert code == 0, err
     assert (folder / "results/toy.zarr/files/mine.py").read_text() == (folder / "mine.py").read_text()
     text = (folder / "mine.py").read_text()
-    (folder / "mine.py").write_text(f'"""My source."""\n\n{text}# a comment\n')
+    (folder / "mine.py").write_text(f"{text}# a comment\n")
     code, out, err = ckrr("run", "mine.toml", cwd=folder)
+    assert code == 2
+    assert "mine.py was edited since the store was made (the old text is in" in err
+    code, out, err = ckrr("run", "mine.toml", "--accept-changed-source", cwd=folder)
     assert code == 0, err
     assert "complete, nothing to do" in out
     code, _, err = ckrr("run", "mine.toml", "--workers", "1", "--set", "replications.paths=8", cwd=folder)
@@ -107,7 +110,7 @@ def test_a_source_in_a_file_beside_the_scenario(folder: Path) -> None:
     (folder / "mine.py").write_text(text.replace("np.sin(", "np.cos("))
     code, _, err = ckrr("run", "mine.toml", cwd=folder)
     assert code == 2
-    assert "mine.py has changed since (the old text is in" in err
+    assert "mine.py was edited since the store was made (the old text is in" in err
 
 
 def test_a_table_beside_the_scenario(folder: Path) -> None:
@@ -285,7 +288,7 @@ def test_it_is_a_command_of_dask_too(folder: Path) -> None:
         (["run", "toy.toml", "--store", "toy.toml"], "is a file; a store is a directory"),
         (["run", "toy.toml", "--store", "."], "holds something that is no ckrr store"),
         (["run", "toy.toml", "toy.toml", "--store", "x"], "--store takes one scenario"),
-        (["plan", "toy.toml", "--set", "grid.n=[400]", "--workers", "1000"], "GB a worker"),
+        (["plan", "toy.toml", "--set", "grid.n=[400]", "--workers", "1000"], "GB per worker"),
         (["run", "toy.toml", "--worker", "1"], "error: No such option '--worker'. (Did you mean"),
         (["rum", "toy.toml"], "error: No such command 'rum'. Did you mean 'run'? `"),
         (["run"], "error: Missing argument 'SCENARIO...'. `"),

@@ -7,19 +7,19 @@ import subprocess
 import sys
 
 CODE = """
-from harness.threads import limited
+from harness.worker.blas import limit_threads
 from threadpoolctl import threadpool_info
 
 def threads():
     return sorted(each["num_threads"] for each in threadpool_info())
 
-with limited(1):
+with limit_threads(1):
     print(threads())
 import numpy
-with limited(1):
+with limit_threads(1):
     print(threads())
 import scipy.linalg
-with limited(1):
+with limit_threads(1):
     print(threads())
 print(threads())
 """
