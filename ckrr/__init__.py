@@ -1,4 +1,4 @@
-"""Exact conformal prediction on kernel ridge regression.
+"""Exact conformal prediction for kernel ridge regression.
 
 >>> import ckrr
 >>> fit = ckrr.fit(X=[0.0, 0.2, 0.4, 0.6, 0.8, 1.0], y=[0.1, 0.5, 0.9, 1.1, 1.7, 1.9], theta=1.0, lam=0.1)
@@ -38,11 +38,11 @@ __all__ = [
 __version__ = version("ckrr")
 
 NUMERICS_VERSION = 2
-"""Raised by any change of the arithmetic that moves a bit of a result."""
+"""Incremented by every change to the arithmetic that alters any bit of a result."""
 
 
 def __getattr__(name: str) -> object:
-    """Load `ckrr.ConformalKernelRidge` (with scikit-learn, if installed) and `ckrr.study` on first use."""
+    """Import `ckrr.ConformalKernelRidge` (with scikit-learn, if installed) and `ckrr.study` on first use."""
     if name == "ConformalKernelRidge":
         from ckrr.estimator import ConformalKernelRidge
 

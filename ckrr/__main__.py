@@ -1,4 +1,4 @@
-"""`python -m ckrr [FILE]`: the bands of all six procedures over a small 1-d sample, drawn to a PNG."""
+"""Draw the prediction bands of the paper's six procedures over a small 1-d sample: `python -m ckrr [FILE.png]`."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ N = 51
 
 
 def heaviside(x: Array) -> Array:
-    """1 above ½, else 0."""
+    """Return 1 where x > ½, else 0."""
     return np.where(x > 0.5, 1.0, 0.0)
 
 
 def main(arguments: list[str]) -> int:
-    """Fit a smooth model to a jump, say how each procedure covers new points, draw the bands."""
+    """Fit a smooth model to a jump, print each procedure's coverage of new points, and draw the bands."""
     if len(arguments) > 1 or any(each.startswith("-") for each in arguments):
         print("usage: python -m ckrr [FILE.png]", file=sys.stderr)
         return 2
@@ -35,12 +35,12 @@ def main(arguments: list[str]) -> int:
     scores = fit.score(X_new, y_new, alpha=ALPHA)
     print(f"A jump, {N} points with noise, theta={fit.theta:g}, lam={fit.lam:g}; nominal coverage {1 - ALPHA:.0%}.")
     for name, hits, length in zip(ckrr.PROCEDURES, scores.hits, scores.length, strict=True):
-        note = " (it is for f, not for y)" if name == "GPR-p" else ""
+        note = " (an interval for f, not for y)" if name == "GPR-p" else ""
         print(
             f"  {name:9} covers {hits.mean():6.1%} of {len(X_new)} new y, median length {np.median(length):.3f}{note}"
         )
     ckrr.plot_bands(fit, alpha=ALPHA, truth=heaviside).savefig(file, dpi=150)
-    print(f"The bands are in {file}")
+    print(f"Saved the bands to {file}")
     return 0
 
 

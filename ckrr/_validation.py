@@ -1,4 +1,4 @@
-"""Arguments are checked once, at the door, and turned into arrays the numerics can trust.
+"""Validate arguments of the public functions and convert them to arrays of floats.
 
 Every message is one line: the argument's name, what it must be, what was given.
 """
@@ -16,16 +16,17 @@ import numpy.typing as npt
 Array = npt.NDArray[np.float64]
 
 _LONGEST_SHOWN = 60
+"""Characters of a value that a message quotes."""
 
 
 def quote_value(value: object) -> str:
-    """How a value is quoted in a message: its repr, on one line, shortened."""
+    """Return the repr of a value for a message, on one line and shortened."""
     text = " ".join(repr(value).split())
     return text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "…"
 
 
 def check_points(name: str, value: npt.ArrayLike, dimension: int | None = None) -> Array:
-    """Points as rows, shape (m, d); a 1-d array is m points on the line.
+    """Return points as rows, shape (m, d); a 1-d array is m points on the line.
 
     Examples
     --------
@@ -47,11 +48,11 @@ def check_points(name: str, value: npt.ArrayLike, dimension: int | None = None) 
         columns = "1 column" if dimension == 1 else f"{dimension} columns"
         hint = " (one point is [[…]])" if np.ndim(value) == 1 else ""
         raise ValueError(f"{name} must have {columns} as X has, got shape {np.shape(value)}{hint}")
-    return np.array(x, order="C")  # a copy: what the caller does to theirs later is no concern of a fit
+    return np.array(x, order="C")  # a copy, so that later changes by the caller do not affect a fit
 
 
 def check_values(name: str, value: npt.ArrayLike, count: int, of: str) -> Array:
-    """One number for each of `count` points, shape (count,)."""
+    """Return one number for each of the `count` rows of the array named `of`, shape (count,)."""
     y = _check_finite(name, value)
     if y.shape != (count,):
         hint = f" (try {name}.ravel())" if y.shape == (count, 1) else ""
@@ -60,7 +61,7 @@ def check_values(name: str, value: npt.ArrayLike, count: int, of: str) -> Array:
 
 
 def check_columns(name: str, value: npt.ArrayLike, count: int, of: str) -> Array:
-    """Targets as columns, shape (count, t); a 1-d array is one target."""
+    """Return targets as columns, shape (count, t); a 1-d array is one target."""
     y = _check_finite(name, value)
     if y.ndim == 1:
         y = y[:, None]
@@ -72,7 +73,7 @@ def check_columns(name: str, value: npt.ArrayLike, count: int, of: str) -> Array
 
 
 def check_positive(name: str, value: object) -> float:
-    """A finite number above 0.
+    """Return a finite number above 0 as a float; raise ValueError for anything else.
 
     Examples
     --------
@@ -88,7 +89,7 @@ def check_positive(name: str, value: object) -> float:
 
 
 def check_choice(name: str, value: object, allowed: Iterable[str]) -> str:
-    """One of the `allowed` names; a misspelt one is told its nearest neighbour."""
+    """Return `value` if it is one of the `allowed` names; the error suggests the nearest one."""
     names = list(allowed)
     if isinstance(value, str):
         if value in names:
@@ -102,7 +103,7 @@ def check_choice(name: str, value: object, allowed: Iterable[str]) -> str:
 
 
 def check_choices(name: str, value: str | Sequence[str], allowed: Iterable[str]) -> tuple[str, ...]:
-    """One or several different names out of `allowed`."""
+    """Return one or several different names out of `allowed` as a tuple."""
     names = list(allowed)
     given = (value,) if isinstance(value, str) else tuple(value)
     chosen = tuple(check_choice(name, each, names) for each in given)
@@ -138,7 +139,7 @@ def _check_finite(name: str, value: npt.ArrayLike) -> Array:
 
 
 def _convert_objects(name: str, value: npt.ArrayLike, array: npt.NDArray[np.object_]) -> Array:
-    """Decimals, fractions and other Python numbers become floats; anything else is refused."""
+    """Convert decimals, fractions and other Python numbers to floats; raise ValueError for anything else."""
     if all(isinstance(each, (Real, Decimal)) for each in array.ravel()):
         return array.astype(np.float64)
     raise ValueError(f"{name} must be an array of real numbers, got {quote_value(value)}")

@@ -1,6 +1,6 @@
-"""The library in scikit-learn's conventions; scikit-learn itself is optional.
+"""The library as a scikit-learn estimator; scikit-learn itself is optional.
 
-Not imported by `import ckrr`: `ckrr.ConformalKernelRidge` loads it when it is asked for.
+Not imported by `import ckrr`: `ckrr.ConformalKernelRidge` loads it on first use.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from ckrr.space import Scales, Seed
 
 
 class _NotFittedError(ValueError, AttributeError):
-    """What scikit-learn's NotFittedError is."""
+    """Replacement for scikit-learn's NotFittedError, with the same bases."""
 
 
 class _FallbackBase:
-    """As much of scikit-learn's base classes as is needed where it isn't installed."""
+    """Replacement for scikit-learn's base classes where it is not installed."""
 
     n_features_in_: int
 
@@ -33,11 +33,11 @@ class _FallbackBase:
         raise NotImplementedError
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters by name."""
+        """Return the parameters by name."""
         return {name: getattr(self, name) for name in signature(type(self)).parameters}
 
     def set_params(self, **params: Any) -> Self:
-        """Change parameters by name."""
+        """Set parameters by name."""
         for name in params:
             check_choice("parameter", name, self.get_params())
         for name, value in params.items():
@@ -45,7 +45,7 @@ class _FallbackBase:
         return self
 
     def score(self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> float:
-        """R² of `predict`: 1 − Σ(y − ŷ)² / Σ(y − ȳ)²."""
+        """Return R² of `predict`: 1 − Σ(y − ŷ)² / Σ(y − ȳ)²."""
         predicted, weights = self.predict(X), None if sample_weight is None else np.asarray(sample_weight)
         true = check_values("y", y, len(predicted), of="X")
         error = float(np.average((true - predicted) ** 2, weights=weights))
@@ -56,7 +56,7 @@ class _FallbackBase:
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.get_params().items())})"
 
     def _check_train(self, X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[Array, Array]:
-        """Arguments of `fit`, checked; what is known of the columns is kept."""
+        """Validate the arguments of `fit`, and record the number and names of the columns."""
         x = _check_table(X)
         y = check_values("y", y, len(x), of="X")
         self.n_features_in_ = x.shape[1]
@@ -66,7 +66,7 @@ class _FallbackBase:
         return x, y
 
     def _check_new(self, X: npt.ArrayLike) -> Array:
-        """Points of the kind that was fitted, checked."""
+        """Validate points, which must have the columns seen in `fit`."""
         name = type(self).__name__
         if not hasattr(self, "fit_"):
             raise _NotFittedError(f"This {name} instance is not fitted yet: call fit first")
@@ -89,7 +89,7 @@ else:
     else:
 
         class _Base(RegressorMixin, BaseEstimator):
-            """scikit-learn's base classes, and its checks in the place of ours."""
+            """scikit-learn's base classes and input validation."""
 
             def _check_train(self, X, y):
                 return validate_data(self, X, y, dtype=np.float64)
@@ -100,37 +100,37 @@ else:
 
 
 class ConformalKernelRidge(_Base):
-    """Kernel ridge regression with exact conformal regions, as an estimator of scikit-learn.
+    """Kernel ridge regression with exact conformal regions, as a scikit-learn estimator.
 
     With scikit-learn 1.6 or newer it works in `clone`, `Pipeline` and `GridSearchCV`; without, on its own. A pipeline
-    passes on no more than `predict` and `score`: ask it for `pipe[-1].predict_interval(pipe[:-1].transform(X))`.
+    forwards only `predict` and `score`; for intervals call `pipe[-1].predict_interval(pipe[:-1].transform(X))`.
 
     Parameters
     ----------
     procedure : {"RRCM-loo", "RRCM", "RRCM-std", "CRR-loo", "CRR", "CRR-std", "GPR-f", "GPR-p"}
-        What regions and p-values are made by, as in `Fit.regions`. `fit` and `predict` don't depend on it: it may be
+        Procedure for regions and p-values, as in `Fit.regions`. `fit` and `predict` don't depend on it: it may be
         changed by `set_params` after `fit`.
     theta : float, "ml", "holdout" or "ml-cobyla"
-        θ > 0 of the kernel, exp(−θ‖x − x′‖²) by default, or the search for the most likely one, as in `ckrr.fit`. The
-        promise of conformal regions is exact for a number that was not chosen on the train points, for "holdout", and
-        for features that were not scaled by the train points.
+        θ > 0 of the kernel, exp(−θ‖x − x′‖²) by default, or how to search for it, as in `ckrr.fit`. Conformal
+        regions are exactly valid if θ is "holdout" or a number not chosen on the training points, and the columns of X
+        are not scaled by the training points.
     lam : float
-        The ridge λ > 0. Nothing is centred or scaled.
+        Ridge λ > 0. Nothing is centred or scaled.
     boundary : {">=", ">"}
         Keep a candidate whose p-value is ≥ α, or > α, where α is one minus the confidence level.
     kernel, scales, features, seed
-        As in `ckrr.fit`: another kernel, what one unit is in each coordinate, random features.
+        As in `ckrr.fit`: another kernel, the unit of each coordinate, random features.
 
     Attributes
     ----------
     fit_ : Fit
-        The fit, for every question that `ckrr` answers. It holds n² numbers, but for random features.
+        The underlying fit, with all its methods. It holds n² numbers, except with random features.
     theta_ : float
-        θ of the fit: the one that was found, where `theta` names a search.
+        θ of the fit: the one found, where `theta` names a search.
     n_features_in_ : int
         Number of columns of X in `fit`.
     feature_names_in_ : (n_features_in_,) array of str
-        Their names; only where X had names that are all strings.
+        Names of these columns; set only if X has names that are all strings.
 
     Examples
     --------
@@ -139,7 +139,7 @@ class ConformalKernelRidge(_Base):
     >>> y = np.sin(5 * X[:, 0]) + 0.1 * rng.standard_normal(100)
     >>> estimator = ConformalKernelRidge(theta=10.0, lam=0.01).fit(X, y)
     >>> y_pred, intervals = estimator.predict_interval([[0.5, 0.5], [0.9, 0.1]], confidence_level=[0.8, 0.95])
-    >>> y_pred.shape, intervals.shape                        # (check_points,), (check_points, 2, levels)
+    >>> y_pred.shape, intervals.shape                        # (points,), (points, 2, levels)
     ((2,), (2, 2, 2))
     >>> intervals[0].round(2)                                # a row of lower and one of upper ends
     array([[0.24, 0.16], [0.62, 0.71]])
@@ -166,7 +166,7 @@ class ConformalKernelRidge(_Base):
         self.seed = seed
 
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
-        """Fit to the rows of X, shape (n, d), and their values y, shape (n,). Both are copied."""
+        """Fit the model to X, shape (n, d), and y, shape (n,). Both are copied."""
         check_choice("procedure", self.procedure, ALL_PROCEDURES)
         check_boundary(self.boundary)
         x, y = self._check_train(X, y)
@@ -184,25 +184,25 @@ class ConformalKernelRidge(_Base):
         return self
 
     def predict(self, X: npt.ArrayLike) -> Array:
-        """The ridge prediction ŷ, shape (m,)."""
+        """Return the ridge prediction ŷ, shape (m,)."""
         x = self._check_new(X)
         return self.fit_.predict(x)
 
     def predict_interval(self, X: npt.ArrayLike, confidence_level: Alpha = 0.9) -> tuple[Array, Array]:
-        """Predictions and, at each of k confidence levels, the hulls of their regions, shaped as MAPIE does.
+        """Return predictions and the hulls of their regions at k confidence levels, in the shapes of MAPIE.
 
         Parameters
         ----------
         X : (m, d) array
         confidence_level : number or sequence of k numbers in (0, 1)
-            Used as the decimals that were written: 0.95 is α = 1/20, which `1 - 0.95` is not.
+            Read as the decimals that were written: 0.95 is α = 1/20, which `1 - 0.95` is not.
 
         Returns
         -------
         y_pred : (m,) array
-            As `predict` gives it.
+            As returned by `predict`.
         intervals : (m, 2, k) array
-            Lower ends in `[:, 0]`, upper ends in `[:, 1]`, of the smallest interval that holds the region: ±inf where
+            Lower ends in `[:, 0]`, upper ends in `[:, 1]`, of the smallest interval around the region: ±inf where
             the region is unbounded, NaN where it is empty. A region of several pieces is smaller than its hull: see
             `predict_region`.
         """
@@ -210,7 +210,7 @@ class ConformalKernelRidge(_Base):
         return self.predict(X), np.stack([regions.lower, regions.upper], axis=1)
 
     def predict_region(self, X: npt.ArrayLike, confidence_level: Alpha = 0.9) -> Regions:
-        """The exact prediction regions, which may be of several pieces, for m points and k confidence levels.
+        """Return the exact prediction regions, possibly of several pieces, for m points and k confidence levels.
 
         Examples
         --------
@@ -222,16 +222,16 @@ class ConformalKernelRidge(_Base):
         return self.fit_.regions(x, self.procedure, _to_alpha(confidence_level), self.boundary)
 
     def predict_p(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Array:
-        """The p-value of the value y[i] at the point X[i], shape (m,).
+        """Return the p-value of the value y[i] at the point X[i], shape (m,).
 
-        With boundary ">=", y is in the region of a confidence level just when its p-value is ≥ 1 − that level.
+        With boundary ">=", y is in the region of a confidence level if and only if its p-value is ≥ 1 − that level.
         """
         x = self._check_new(X)
         return self.fit_.p_values(x, check_values("y", y, len(x), of="X"), self.procedure)
 
 
 def _to_alpha(confidence_level: Alpha) -> list[Level]:
-    """One minus each confidence level, exactly.
+    """Return one minus each confidence level, exactly.
 
     Examples
     --------
@@ -249,7 +249,7 @@ def _to_alpha(confidence_level: Alpha) -> list[Level]:
 
 
 def _check_table(X: npt.ArrayLike) -> Array:
-    """Points as rows; here, as in scikit-learn, a 1-d array is refused."""
+    """Return points as rows; raise ValueError for a 1-d array, as scikit-learn does."""
     x = check_points("X", X)
     if np.ndim(X) == 1:
         raise ValueError(f"X must be of shape (points, features), got shape {np.shape(X)} (try X.reshape(-1, 1))")
@@ -257,6 +257,6 @@ def _check_table(X: npt.ArrayLike) -> Array:
 
 
 def _get_column_names(X: object) -> list[str]:
-    """The names of a table's columns, where all are strings."""
+    """Return the names of a table's columns if all are strings, else an empty list."""
     names = list(getattr(X, "columns", []))
     return names if all(isinstance(name, str) for name in names) else []

@@ -1,4 +1,4 @@
-"""A fit: one factorisation and one target, ready to be asked."""
+"""The fitted model: predictions, regions and p-values from one factorisation and one target."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from ckrr.space import FactorisedRidge, Space
 
 
 class Fit:
-    """Kernel ridge regression on one train sample, ready to be asked.
+    """Kernel ridge regression fitted to one training sample.
 
-    Made by `ckrr.fit`. All questions are answered from the one factorisation it holds.
+    Made by `ckrr.fit`. All methods use the one factorisation that it holds.
 
     Attributes
     ----------
     X, y : array
-        The train sample; with `theta="holdout"` what is left of it.
-    search : Search or None
-        How θ was found, where it was searched for: bounds, whether it is on one, likelihood.
+        The training sample; with `theta="holdout"`, without the held-out rows.
+    search : SearchResult or None
+        Outcome of the search for θ, if there was one: bounds, whether θ is on one, likelihood.
     """
 
     def __init__(
@@ -44,23 +44,23 @@ class Fit:
 
     @property
     def theta(self) -> float:
-        """θ of the kernel: 1/(2ℓ²), ℓ its length scale."""
+        """Kernel parameter θ = 1/(2ℓ²), ℓ the length scale."""
         return self._ridge.theta
 
     @property
     def lam(self) -> float:
-        """The ridge λ."""
+        """Ridge λ."""
         return self._ridge.lam
 
     @property
     def sigma2(self) -> float:
-        """σ̂² = y′(K + λI)⁻¹y / n."""
+        """Estimated variance σ̂² = y′(K + λI)⁻¹y / n."""
         with np.errstate(over="ignore", under="ignore"):
             return float(np.ldexp(self._target.sigma2, 2 * self._target.exponent))
 
     @property
     def log_likelihood(self) -> float:
-        """Log marginal likelihood at σ̂²: −n/2·(log 2π + log σ̂² + 1) − ½ log|K + λI|; inf where y = 0."""
+        """Log marginal likelihood at σ̂²: −n/2·(log 2π + log σ̂² + 1) − ½ log|K + λI|; inf if y = 0."""
         n = self._ridge.n
         if self._target.sigma2 == 0:
             return inf
@@ -68,10 +68,10 @@ class Fit:
         return -0.5 * (n * (log(2 * pi) + log_sigma2 + 1) + self._ridge.log_det)
 
     def predict(self, X_new: npt.ArrayLike) -> Array:
-        """The ridge prediction ŷ, shape (m,).
+        """Return the ridge prediction ŷ, shape (m,).
 
-        It costs n² a point, as the regions do, and has the bits of the ŷ that they are built around: an RRCM region
-        always contains it.
+        It costs n² operations per point, as regions do, and is bitwise identical to the ŷ that they are built around:
+        an RRCM region always contains it.
         """
         blocks = self._ridge.project(self._check_points(X_new), [self._target], weights=False)
         return self._target.unscale(np.concatenate([block.means[0] for block in blocks]))
@@ -84,7 +84,7 @@ class Fit:
         boundary: str = ">=",
         smoothed: Smoothed | None = None,
     ) -> Regions:
-        """Exact prediction regions, for m test points and k levels.
+        """Return exact prediction regions for m test points and k levels.
 
         Parameters
         ----------
@@ -93,13 +93,14 @@ class Fit:
             Bayesian intervals of y* and of f(x*); conformal regions from absolute residuals (RRCM) or from both
             sides (CRR), in-sample, leave-one-out or studentised.
         alpha : number or sequence of k numbers in (0, 1)
-            Allowed error rates. Used as the decimals that were written: 0.07 is 7/100.
+            Allowed error rates, read as the decimals that were written: 0.07 is 7/100.
         boundary : {">=", ">"}
-            Keep a candidate whose p-value is ≥ α, as in the paper, or > α, as other packages do. Without effect on
+            Keep a candidate whose p-value is ≥ α, as in the paper, or > α, as in other packages. Has no effect on
             GPR-f and GPR-p.
         smoothed : Generator or (m,) array, optional
-            For conformal regions whose coverage is 1 − α exactly: where τ comes from, uniform on [0, 1] for each test
-            point and independent of all data, or those τ (`ckrr.regions.smoothing`). Without effect on GPR-f and GPR-p.
+            Makes the coverage of conformal regions exactly 1 − α: the generator of τ, uniform on [0, 1] for each test
+            point and independent of all data, or those τ themselves (`ckrr.regions.smoothing`). Has no effect on GPR-f
+            and GPR-p.
 
         Examples
         --------
@@ -125,11 +126,11 @@ class Fit:
         procedure: str = "RRCM-loo",
         smoothed: Smoothed | None = None,
     ) -> Array:
-        """The p-value of the value y_new[i] at the test point X_new[i], shape (m,).
+        """Return the p-value of the value y_new[i] at the test point X_new[i], shape (m,).
 
-        y is in the region at level α just when its p-value is ≥ α: coverage at every α from one pass.
-        For GPR-f and GPR-p it is the two-sided normal tail. With `smoothed`, as in `regions`, that of conformal
-        procedures is uniform on [0, 1] for exchangeable points.
+        y is in the region at level α if and only if its p-value is ≥ α, so one pass gives the coverage at every α.
+        For GPR-f and GPR-p it is the two-sided normal tail probability. With `smoothed`, as in `regions`, p-values of
+        conformal procedures are uniform on [0, 1] for exchangeable points.
         """
         x = self._check_points(X_new)
         y = self._target.scale(check_values("y_new", y_new, len(x), of="X_new"))
@@ -150,7 +151,10 @@ class Fit:
         boundary: str = ">=",
         smoothed: Smoothed | None = None,
     ) -> Scores:
-        """Hits, hulls and lengths of several procedures at known test values, in one pass."""
+        """Return hits, hulls and lengths of several procedures at known test values, in one pass.
+
+        The arguments are those of `regions`, and `y_new`, shape (m,), the values at the test points.
+        """
         x = self._check_points(X_new)
         y, tau = check_values("y_new", y_new, len(x), of="X_new"), resolve_taus(smoothed, len(x))
         problem, by = Problem(self._ridge, [self._target], x), None if tau is None else [tau]

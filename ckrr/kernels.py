@@ -1,11 +1,11 @@
-"""Kernels: how alike two points are. K(x, x) = 1, and θ means the same for all of them.
+"""Kernels: the similarity of two points, with K(x, x) = 1 and the same meaning of θ for all.
 
-A kernel is a class with one method, `__call__(X, Z, theta, out)`: the matrix K(x_i, z_j), shape (len(X), len(Z)),
-written to `out` where that is given. θ = 1/(2ℓ²), with ℓ the kernel's length scale, so θ has the unit of 1/x², and the
-same θ stands for functions that vary over the same distances: with ρ = ‖x − x′‖/ℓ = √(2θ)·‖x − x′‖ the Gaussian kernel
-is exp(−ρ²/2), and the Matérn kernels, polynomials in ρ times exp(−√(2ν)·ρ), tend to it as ν grows.
+A kernel is a class with one method, `__call__(X, Z, theta, out)`, which returns the matrix K(x_i, z_j), shape
+(len(X), len(Z)), written to `out` if that is given. θ = 1/(2ℓ²), with ℓ the kernel's length scale, so θ has the unit of
+1/x², and the same θ stands for functions that vary over the same distances: with ρ = ‖x − x′‖/ℓ = √(2θ)·‖x − x′‖ the
+Gaussian kernel is exp(−ρ²/2), and the Matérn kernels, polynomials in ρ times exp(−√(2ν)·ρ), tend to it as ν grows.
 
-Distances are sums of differences, not ‖x‖² + ‖z‖² − 2x′z: equal points are at distance exactly 0.
+Distances are sums over coordinate differences, not ‖x‖² + ‖z‖² − 2x′z: equal points are at distance exactly 0.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ from scipy.spatial.distance import cdist
 from ckrr._validation import Array
 
 TINY = 1e-300
-"""Kernel values below this become 0: products with denormal numbers make BLAS 3 to 4 times slower."""
+"""Kernel values below this are set to 0: products with denormal numbers make BLAS 3 to 4 times slower."""
 
 _LOG_TINY = float(np.log(TINY))
-_FLOOR = -700.0  # exp of it is below TINY and still a normal number: exp is slow where it underflows
+_FLOOR = -700.0  # exp(_FLOOR) is below TINY and still a normal number; exp is slow where it underflows
 _FAR = 708.0
-"""exp(−s) is still a normal number here, and below TINY with any of our polynomials before it."""
+"""At s = _FAR exp(−s) is still a normal number, and below TINY times any of the polynomials used here."""
 
 _CHUNK = 1 << 15
-"""Numbers that a polynomial is made for at once: they stay in the cache. No bit depends on it."""
+"""Entries processed at once, few enough to stay in the cache. Results are bitwise independent of it."""
 
 
 class Kernel(Protocol):
-    """What ridge regression asks of a kernel: K(x, x) = 1, K(x, x′) = K(x′, x), positive definite."""
+    """Interface of a kernel: K(x, x) = 1, K(x, x′) = K(x′, x), positive definite."""
 
     def __call__(self, X: Array, Z: Array, theta: float, out: Array | None = None) -> Array:
-        """The matrix K(x_i, z_j), shape (len(X), len(Z)), written to `out` where that is given."""
+        """Return the matrix K(x_i, z_j), shape (len(X), len(Z)), written to `out` if that is given."""
         ...
 
 
 class Gaussian:
-    """K(x, x′) = exp(−θ‖x − x′‖²): infinitely smooth functions.
+    """Gaussian kernel exp(−θ‖x − x′‖²), for infinitely smooth functions.
 
     Examples
     --------
@@ -49,7 +49,7 @@ class Gaussian:
     """
 
     def __call__(self, X: Array, Z: Array, theta: float, out: Array | None = None) -> Array:
-        """The matrix K(x_i, z_j)."""
+        """Return the matrix K(x_i, z_j)."""
         with np.errstate(over="ignore"):  # an infinite distance is a kernel value of 0
             K = _compute_squared_distances(X, Z, out)
             far = K.size > 0 and float(K.max()) * theta > -_LOG_TINY
@@ -58,12 +58,12 @@ class Gaussian:
             np.maximum(K, _FLOOR, out=K)
         np.exp(K, out=K)
         if far:
-            K *= K >= TINY  # faster than to assign to a mask
+            K *= K >= TINY  # faster than assignment through a mask
         return K
 
 
 class Laplacian:
-    """K(x, x′) = exp(−√(2θ)·‖x − x′‖₁), the sum of absolute differences: continuous functions with kinks everywhere.
+    """Laplacian kernel exp(−√(2θ)·‖x − x′‖₁), for continuous functions with kinks everywhere.
 
     It is a product over the coordinates; on the line it is the Matérn kernel with ν = 1/2. (scikit-learn's
     `laplacian_kernel` has gamma = √(2θ).)
@@ -75,12 +75,12 @@ class Laplacian:
     """
 
     def __call__(self, X: Array, Z: Array, theta: float, out: Array | None = None) -> Array:
-        """The matrix K(x_i, z_j)."""
+        """Return the matrix K(x_i, z_j)."""
         return _evaluate_polynomial_exp((), _compute_distances(X, Z, "cityblock", out), sqrt(2 * theta))
 
 
 class Matern32:
-    """K(x, x′) = (1 + s)·exp(−s), s = √(6θ)·‖x − x′‖: functions with a derivative.
+    """Matérn kernel with ν = 3/2, (1 + s)·exp(−s), s = √(6θ)·‖x − x′‖, for functions with a derivative.
 
     Examples
     --------
@@ -89,12 +89,12 @@ class Matern32:
     """
 
     def __call__(self, X: Array, Z: Array, theta: float, out: Array | None = None) -> Array:
-        """The matrix K(x_i, z_j)."""
+        """Return the matrix K(x_i, z_j)."""
         return _evaluate_polynomial_exp((1.0,), _compute_distances(X, Z, "euclidean", out), sqrt(6 * theta))
 
 
 class Matern52:
-    """K(x, x′) = (1 + s + s²/3)·exp(−s), s = √(10θ)·‖x − x′‖: functions with two derivatives.
+    """Matérn kernel with ν = 5/2, (1 + s + s²/3)·exp(−s), s = √(10θ)·‖x − x′‖, for functions with two derivatives.
 
     Examples
     --------
@@ -103,7 +103,7 @@ class Matern52:
     """
 
     def __call__(self, X: Array, Z: Array, theta: float, out: Array | None = None) -> Array:
-        """The matrix K(x_i, z_j)."""
+        """Return the matrix K(x_i, z_j)."""
         return _evaluate_polynomial_exp((1.0, 1 / 3), _compute_distances(X, Z, "euclidean", out), sqrt(10 * theta))
 
 
@@ -115,14 +115,14 @@ KERNELS: dict[str, Kernel] = {
     "matern32": Matern32(),
     "matern52": Matern52(),
 }
-"""By name; the first is the paper's."""
+"""Kernels by name; the first is the paper's."""
 
 
 def _compute_squared_distances(X: Array, Z: Array, out: Array | None) -> Array:
     if X.shape[1] > 1:
         found: Array = cdist(X, Z, "sqeuclidean", out=out)
         return found
-    distance = np.subtract(X, Z[:, 0], out=out)  # the same bits, and less to call
+    distance = np.subtract(X, Z[:, 0], out=out)  # bitwise identical, with less overhead
     return np.multiply(distance, distance, out=distance)
 
 
@@ -136,7 +136,7 @@ def _compute_distances(X: Array, Z: Array, norm: Literal["cityblock", "euclidean
 
 
 def _evaluate_polynomial_exp(coefficients: tuple[float, ...], distance: Array, rate: float) -> Array:
-    """(1 + c₁s + c₂s² + …)·exp(−s) for s = rate·distance, in the place of the distance; 0 below TINY."""
+    """Overwrite distances by (1 + c₁s + c₂s² + …)·exp(−s), s = rate·distance; values below TINY become 0."""
     rows = max(1, _CHUNK // max(1, distance.shape[1]))
     for start in range(0, len(distance), rows):
         s = distance[start : start + rows]
@@ -149,14 +149,14 @@ def _evaluate_polynomial_exp(coefficients: tuple[float, ...], distance: Array, r
         np.exp(np.negative(s, out=s), out=s)
         if coefficients:
             s *= polynomial
-            np.minimum(s, 1.0, out=s)  # rounding may leave it just above
+            np.minimum(s, 1.0, out=s)  # rounding may leave it just above 1
         if far:
             s *= s >= TINY
     return distance
 
 
 def _horner(coefficients: tuple[float, ...], s: Array) -> Array | float:
-    """1 + c₁s + c₂s² + …."""
+    """Return 1 + c₁s + c₂s² + … by Horner's rule."""
     value: Array | float = 0.0
     for c in reversed(coefficients):
         value = s * (c + value)

@@ -1,4 +1,4 @@
-"""Levels: how many residuals must be at least as large as the test point's.
+"""Levels α as exact fractions, and how many residuals must be at least as large as the test point's.
 
 The region at level α is {z : count(z) ≥ Nα}, and count is an integer, so what matters is ⌈Nα⌉. It is computed
 from the decimal that the user wrote, never from the binary float nearest to it: in floats 100·0.07 is
@@ -27,7 +27,7 @@ ALPHA = (0.01, 0.05, 0.10, 0.25)
 
 
 def parse_alpha(alpha: object) -> Fraction:
-    """The number that was written: 0.07 is 7/100.
+    """Return α as the decimal that was written: 0.07 is 7/100.
 
     Examples
     --------
@@ -48,7 +48,7 @@ def parse_alpha(alpha: object) -> Fraction:
 
 
 def parse_alphas(alpha: Alpha) -> tuple[Fraction, ...]:
-    """One α or a sequence of them, each as the number that was written."""
+    """Return one α or a sequence of them, each as the decimal that was written."""
     if isinstance(alpha, np.ndarray) and alpha.ndim > 1:
         raise ValueError(f"alpha must be a number or a sequence of numbers, got {quote_value(alpha)}")
     plain = np.atleast_1d(alpha) if isinstance(alpha, np.ndarray) else alpha
@@ -59,7 +59,7 @@ def parse_alphas(alpha: Alpha) -> tuple[Fraction, ...]:
 
 
 def check_boundary(boundary: str) -> Boundary:
-    """The boundary rule, checked."""
+    """Return the boundary rule; raise ValueError if it is neither ">=" nor ">"."""
     if boundary == ">=":
         return ">="
     if boundary == ">":
@@ -68,7 +68,7 @@ def check_boundary(boundary: str) -> Boundary:
 
 
 def compute_required_count(N: int, alpha: Fraction, boundary: Boundary = ">=") -> int:
-    """The smallest count that keeps a candidate: ⌈Nα⌉ for p ≥ α, ⌊Nα⌋ + 1 for p > α.
+    """Return the smallest count that keeps a candidate: ⌈Nα⌉ for p ≥ α, ⌊Nα⌋ + 1 for p > α.
 
     Examples
     --------
@@ -79,5 +79,5 @@ def compute_required_count(N: int, alpha: Fraction, boundary: Boundary = ">=") -
 
 
 def compute_thresholds(N: int, alpha: Sequence[Fraction], boundary: Boundary = ">=") -> npt.NDArray[np.intp]:
-    """For each α, how many of the n = N − 1 train residuals must count besides the test point's own."""
+    """Return, for each α, how many of the n = N − 1 training residuals must count besides the test point's own."""
     return np.array([compute_required_count(N, each, boundary) - 1 for each in alpha], dtype=np.intp)

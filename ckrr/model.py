@@ -1,4 +1,7 @@
-"""Inputs → factor → targets: what can be shared is computed once, every question after it is cheap."""
+"""Fit kernel ridge regression and score procedures in three steps: inputs, factor, targets.
+
+Each step is computed once and reused: one `Inputs` serves several θ and λ, one `Factor` any number of targets.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +24,11 @@ from ckrr.regions.tail_sets import Indices
 from ckrr.space import FactorisedRidge, Scales, Seed, Space, make_space
 
 SEARCHES = {"ml": search, "ml-cobyla": search_cobyla, HOLDOUT: search}
-"""The ways to find θ, by name."""
+"""Searches for θ, by the name that `theta` accepts."""
 
 
 class Inputs:
-    """A train sample's inputs and the test inputs that go with it.
+    """Training inputs of a sample, with the test inputs that belong to it.
 
     Parameters
     ----------
@@ -61,7 +64,13 @@ class Inputs:
         return f"<Inputs: X of shape {self.X.shape}, X_test of shape {self.X_test.shape}>"
 
     def factor(self, theta: float, lam: float) -> Factor:
-        """Factorise K + λI."""
+        """Factorise K + λI for given θ and λ.
+
+        Raises
+        ------
+        FactorisationError
+            If K + λI is singular to working precision.
+        """
         if isinstance(theta, str):
             raise ValueError(f"theta must be a number > 0, got {quote_value(theta)} (for a search use factor_ml)")
         ridge = self._space.make_ridge(
@@ -70,10 +79,15 @@ class Inputs:
         return Factor(self._space, self.X, ridge, self.X_test)
 
     def factor_ml(self, y: npt.ArrayLike, lam: float, theta: str = "ml") -> Factor:
-        """Factorise K + λI for the θ that is most likely given y: "ml", or "ml-cobyla" as the paper's was found.
+        """Factorise K + λI for the maximum-likelihood θ given y.
 
-        With "holdout" it is the most likely one for a part of the rows, and the factor is of the others. Targets are
-        still given for all rows.
+        Parameters
+        ----------
+        y : (n,) array
+        lam : float
+        theta : {"ml", "ml-cobyla", "holdout"}
+            The search for θ, as in `ckrr.fit`. "holdout" searches on every fourth row and factorises the others;
+            targets are still given for all rows.
         """
         y = check_values("y", y, len(self.X), of="X")
         found = _search(self._space, self.X, y, check_choice("theta", theta, SEARCHES), lam)
@@ -85,9 +99,10 @@ class Inputs:
 
 
 class Factor:
-    """One factorisation, to be asked about as many targets as there are.
+    """One factorisation of K + λI, reused for any number of targets.
 
-    Where θ was chosen on a part of the rows of X, it is of the other `rows`.
+    Made by `Inputs.factor` and `Inputs.factor_ml`. Where θ was chosen on held-out rows of X, the factorisation is of
+    the remaining `rows`.
     """
 
     def __init__(
@@ -101,7 +116,7 @@ class Factor:
         return f"<Factor of X of shape {self._ridge.X.shape}: theta={self.theta:g}, lam={self.lam:g}>"
 
     def fit(self, y: npt.ArrayLike) -> Fit:
-        """The fit to one target."""
+        """Fit the model to one target."""
         y = check_values("y", y, len(self._X), of="X")
         return Fit(self._space, self._X[self._rows], self._ridge, y[self._rows])
 
@@ -115,10 +130,25 @@ class Factor:
         f_test: npt.ArrayLike | None = None,
         smoothed: Smoothed | None = None,
     ) -> Scores:
-        """All procedures and levels at the test inputs, for targets that are the columns of Y and Y_test.
+        """Score procedures at the test inputs, for one or several targets.
 
-        Each target has the bits it would have alone. With `f_test`, the latent function at the test inputs, the scores
-        have `hits_f` too. With `smoothed`, as in `Fit.regions`, the same τ for all targets.
+        Parameters
+        ----------
+        Y : (n,) or (n, t) array
+            Targets, one per column.
+        Y_test : (m,) or (m, t) array
+            Values of the targets at the test inputs.
+        procedures, alpha, boundary
+            As in `Fit.regions`, for several procedures at once.
+        f_test : (m,) array, optional
+            Values of the latent function at the test inputs. If given, the scores have `hits_f`.
+        smoothed : Generator or (m,) array, optional
+            As in `Fit.regions`, with the same τ for all targets.
+
+        Returns
+        -------
+        Scores
+            Arrays of shape (t, procedures, m, levels). Results are bitwise identical to scoring each target separately.
         """
         latent, by = None if f_test is None else [f_test], None if smoothed is None else [smoothed]
         return score_together([self], [Y], [Y_test], procedures, alpha, boundary, latent, by)[0]
@@ -152,30 +182,35 @@ def fit(
     features: int | None = None,
     seed: Seed = 0,
 ) -> Fit:
-    """Kernel ridge regression, by default with the kernel exp(−θ‖x − x′‖²), ready to be asked for regions.
+    """Fit kernel ridge regression, by default with the kernel exp(−θ‖x − x′‖²).
 
     Parameters
     ----------
     X : (n, d) array, or (n,) for points on the line
     y : (n,) array
     theta : float, "ml", "holdout" or "ml-cobyla"
-        θ > 0, or the search for the most likely one: "ml" is global, over 1e-3 ≤ θ r² ≤ 1e6 with r the largest range of
-        a coordinate, and takes the time of 2 to 10 factorisations for 1500 points in one to three dimensions, more
-        for λ far below 1e-6 (65 were seen at 1e-12) and for other kernels (about 60); "ml-cobyla" is the local search
-        of the paper. "holdout" is "ml" on every fourth row, which the fit then does without: conformal regions keep
-        their exact level, that of the `len(fit.y)` rows which are left.
+        θ > 0, or how to search for the maximum-likelihood θ. "ml" is a global search over 1e-3 ≤ θ r² ≤ 1e6, with r the
+        largest range of a coordinate. It takes as long as 2 to 10 factorisations for 1500 points in one to three
+        dimensions, longer for λ far below 1e-6 (65 were measured at 1e-12) and for other kernels (about 60).
+        "ml-cobyla" is the local search of the paper. "holdout" runs "ml" on every fourth row and fits the remaining
+        rows: conformal regions keep their exact level, that of a sample of `len(fit.y)` rows.
     lam : float
-        λ > 0. Nothing is centred or scaled.
-    kernel : {"gaussian", "laplacian", "matern32", "matern52"}, one of them with "-rff" behind it, or a Kernel
-        θ = 1/(2ℓ²) in each, ℓ its length scale; the formulas are in `ckrr.kernels`. With "-rff": ridge regression on
-        random Fourier features of that kernel, for n far beyond what fits as an n×n matrix. Conformal regions are as
-        exactly valid; the function is another one. A kernel of one's own is an object with one method: see `Kernel`.
+        Ridge λ > 0. Nothing is centred or scaled.
+    kernel : {"gaussian", "laplacian", "matern32", "matern52"}, one of them with the suffix "-rff", or a Kernel
+        θ = 1/(2ℓ²) in each, ℓ its length scale; the formulas are in `ckrr.kernels`. The suffix "-rff" selects ridge
+        regression on random Fourier features of that kernel, for n far beyond what fits as an n×n matrix. Conformal
+        regions remain exactly valid, but the fitted function is a different one. A custom kernel is an object with one
+        method: see `Kernel`.
     scales : (d,) array, optional
-        What one unit is in each coordinate: x_j is divided by scales[j] before anything else.
+        Unit of each coordinate: x_j is divided by scales[j] before anything else.
     features : int, optional
-        How many random features; 500 if nobody says.
+        Number of random features (default: 500).
     seed : int or Generator
-        Where their frequencies come from: never from the data.
+        Source of the random frequencies, which never depend on the data.
+
+    Returns
+    -------
+    Fit
 
     Raises
     ------
@@ -222,9 +257,10 @@ def score_together(
     f_test: Sequence[npt.ArrayLike] | None = None,
     smoothed: Sequence[Smoothed] | None = None,
 ) -> list[Scores]:
-    """`factor.score(…)` for many factors: the same bits, up to twice as fast where n is small.
+    """Score several factors at once, with results bitwise identical to `factor.score` for each.
 
-    Small problems are stacked, so that calls of NumPy cost little against the arithmetic.
+    Up to twice as fast where n is small: small problems are stacked, so that NumPy's overhead per call is small
+    against the arithmetic. `Y`, `Y_test`, `f_test` and `smoothed` have one entry for each factor, as in `Factor.score`.
 
     Examples
     --------

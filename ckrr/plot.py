@@ -1,4 +1,4 @@
-"""Bands over a 1-d sample: what each procedure would predict at every x, drawn as it is, in pieces where it is."""
+"""Draw the prediction bands of procedures over a 1-d sample, including regions of several pieces."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ COLOURS = dict(
         strict=True,
     )
 )
-"""One colour for each procedure, told apart by colour-blind readers and in grey print."""
+"""Colour of each procedure, distinguishable by colour-blind readers and in greyscale."""
 
 
 def plot_bands(
@@ -36,22 +36,22 @@ def plot_bands(
     truth: Callable[[Array], Array] | None = None,
     ax: Axes | None = None,
 ) -> Figure:
-    """Draw the bands of some procedures over a 1-d sample, with the data.
+    """Draw the prediction bands of some procedures over a 1-d sample, with the data.
 
     Parameters
     ----------
     fit : Fit
         A fit to one-dimensional inputs.
     procedures : str or sequence of str
-        One panel for each; all on one where `ax` is given.
+        Procedures to draw, one panel each; all on one panel if `ax` is given.
     alpha : float
-        The allowed error rate.
+        Allowed error rate.
     X_new : (m,) array, optional
-        Where to draw, ascending; by default 1000 points over the data and a little beyond.
+        Points at which to draw; by default 1000 points over the data and a little beyond.
     truth : callable, optional
-        The function behind the data, drawn as a line.
+        The true function behind the data, drawn as a dashed line.
     ax : matplotlib Axes, optional
-        Where to draw instead of a new figure.
+        Axes to draw on instead of a new figure.
 
     Returns
     -------
@@ -116,7 +116,7 @@ def _make_panels(names: Sequence[str], level: str) -> dict[str, Axes]:
 
 
 def _compute_limits(fit: Fit, x: Array, names: Sequence[str], alpha: float) -> tuple[float, float]:
-    """Room for the data and for nearly all of the bands: a few spikes of infinite length may run out of the picture."""
+    """Return limits that show the data and nearly all of the bands; a few long or infinite spikes may be cut off."""
     ends = np.concatenate([fit.predict(x), *(_compute_bounds(fit, x, name, alpha).ravel() for name in names)])
     inside = ends[np.isfinite(ends)]
     low, high = np.quantile(inside, [0.02, 0.98])
@@ -131,7 +131,7 @@ def _compute_bounds(fit: Fit, x: Array, name: str, alpha: float) -> Array:
 
 
 def _draw_band(ax: Axes, fit: Fit, name: str, alpha: float, x: Array, limits: tuple[float, float]) -> None:
-    """A rectangle for each component at each x, so that gaps and points show."""
+    """Draw a rectangle for each component at each x, so that gaps and single points are visible."""
     from matplotlib.collections import PolyCollection
 
     edges = np.concatenate([x[:1], (x[1:] + x[:-1]) / 2, x[-1:]])
@@ -141,7 +141,7 @@ def _draw_band(ax: Axes, fit: Fit, name: str, alpha: float, x: Array, limits: tu
     for i in range(len(x)):
         for component in regions.components(i):
             lo, hi = np.clip(component, limits[0] - height, limits[1] + height)
-            hi = max(hi, lo + 0.003 * height)  # a single point is still to be seen
+            hi = max(hi, lo + 0.003 * height)  # keep a single point visible
             boxes.append([(edges[i], lo), (edges[i + 1], lo), (edges[i + 1], hi), (edges[i], hi)])
     band = PolyCollection(boxes, facecolors=COLOURS[name], linewidths=0, antialiaseds=False, alpha=0.5, label=name)
     ax.add_collection(band, autolim=False)

@@ -1,4 +1,4 @@
-"""The procedures by name: how each compares residuals, and of which kind."""
+"""Procedures by name: which kind of residuals each uses, and how it compares them."""
 
 from __future__ import annotations
 
@@ -27,12 +27,14 @@ from ckrr.regions.tail_sets import Indices
 
 @dataclass(frozen=True)
 class ConformityScore:
-    """A way to compare the test point's residual with the others."""
+    """Rule that compares the test point's residual with the training residuals."""
 
     votes: Callable[[Crossings, int], tuple[Side, Side]]
+    """(crossings, largest threshold) → votes for the upper and the lower side of the regions."""
     p_values: Callable[[Crossings, Array, Array | None], Array]
+    """(crossings, y, τ or None) → p-values."""
     sides: int
-    """Each side has α/sides of the error."""
+    """Number of sides that share the error: each is allowed α/sides."""
 
 
 RRCM = ConformityScore(conformal.compute_rrcm_sides, conformal.compute_rrcm_p_values, sides=1)
@@ -46,35 +48,36 @@ CONFORMAL: dict[str, tuple[ConformityScore, Scale]] = {
     "RRCM-std": (RRCM, compute_studentised_scale),
     "CRR-std": (CRR, compute_studentised_scale),
 }
+"""Conformal procedures, each with its score and the scale of its residuals."""
 BAYESIAN = ("GPR-f", "GPR-p")
 PROCEDURES = ("GPR-f", "GPR-p", "RRCM", "RRCM-loo", "CRR", "CRR-loo")
-"""The six of the paper."""
+"""The six procedures of the paper."""
 ALL_PROCEDURES = (*BAYESIAN, *CONFORMAL)
 
 
 class Levels:
-    """The levels asked for, and the rule at the boundary."""
+    """The requested levels α and the boundary rule, with the thresholds that follow from them."""
 
     def __init__(self, alpha: tuple[Fraction, ...], boundary: Boundary) -> None:
         self.alpha, self.boundary = alpha, boundary
         self._needed: dict[tuple[int, int], Indices] = {}
 
     def compute_thresholds(self, score: ConformityScore, n: int) -> Indices:
-        """How many of n train residuals must count, at each level."""
+        """Return how many of the n training residuals must count, at each level."""
         key = score.sides, n
         if key not in self._needed:
             self._needed[key] = _compute_side_thresholds(n + 1, self.alpha, self.boundary, score.sides)
         return self._needed[key]
 
     def find_raised_thresholds(self, score: ConformityScore, n: int, tau: Array) -> tuple[Bools, Bools]:
-        """Where, above and below, smoothing by τ asks for one more at each level."""
+        """Return where smoothing by τ raises the threshold by one, above and below, shape (test points, levels)."""
         alpha = [each / score.sides for each in self.alpha]
         above = find_raised_thresholds(tau, n + 1, alpha, self.boundary)
         return above, above if score.sides == 1 else find_raised_thresholds(1 - tau, n + 1, alpha, self.boundary)
 
     @cached_property
     def z(self) -> Array:
-        """z_{1−α/2}, at each level."""
+        """Normal quantile z_{1−α/2} of each level."""
         return -np.asarray(ndtri([float(each) / 2 for each in self.alpha]))
 
 
@@ -84,11 +87,12 @@ def _compute_side_thresholds(N: int, alpha: tuple[Fraction, ...], boundary: Boun
 
 
 def exact_level(procedure: str, n: int, alpha: Level, smoothed: bool = False) -> float | None:
-    """The probability with which a procedure covers y*, for exchangeable points without ties; None if none is promised.
+    """Return the exact coverage probability of a procedure, or None if it guarantees none.
 
-    With N = n + 1, RRCM's p-value is uniform on {1/N, …, 1}, so it covers with 1 − (⌈Nα⌉ − 1)/N. CRR has α/2 on each
-    side, where the one-sided p-values are uniform, too: 1 − 2(⌈Nα/2⌉ − 1)/N. Smoothed, all cover with 1 − α. Bayesian
-    intervals promise nothing of the kind: their level holds if the model does.
+    It holds for exchangeable points without ties. With N = n + 1, RRCM's p-value is uniform on {1/N, …, 1}, so coverage
+    is 1 − (⌈Nα⌉ − 1)/N. CRR allows α/2 on each side, where the one-sided p-values are uniform, too: coverage is
+    1 − 2(⌈Nα/2⌉ − 1)/N. Smoothed, coverage is 1 − α. Bayesian intervals have no such guarantee: their level holds if
+    the model does.
 
     Examples
     --------

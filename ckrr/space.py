@@ -1,4 +1,4 @@
-"""The functions that ridge regression chooses from: those of a kernel, or combinations of random features of one."""
+"""Function spaces for ridge regression: all functions of a kernel, or linear combinations of its random features."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from ckrr.ridge.feature_ridge import FeatureRidge
 from ckrr.ridge.random_features import SPECTRA, Features
 
 FEATURES = 500
-"""Random features, where nobody says how many."""
+"""Default number of random features."""
 
 _RANDOM = "-rff"
 SPACES = (*KERNELS, *(f"{name}{_RANDOM}" for name in SPECTRA))
-"""What `kernel` may name; those that end in -rff are on random Fourier features."""
+"""Accepted names of `kernel`; those ending in -rff select random Fourier features."""
 
 
 def is_random(kernel: str) -> bool:
-    """Whether a name stands for random features."""
+    """Return whether a kernel name selects random features."""
     return kernel.endswith(_RANDOM)
 
 
@@ -35,7 +35,7 @@ Seed = int | np.random.Generator
 
 
 class FactorisedRidge(Protocol):
-    """A factorised ridge matrix, of a kernel or of features: all that regions are made from."""
+    """Interface of a factorised ridge matrix, of a kernel or of features, as regions need it."""
 
     X: Array
     theta: float
@@ -51,21 +51,22 @@ class FactorisedRidge(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Space(ABC):
-    """Functions of points whose coordinates are measured in units of their scales."""
+    """Functions of points whose coordinates are measured in units of `scales`."""
 
     scales: Array | None
+    """Unit of each coordinate, shape (d,), or None for points as they are."""
 
     def scale_points(self, x: Array) -> Array:
-        """Points in units of the scales."""
+        """Return points in units of the scales."""
         return x if self.scales is None else x / self.scales
 
     @abstractmethod
     def make_ridge(self, X: Array, theta: float, lam: float) -> FactorisedRidge:
-        """The factorised ridge matrix of placed points."""
+        """Factorise the ridge matrix of scaled points."""
 
     @abstractmethod
     def make_profile(self, X: Array, y: Array, lam: float) -> Profile:
-        """The likelihood of θ, for placed points."""
+        """Return the profile likelihood of θ for scaled points."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,33 +76,33 @@ class KernelSpace(Space):
     kernel: Kernel
 
     def make_ridge(self, X: Array, theta: float, lam: float) -> FactorisedRidge:
-        """In one n×n matrix."""
+        """Factorise one n×n matrix."""
         return Ridge(X, theta, lam, self.kernel)
 
     def make_profile(self, X: Array, y: Array, lam: float) -> Profile:
-        """Of the kernel."""
+        """Return the profile likelihood of the kernel."""
         return Likelihood(X, y, lam, self.kernel)
 
 
 @dataclass(frozen=True, eq=False)
 class FeatureSpace(Space):
-    """Combinations of random features."""
+    """Linear combinations of random features."""
 
     features: Features
 
     def make_ridge(self, X: Array, theta: float, lam: float) -> FactorisedRidge:
-        """In blocks of rows, without an n×n matrix."""
+        """Factorise in blocks of rows, without an n×n matrix."""
         return FeatureRidge(X, theta, lam, self.features)
 
     def make_profile(self, X: Array, y: Array, lam: float) -> Profile:
-        """Of these very features, stretched by θ."""
+        """Return the profile likelihood of these features, whose frequencies θ scales."""
         return FeatureLikelihood(X, y, lam, self.features)
 
 
 def make_space(
     dimension: int, kernel: str | Kernel, scales: Scales | None = None, features: int | None = None, seed: Seed = 0
 ) -> Space:
-    """What the arguments of `ckrr.fit` ask for, checked, for points in so many dimensions.
+    """Validate the arguments of `ckrr.fit` and return the function space that they describe.
 
     Examples
     --------

@@ -1,11 +1,12 @@
-"""Run studies from Python: the public calls of the harness, under a name that is ours alone.
+"""Run studies from Python: the public functions of the harness, in one namespace.
 
 >>> from ckrr import study
 >>> study.plan("quickstart")["scenario"]
 'quickstart'
 
-`study.run` computes what is left of a scenario and returns the cube; `study.estimate`, `study.verdicts` and
-`study.table` say what came out. This is the one module of `ckrr` that knows the harness: it loads it on first use.
+`study.run` computes what is missing of a scenario and returns the cube; `study.estimate`, `study.verdicts` and
+`study.table` summarise the results. This is the only module of `ckrr` that imports the harness, and it does so on
+first use.
 """
 
 from pathlib import Path
@@ -42,7 +43,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Load a public call of the harness when it is first asked for."""
+    """Import a public name of the harness on first use."""
     if name not in __all__:
         raise AttributeError(f"module 'ckrr.study' has no attribute {name!r}")
     import harness

@@ -1,8 +1,8 @@
-"""A cluster file → a connected Dask client, and nothing else."""
+"""Turn a cluster file into a connected Dask client."""
 
 from cluster.config.load import ClusterFileError, parse, read, read_text
 from cluster.config.spec import ClusterFile, Local, Size
-from cluster.connect import check_installed, connect, size_of, warm_up
+from cluster.connection import check_installed, connect, size_of, warm_up
 from cluster.kinds.existing import size_of_client
 from cluster.kinds.local import local
 from cluster.kinds.marking import cluster_function

@@ -1,4 +1,4 @@
-"""The calls from Python: exceptions in place of exit codes."""
+"""Run and plan scenarios from Python, with exceptions where the command line has exit codes."""
 
 from __future__ import annotations
 
@@ -26,24 +26,36 @@ def run(
     progress: Progress | None = None,
     cluster: str | Path | None = None,
 ) -> xr.Dataset:
-    """Runs what is left of a scenario, and returns the cube.
+    """Compute the missing results of a scenario and return the cube.
 
     Parameters
     ----------
-    scenario : path of a .toml file, or name of a packaged one
-    store : where results go; results/<name>.zarr if not told
-    client : a connected `distributed.Client`; without one, workers are started on this machine for the while
-    workers : how many of them; one a core if not told
-    settings : overrides, as "grid.n=[25,50]"
-    progress : what to tell progress to; a bar on a terminal, lines elsewhere, if not told
-    cluster : a cluster file, in place of a client and workers
+    scenario : str or Path
+        Path of a .toml file, or name of a bundled scenario.
+    store : str or Path, optional
+        Where results are stored. Default: results/<name>.zarr.
+    client : distributed.Client, optional
+        A connected client. Default: workers are started on this machine for the duration of the run.
+    workers : int, optional
+        Number of workers to start. Default: one per core.
+    settings : iterable of str
+        Overrides of the scenario, for example "grid.n=[25,50]".
+    progress : Progress, optional
+        Receives progress reports. Default: a progress bar on a terminal, plain lines elsewhere.
+    cluster : str or Path, optional
+        A cluster file, in place of `client` and `workers`.
+
+    Returns
+    -------
+    xarray.Dataset
+        The cube, over procedure, gamma, theta, lam, n and alpha.
 
     Raises
     ------
     harness.core.errors.UserError
-        If the scenario or the store can't be right: every mistake, one a line.
+        If the scenario or the store is invalid. The message lists every mistake, one per line.
     harness.ClusterError
-        If the cluster died. What is done is kept: run again to go on.
+        If the cluster died. Completed units are kept: the same call resumes the run.
     """
     file = read_file(cluster, workers, client)
     prepared = prepare.prepare(load(str(scenario), settings), _to_url(store), workers, cluster=file, client=client)
@@ -57,7 +69,7 @@ def plan(
     settings: Iterable[str] = (),
     cluster: str | Path | None = None,
 ) -> dict[str, Any]:
-    """What a run would do and cost, as plain values; nothing is written."""
+    """Return what a run would do and cost, as plain values, without writing anything."""
     file = read_file(cluster, workers)
     return plan_to_dict(prepare.prepare(load(str(scenario), settings), _to_url(store), workers, cluster=file))
 

@@ -1,19 +1,20 @@
-"""Scenario files, and the sources of data that they name.
+"""Bundled scenario files, and the data sources that scenario files name.
 
-A source is made from the keys of a scenario's [source] table, `function` naming it:
+`function` in the [source] table of a scenario names a source; the other keys of the table are its keyword arguments:
 
 >>> source = SOURCES["gp"](theta=100.0, pool=1000)
 >>> source.test, source.test_points, source.largest_n
 ('iid', 201, 1000)
 
-A source of your own is a function of its keys that returns a `Synthetic` or a `Table`:
+A custom source is a function that takes those keys as keyword arguments and returns a `Synthetic` or a `Table`:
 
 >>> import numpy as np
 >>> def noisy_sine(frequency: float = 5.0, test_points: int = 201) -> Synthetic:
 ...     return Synthetic(lambda X: np.sin(frequency * X[:, 0]), test_points=test_points)
 
-A file beside the scenario needs no more. In a package, for `function = "package.module:noisy_sine"`, it has the mark
-`@scenarios.source`: nothing else that a scenario file names there is called.
+In a .py file beside the scenario, nothing more is needed. In an installed package, which a scenario names as
+`function = "package.module:noisy_sine"`, the function needs the decorator `@scenarios.source`: the harness calls no
+other function of a package.
 """
 
 from collections.abc import Callable
@@ -53,7 +54,7 @@ SOURCES: dict[str, Callable[..., Source]] = {
     "table": table,
     "published": published_study,
 }
-"""The sources that a scenario file may name; its other keys are their keywords, and those of `World`."""
+"""Sources by the name that a scenario file uses; the other keys of [source] are their keywords and those of `World`."""
 
 VERSION = 1
-"""Raised by any change that moves a bit of what a source draws."""
+"""Numerics version of the sources. Increase it with any change that alters a bit of the data that a source draws."""

@@ -76,7 +76,7 @@ def test_what_the_tutorial_says_is_so(folder: Path, capsys: pytest.CaptureFixtur
 
 def test_its_code_runs(folder: Path) -> None:
     cube, replications = fenced(HARNESS, "python", "open_zarr"), fenced(HARNESS, "python", "open_datatree")
-    python("\n".join([cube, replications, fenced(HARNESS, "python", "harness.estimate")]), folder)
+    python("\n".join([cube, replications, fenced(HARNESS, "python", "study.estimate")]), folder)
 
 
 def test_the_readme_s_cube_is_sliced_as_it_says(folder: Path) -> None:

@@ -52,8 +52,6 @@ EXCEPTIONS = {
     "harness/store/chunk_io.py": {"numcodecs", "google_crc32c"},  # the codecs that Zarr has, too
     "harness/backends/remote.py": {"fsspec"},  # stores in buckets
 }
-
-
 LAYERS = (
     # bottom first: a package imports only packages of earlier lines; those on one line don't know each other
     ["ckrr._validation"],

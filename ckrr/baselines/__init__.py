@@ -1,10 +1,10 @@
-"""What people would use instead of conformal regions on kernel ridge regression, on the same fits.
+"""Baselines for conformal regions on kernel ridge regression, computed from the same fits.
 
-- `student` (GPR-t) is GPR-f with σ² unknown: y′Qy/σ² has the law χ²_n and is independent of y* − ŷ, so that
-  ŷ ± t·σ̂·sqrt(m), with t the 1 − α/2 quantile of Student's law of n degrees, has the level 1 − α at every n if the
-  model is right. GPR-f, with the normal quantile, has less.
-- `split` is split conformal prediction: half of the points to fit, half to judge (`_split.py`).
-- `jackknife_plus` and `cv_plus` are from fits that leave points out (`_plus.py`).
+- `student` (GPR-t) is GPR-f with σ² unknown: y′Qy/σ² is χ²_n distributed and independent of y* − ŷ, so that
+  ŷ ± t·σ̂·sqrt(m), with t the 1 − α/2 quantile of Student's t distribution with n degrees of freedom, has the level
+  1 − α at every n if the model is right. GPR-f, with the normal quantile, has a lower one.
+- `split` is split conformal prediction: half of the points to fit, half to calibrate (`_split.py`).
+- `jackknife_plus` and `cv_plus` combine fits that leave points out (`_plus.py`).
 """
 
 from ckrr.baselines._plus import FOLDS, cv_plus, jackknife_plus

@@ -1,19 +1,19 @@
 """Jackknife+ and CV+ (Barber, Candès, Ramdas & Tibshirani 2021) from one factorisation, without a refit.
 
-Leave the points S out of the train sample. The ridge fit to the others errs at them by e_S, and predicts μ₋S at x*::
+Leave the points S out of the training sample. The ridge fit to the others has errors e_S at S, and predicts μ₋S at x*::
 
     e_S = y_S − μ₋S(X_S) = Q_SS⁻¹ a_S        μ₋S(x*) = ŷ − W_S′ e_S
 
-with Q_SS the block of Q = (K + λI)⁻¹ that is theirs. For a single point that is a_i/Q_ii and ŷ − W_i a_i/Q_ii. With
-G = L⁻¹ and v = Gy it is Q_SS = G_S′G_S and a_S = G_S′v, so that e_S solves a problem of least squares, G_S e ≈ v, whose
-condition is the root of that of Q_SS.
+with Q_SS the block of Q = (K + λI)⁻¹ for S. For a single point these are a_i/Q_ii and ŷ − W_i a_i/Q_ii. With
+G = L⁻¹ and v = Gy we have Q_SS = G_S′G_S and a_S = G_S′v, so e_S solves a least-squares problem, G_S e ≈ v, whose
+condition number is the root of that of Q_SS.
 
-Every train point i then has an interval of its own, and the ends of the whole are order statistics of theirs: with
+Every training point i then has its own interval, and the ends of the whole are order statistics of theirs: with
 N = n + 1 and S(i) the points that are left out together with i ::
 
     from the ⌊Nα⌋-th smallest μ₋S(i)(x*) − |e_i|  to the ⌊Nα⌋-th largest μ₋S(i)(x*) + |e_i|
 
-and the whole line where ⌊Nα⌋ = 0. What is promised for exchangeable points is 1 − 2α (CV+: a little less).
+and the whole line where ⌊Nα⌋ = 0. The guaranteed coverage for exchangeable points is 1 − 2α (CV+: a little less).
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from ckrr.ridge.exact import Ridge
 
 Indices = npt.NDArray[np.intp]
 FOLDS = 10
-"""Of CV+; fewer points than that are left out one by one."""
+"""Number of folds of CV+; fewer points than that are left out one by one."""
 
 
 def jackknife_plus(fit: Fit, X_new: npt.ArrayLike, alpha: Alpha) -> Regions:
-    """Intervals from the fits that leave one point out.
+    """Return jackknife+ intervals, from the fits that leave one point out.
 
     Examples
     --------
@@ -50,7 +50,17 @@ def jackknife_plus(fit: Fit, X_new: npt.ArrayLike, alpha: Alpha) -> Regions:
 
 
 def cv_plus(fit: Fit, X_new: npt.ArrayLike, alpha: Alpha, order: Indices) -> Regions:
-    """Intervals from the fits that leave one of ten folds out: stretches of a random order of the points."""
+    """Return CV+ intervals, from the fits that leave one of ten folds out.
+
+    Parameters
+    ----------
+    fit : Fit
+        A fit with a kernel, not with random features.
+    X_new : (m, d) array
+    alpha : number or sequence of k numbers in (0, 1)
+    order : (n,) array of int
+        Random permutation of the training points; the folds are consecutive stretches of it.
+    """
     folds = np.array_split(order, min(FOLDS, len(order)))
     e = _compute_left_out_errors(fit, folds)
 
@@ -64,7 +74,7 @@ def cv_plus(fit: Fit, X_new: npt.ArrayLike, alpha: Alpha, order: Indices) -> Reg
 
 
 def _compute_left_out_errors(fit: Fit, folds: Sequence[Indices]) -> Array:
-    """e_S of every fold, shape (n,)."""
+    """Return the errors e_S of all folds, shape (n,)."""
     if not isinstance(fit._ridge, Ridge):
         raise ValueError("kernel must not be on random features: CV+ needs the matrix of the kernel")
     e = np.empty(fit._ridge.n)
@@ -77,7 +87,7 @@ def _compute_left_out_errors(fit: Fit, folds: Sequence[Indices]) -> Array:
 def _make_regions(
     fit: Fit, X_new: npt.ArrayLike, alpha: Alpha, e: Array, predicted: Callable[[Array, Array], Array]
 ) -> Regions:
-    """`predicted` takes W and ŷ of a block of test points to the μ₋S(i)(x*), shape (points, n)."""
+    """Return the intervals; `predicted` maps W and ŷ of a block of test points to μ₋S(i)(x*), shape (points, n)."""
     ranks, spread = compute_thresholds(len(e) + 1, parse_alphas(alpha), ">"), np.abs(e)
     found = []
     for block in fit._ridge.project(fit._check_points(X_new), [fit._target]):
@@ -87,9 +97,9 @@ def _make_regions(
 
 
 def make_regions_between(low: Array, high: Array, ranks: Indices) -> Regions:
-    """From the k-th smallest of each row of `low` to the k-th largest of `high`, for each of several ranks k.
+    """Return intervals from the k-th smallest of each row of `low` to the k-th largest of `high`, for several ranks k.
 
-    Rank 0 is the whole line; empty where the ends cross, as they may for α > 1/2.
+    Rank 0 gives the whole line. Intervals are empty where the ends cross, as they may for α > 1/2.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""Split conformal prediction (Papadopoulos et al. 2002; Lei et al. 2018): half of the sample fits, the other judges.
+"""Split conformal prediction (Papadopoulos et al. 2002; Lei et al. 2018): fit to one half, calibrate on the other.
 
 With μ the fit to the first half and c points in the other, the interval is μ(x*) ± the ⌈(1 − α)(c + 1)⌉-th smallest
-|y_i − μ(x_i)| among them, and the whole line if there aren't so many. It is exactly valid also where θ was searched
-for, if that was done on the first half alone.
+|y_i − μ(x_i)| among them, and the whole line if there are fewer. It is exactly valid also where θ was searched for,
+if the search used the first half alone.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ckrr.regions.intervals import Regions, make_intervals
 
 
 def halves(order: Indices) -> tuple[Indices, Indices]:
-    """A sample, put into an order by chance, as the half that fits and the half that judges; the first may have more.
+    """Split a random order of a sample into the half to fit and the half to calibrate; the first may have one more.
 
     Examples
     --------
@@ -32,7 +32,7 @@ def halves(order: Indices) -> tuple[Indices, Indices]:
 
 
 def split_level(n: int, alpha: Level) -> float:
-    """The probability with which it covers y*, for n exchangeable points in two halves, without ties.
+    """Return the exact coverage probability for n exchangeable points in two halves, without ties.
 
     Examples
     --------
@@ -43,8 +43,19 @@ def split_level(n: int, alpha: Level) -> float:
     return float(Fraction(_compute_rank(N, parse_alpha(alpha)), N))
 
 
-def split(fit: Fit, X_judge: npt.ArrayLike, y_judge: npt.ArrayLike, X_new: npt.ArrayLike, alpha: Alpha) -> Regions:
-    """Intervals around a fit to one half of a sample, as wide as the other half says.
+def split(
+    fit: Fit, X_calibration: npt.ArrayLike, y_calibration: npt.ArrayLike, X_new: npt.ArrayLike, alpha: Alpha
+) -> Regions:
+    """Return intervals around a fit to one half of a sample, calibrated on the other half.
+
+    Parameters
+    ----------
+    fit : Fit
+        A fit to the first half.
+    X_calibration, y_calibration : (c, d) and (c,) arrays
+        The other half, the calibration points.
+    X_new : (m, d) array
+    alpha : number or sequence of k numbers in (0, 1)
 
     Examples
     --------
@@ -54,8 +65,8 @@ def split(fit: Fit, X_judge: npt.ArrayLike, y_judge: npt.ArrayLike, X_new: npt.A
     array([[ inf, 0.22]])
     """
     predicted = fit.predict(X_new)[:, None]
-    judges = np.asarray(y_judge, dtype=np.float64)
-    errors = np.sort(np.abs(judges - fit.predict(X_judge))) if judges.size else judges
+    held_out = np.asarray(y_calibration, dtype=np.float64)
+    errors = np.sort(np.abs(held_out - fit.predict(X_calibration))) if held_out.size else held_out
     errors = np.append(errors, np.inf)
     half = errors[[_compute_rank(len(errors), each) - 1 for each in parse_alphas(alpha)]]
     return make_intervals(predicted - half, predicted + half)

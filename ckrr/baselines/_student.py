@@ -1,4 +1,4 @@
-"""Bayesian intervals with unknown σ²: GPR-t, see `ckrr.baselines`."""
+"""Bayesian intervals with unknown σ² (GPR-t): see `ckrr.baselines`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ckrr.regions.intervals import Regions, stack_regions
 
 
 def student(fit: Fit, X_new: npt.ArrayLike, alpha: Alpha) -> Regions:
-    """Bayesian intervals of y* with σ² unknown.
+    """Return Bayesian intervals of y* with σ² unknown (GPR-t).
 
     Examples
     --------

@@ -1,7 +1,8 @@
-"""Test points on their way to the procedures: large problems are cut into strips, small ones are stacked.
+"""Batch test points for the procedures: cut large problems into strips, stack small ones.
 
-Either way a case holds many rows, so that the cost of calling NumPy is small against the arithmetic. Rows are
-independent of each other, so no bit depends on how they were cut or stacked.
+A row is one test point with one target. An evaluator holds many rows, so that NumPy's overhead per call is small
+against the arithmetic. Rows are independent of each other, so results are bitwise independent of how they are cut or
+stacked.
 """
 
 from __future__ import annotations
@@ -22,15 +23,15 @@ from ckrr.ridge.exact import Projection, Target
 from ckrr.space import FactorisedRidge
 
 STRIP = 1 << 20
-"""Numbers in the W of a case, at most."""
+"""Maximum number of entries of W in one evaluator."""
 
 STACK = 1 << 18
-"""Numbers in the W of a case that is a stack, for which they are copied."""
+"""Maximum number of entries of W in an evaluator of stacked problems, where they are copied."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One factorisation, its targets, and its test points."""
+    """One factorisation with its targets and its test points."""
 
     ridge: FactorisedRidge
     targets: Sequence[Target]
@@ -38,19 +39,22 @@ class Problem:
 
     @property
     def size(self) -> int:
-        """The number of its rows: all test points for the first target, then all for the second, and so on."""
+        """Number of rows: all test points for the first target, then all for the second, and so on."""
         return len(self.targets) * len(self.X_new)
 
     @cached_property
     def oriented(self) -> list[OrientedResiduals]:
-        """The targets' residuals, turned and ordered."""
+        """Oriented residuals of each target."""
         return [OrientedResiduals(target.a, target.y, self.ridge.diag_Q) for target in self.targets]
 
 
 def iter_evaluators(
     problems: Sequence[Problem], weights: bool = True
 ) -> Iterator[tuple[ProcedureEvaluator, list[RowSpan]]]:
-    """All rows of all problems; W is empty where no `weights` are asked for. Ask a case before you take the next."""
+    """Yield evaluators that together hold all rows of all problems, each with the spans of its rows.
+
+    With `weights=False` W is left empty. Evaluators share buffers: use each before taking the next.
+    """
     scratch = shared_workspace()
     stack = Stack(STACK, scratch)
     for place, rows in _iter_blocks(problems, weights):
@@ -66,7 +70,7 @@ def iter_evaluators(
 
 
 def _iter_blocks(problems: Sequence[Problem], weights: bool) -> Iterator[tuple[int, PointBlock]]:
-    """The rows of one block of test points and one target after the other, and where the first of them belongs."""
+    """Yield the position of the first row, and the rows, of each block of test points and each target."""
     start = 0
     for problem in problems:
         for block in problem.ridge.project(problem.X_new, problem.targets, weights):

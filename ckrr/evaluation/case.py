@@ -1,4 +1,4 @@
-"""A case: some rows, asked by several procedures at once."""
+"""Evaluate several procedures on one batch of rows."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from ckrr.regions.intervals import Regions
 from ckrr.regions.residuals import Scale
 
 CHUNK = 1 << 17
-"""Numbers in one array of what is done while it is in the cache; no bit depends on it."""
+"""Entries of an array processed at once, few enough to stay in the cache. Results are bitwise independent of it."""
 
 
 class ProcedureEvaluator:
-    """Some rows, ready to be asked by several procedures: what they share is computed once.
+    """Evaluate several procedures on the same rows, computing once what they share.
 
-    What has the size of W is made, and reduced to the few largest entries of each row, in chunks that stay in the
-    cache; what comes after is done for all rows at once, so that calling NumPy costs little.
+    Arrays of the size of W are made, and reduced to the few largest entries of each row, in chunks that stay in the
+    cache. Later steps treat all rows at once, so that NumPy's overhead per call is small.
     """
 
     def __init__(self, rows: PointBlock, scratch: Workspace) -> None:
@@ -33,13 +33,13 @@ class ProcedureEvaluator:
     def compute_regions(
         self, procedures: Sequence[str], levels: Levels, tau: Array | None = None
     ) -> dict[str, Regions]:
-        """The procedures' regions at each level; the conformal ones smoothed by τ_i at row i, if that is given."""
+        """Return each procedure's regions at each level; conformal ones are smoothed by τ_i at row i if given."""
         found = {name: self._compute_bayesian(name, levels) for name in procedures if name in BAYESIAN}
         found |= self._compute_conformal([name for name in procedures if name in CONFORMAL], levels, tau)
         return found
 
     def compute_p_values(self, procedure: str, y: Array, tau: Array | None = None) -> Array:
-        """The procedure's p-value at y_i for row i, likewise."""
+        """Return the procedure's p-value of y_i at row i; a conformal one is smoothed by τ_i if given."""
         if procedure in BAYESIAN:
             return compute_normal_p_values(self.rows.mean, self._compute_deviation(procedure), y)
         score, scale = CONFORMAL[procedure]
@@ -55,7 +55,7 @@ class ProcedureEvaluator:
     def _compute_conformal(self, procedures: list[str], levels: Levels, tau: Array | None) -> dict[str, Regions]:
         b, n = len(self.rows.m), self.rows.W.shape[1]
         tallies: dict[Scale, list[VoteCounter]] = {}
-        for name in sorted(procedures):  # CRR before RRCM, which uses up the crossings
+        for name in sorted(procedures):  # CRR before RRCM, which overwrites the crossings
             score, scale = CONFORMAL[name]
             more = None if tau is None else levels.find_raised_thresholds(score, n, tau)
             tally = VoteCounter(name, score, levels.compute_thresholds(score, n), b, self._scratch, more, n)
@@ -66,7 +66,7 @@ class ProcedureEvaluator:
         return {tally.name: tally.compute_regions() for each in tallies.values() for tally in each}
 
     def _iter_crossings(self, scales: Iterable[Scale]) -> Iterator[tuple[slice, Scale, Crossings]]:
-        """Chunk by chunk, for several kinds of residuals."""
+        """Yield the crossings chunk by chunk, for each kind of residual."""
         b, n = self.rows.W.shape
         size = max(1, CHUNK // n)
         for start in range(0, b, size):

@@ -1,4 +1,4 @@
-"""Scores: what simulations ask of regions at known test values, for all procedures and levels at once."""
+"""Score regions at known test values, for all procedures and levels at once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ckrr.ridge.exact import scale_by_power_of_two
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Scores:
-    """How regions did at known test values: for each procedure, test point and level.
+    """Scores of regions at known test values, for each procedure, test point and level.
 
     Arrays are of shape (procedures, m, k), or (targets, procedures, m, k) for several targets at once.
     """
@@ -35,7 +35,7 @@ class Scores:
     count: npt.NDArray[np.int64]
     """Number of components: 0 where empty."""
     hits_f: npt.NDArray[np.bool_] | None = None
-    """Whether the region contains f(x*), where that was given."""
+    """Whether the region contains f(x*); None if f is not given."""
 
     def __repr__(self) -> str:
         return f"<Scores of shape {self.hits.shape}: {self.hits.mean():.1%} hits>"
@@ -50,10 +50,19 @@ def score_problems(
     F_new: Sequence[Array] | None = None,
     tau: Sequence[Array] | None = None,
 ) -> list[Scores]:
-    """Scores of all targets of all problems; the rows of Y_new are their values at the test points.
+    """Return the scores of all targets, one `Scores` for each problem.
 
-    F_new has other values at the same points, shaped alike, that are asked for beside them. `tau` has what the test
-    points of each problem are smoothed by, the same for all its targets.
+    Parameters
+    ----------
+    problems : sequence of p problems
+    Y_new : p arrays of shape (targets, m)
+        Values of the targets at the test points.
+    procedures, alpha, boundary
+        As in `ckrr.Fit.regions`, for several procedures at once.
+    F_new : p arrays of shape (targets, m), optional
+        Values of the latent function at the test points, for `hits_f`.
+    tau : p arrays of shape (m,), optional
+        Smoothing of the test points, the same for all targets of a problem.
     """
     names, levels = (
         check_choices("procedures", procedures, ALL_PROCEDURES),
@@ -85,7 +94,7 @@ def score_problems(
 
 
 def _make_empty_scores(procedures: int, rows: int, levels: int, latent: bool) -> Scores:
-    """For all rows of all problems."""
+    """Allocate scores for all rows of all problems."""
     shape = (procedures, rows, levels)
     lower, upper, length = np.empty((3, *shape))
     hits_f = np.empty(shape, bool) if latent else None
@@ -93,19 +102,19 @@ def _make_empty_scores(procedures: int, rows: int, levels: int, latent: bool) ->
 
 
 def gather_spans(values: Array, spans: list[RowSpan]) -> Array:
-    """The values of a case's rows, from those of all."""
+    """Return the values of an evaluator's rows, given those of all rows."""
     return np.concatenate([values[span.places] for span in spans])
 
 
 def _write_hits(hits: npt.NDArray[np.bool_], regions: Regions, y: Array, spans: list[RowSpan]) -> None:
-    """Whether the regions of one procedure in one case contain the values."""
+    """Write whether the regions of one procedure contain the values, for the rows of one evaluator."""
     found = regions.contains_array(gather_spans(y, spans))
     for span in spans:
         hits[span.places] = found[span.rows]
 
 
 def _write(scores: Scores, p: int, regions: Regions, spans: list[RowSpan]) -> None:
-    """What the regions of one procedure in one case come to."""
+    """Write counts, hulls and lengths of the regions of one procedure, for the rows of one evaluator."""
     for span in spans:
         scores.count[p, span.places] = regions.count[span.rows]
         scores.lower[p, span.places], scores.upper[p, span.places] = regions.lower[span.rows], regions.upper[span.rows]
@@ -113,7 +122,7 @@ def _write(scores: Scores, p: int, regions: Regions, spans: list[RowSpan]) -> No
 
 
 def _split_problems(scores: Scores, problems: Sequence[Problem]) -> list[Scores]:
-    """Views of the scores of each problem, shape (targets, procedures, m, k)."""
+    """Return views of the scores of each problem, shape (targets, procedures, m, k)."""
     ends = np.cumsum([problem.size for problem in problems]).tolist()
     return [
         _select_problem(scores, problem, slice(end - problem.size, end))
@@ -130,5 +139,5 @@ def _select_problem(scores: Scores, problem: Problem, places: slice) -> Scores:
 
 
 def has_conformal(procedures: Sequence[str]) -> bool:
-    """Whether any of the procedures looks at W = Qk: the Bayesian ones do without."""
+    """Return whether any of the procedures is conformal and so needs W = Qk."""
     return not set(procedures) <= set(BAYESIAN)

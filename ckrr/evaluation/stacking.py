@@ -1,4 +1,4 @@
-"""Rows of several small problems, made into one case."""
+"""Stack the rows of several small problems in one evaluator."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from ckrr.regions.orientation import TrainColumns
 
 @dataclass(frozen=True)
 class RowSpan:
-    """Where some rows of a case belong."""
+    """Consecutive rows of an evaluator, and their positions among the rows of all problems."""
 
     rows: slice
-    """Of the case's rows."""
+    """Positions among the evaluator's rows."""
     places: slice
-    """Of the rows of all problems, one after the other: target by target, test point by test point."""
+    """Positions among the rows of all problems, ordered by problem, then target, then test point."""
 
 
 class Stack:
-    """Rows of several small problems with the same n, up to `size` numbers of W."""
+    """Collect rows of several small problems with the same n, up to `size` entries of W."""
 
     def __init__(self, size: int, scratch: Workspace) -> None:
         self._size, self._scratch = size, scratch
@@ -32,14 +32,14 @@ class Stack:
         self._b = 0
 
     def has_room_for(self, rows: PointBlock) -> bool:
-        """Whether the rows may go on top of what is there."""
+        """Return whether the rows can be added."""
         if not self.spans:
             return True
         n = rows.W.shape[1]
         return bool(n == self._parts[0].W.shape[1] and (self._b + len(rows.m)) * n <= self._size)
 
     def add(self, place: int, rows: PointBlock) -> None:
-        """Put rows on top, which belong at `place`. W is copied: its buffer will be used again."""
+        """Add rows, the first at position `place` among all. W is copied, since its buffer is reused."""
         here = slice(self._b, self._b + len(rows.m))
         if rows.W.size and rows.orientation is not None:
             n = rows.W.shape[1]
@@ -56,7 +56,7 @@ class Stack:
         self.spans.append(RowSpan(here, slice(place, place + here.stop - here.start)))
 
     def pop_evaluator(self) -> tuple[ProcedureEvaluator, list[RowSpan]]:
-        """All that was put on the stack, which is empty afterwards."""
+        """Return an evaluator of all rows added so far, with their spans, and empty the stack."""
         spans, parts, b = self.spans, self._parts, self._b
         self.spans, self._parts, self._b = [], [], 0
         counts = [len(each.m) for each in parts]

@@ -1,4 +1,4 @@
-"""The votes for one procedure's regions, gathered chunk by chunk."""
+"""Collect the votes for one procedure's regions, chunk by chunk."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from ckrr.regions.tail_sets import NO_VOTES, AffineMap, Indices, Tail, Votes, al
 
 
 class VoteCounter:
-    """What a procedure keeps of the crossings of b test points: the few largest of each row, and the odd votes.
+    """Collect what one procedure needs of the crossings of b test points.
 
-    `k` is how many of n residuals must count, at each level; `more` says where, above and below, that is one more.
+    These are the few largest crossings of each row, and the votes of exceptional residuals. `k` is how many of the n
+    residuals must count, at each level; `more` marks where, above and below, smoothing requires one more.
     """
 
     def __init__(
@@ -38,7 +39,7 @@ class VoteCounter:
         self._frames: list[AffineMap] = []
 
     def add(self, crossings: Crossings, here: slice) -> None:
-        """Take what is needed of the test points `here`."""
+        """Add the crossings of the test points `here`."""
         if self._count < 1:
             return
         self._frames.append(crossings.frame)
@@ -49,7 +50,7 @@ class VoteCounter:
                 votes.append(Votes(side.votes.row + here.start, side.votes.value))
 
     def compute_regions(self) -> Regions:
-        """The regions at each level, once all chunks were taken."""
+        """Return the regions at each level, after all chunks have been added."""
         if self._count < 1:
             return make_whole_line(self._b, self._levels)
         frame = _join_frames(self._frames)

@@ -1,4 +1,4 @@
-"""The profile likelihood of a rough kernel: far points don't see each other, so K + λI is banded.
+"""Profile likelihood for large θ, where distant points are uncorrelated and K + λI is banded.
 
 Sort the points by the coordinate of the largest range. Entries K(x_i, x_j) below δ are dropped; the ones left are
 within w = √(log(1/δ)/θ) of each other in that coordinate, so within a band, and its Cholesky factor is in the same
@@ -19,12 +19,12 @@ from ckrr.linalg.banded_cholesky import ROOM, compute_band_parts
 from ckrr.linalg.triangular import WHOLE
 
 _BLOCK = 16384
-"""Entries of the band made at once: they stay in cache. No bit depends on it."""
+"""Entries of the band computed at once, few enough to stay in the cache. Results are bitwise independent of it."""
 
 
 @dataclass(frozen=True)
 class SortedSample:
-    """A sample in the order of one coordinate."""
+    """A sample sorted by one coordinate."""
 
     X: Array
     y: Array
@@ -33,7 +33,7 @@ class SortedSample:
 
     @classmethod
     def from_sample(cls, X: Array, y: Array) -> SortedSample:
-        """The sample sorted by its coordinate of the largest range.
+        """Sort a sample by its coordinate of the largest range.
 
         Examples
         --------
@@ -45,7 +45,7 @@ class SortedSample:
         return cls(X[order], y[order], x[order])
 
     def compute_half_width(self, theta: float, delta: float) -> int:
-        """b: how far from the diagonal, in places, an entry of K of at least δ may be."""
+        """Return the half-width b: how far from the diagonal, in columns, K may have an entry of at least δ."""
         last = np.searchsorted(self.x, self.x + sqrt(-log(delta) / theta), side="right")
         return int((last - np.arange(1, len(self.x) + 1)).max())
 
@@ -53,7 +53,7 @@ class SortedSample:
 def compute_banded_parts(
     points: SortedSample, theta: float, lam: float, delta: float, b: int
 ) -> tuple[float, float] | None:
-    """y′Qy and log|K + λI|, the entries of K below δ dropped; None where what is left isn't positive definite."""
+    """Compute y′Qy and log|K + λI| with entries of K below δ dropped; None if the rest is not positive definite."""
     large = len(points.X) > WHOLE
     band = _make_band(points.X, theta, delta, b, room=2 * ROOM if large else 0)
     band[:, 0] += lam
@@ -67,7 +67,10 @@ def compute_banded_parts(
 
 
 def _make_band(X: Array, theta: float, delta: float, b: int, room: int = 0) -> Array:
-    """Row j holds K(x_j, x_j), K(x_{j+1}, x_j) … K(x_{j+b}, x_j), with 0 below δ and past the last point; and room."""
+    """Return the band of K, with `room` extra columns.
+
+    Row j holds K(x_j, x_j), K(x_{j+1}, x_j) … K(x_{j+b}, x_j), with 0 below δ and past the last point.
+    """
     n = len(X)
     # after[c, j, k] is coordinate c of x_{j+k}: a view, no copy
     after = sliding_window_view(np.pad(X.T, ((0, 0), (0, b)), constant_values=np.inf), b + 1, axis=1)

@@ -1,14 +1,15 @@
-"""θ chosen on rows that nothing else sees: exchangeability isn't broken, at the price of those rows.
+"""Choose θ on held-out rows, which preserves exchangeability at the price of those rows.
 
-The most likely θ of some rows of the train sample is a function of these rows alone. So, given them, the other rows
-and the test point are exchangeable as they were, and a conformal procedure on the n′ rows that are left has its exact
-level with N = n′ + 1: not nearly, as with a θ that is the most likely one for the rows it is then used on.
+The most likely θ of some rows of the training sample is a function of these rows alone. So, given them, the other rows
+and the test point are exchangeable as before, and a conformal procedure on the n′ rows that are left has its exact
+level with N = n′ + 1. With a θ that is the most likely one for the rows it is then used on, the level is approximate.
 
-Likelihood, and not the error of predictions, because it needs no second split of the few rows, and because the search
-for its global maximum is there (`ckrr.likelihood.profile`).
+The criterion is the likelihood, not the prediction error, because it needs no second split of the few rows, and because
+a search for its global maximum is available (`ckrr.likelihood.profile`).
 
-Every `EVERY`-th row is taken, from the first one on: a choice that never looks at data, that stays as it is when rows
-are added, and that is spread over the sample where rows are in an order, though exactness is for rows in random order.
+Every `EVERY`-th row is held out, starting with the first: a choice that does not depend on the data, that is unchanged
+when rows are added, and that is spread over the sample where rows are sorted, though exactness needs rows in random
+order.
 """
 
 from __future__ import annotations
@@ -17,15 +18,16 @@ import numpy as np
 import numpy.typing as npt
 
 HOLDOUT = "holdout"
-"""What `theta` says."""
+"""The value of `theta` that selects this."""
 
 EVERY = 4
-"""For one θ a few points do. For n = 25 to 100 and functions of the paper every second, third or fourth row made
-regions of the same width (within a tenth), but at n = 25 with little noise: 0.78, 0.63 and 0.58."""
+"""Every how many rows one is held out. A few points suffice for one θ: for n = 25 to 100 and functions of the paper,
+every second, third or fourth row gave regions of the same width (within a tenth), except at n = 25 with little noise:
+0.78, 0.63 and 0.58."""
 
 
 def kept_rows(n: int) -> npt.NDArray[np.intp]:
-    """The rows that are left, of n.
+    """Return the rows, out of n, that are not held out.
 
     Examples
     --------
@@ -38,7 +40,7 @@ def kept_rows(n: int) -> npt.NDArray[np.intp]:
 
 
 def held_out_rows(n: int) -> npt.NDArray[np.intp]:
-    """The rows that θ is chosen on.
+    """Return the rows, out of n, that θ is chosen on.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The profile likelihood of a smooth kernel: K ≈ FF′ with few columns.
+"""Profile likelihood for small θ, where K has low rank: K ≈ FF′ with few columns.
 
 The kernel is a product over the coordinates, and on an interval each factor has an expansion Σ μ_k φ_k(x) φ_k(x′)
 whose μ_k fall faster than any power. The products of the factors' terms that are above a tolerance are the columns of
@@ -24,16 +24,14 @@ from ckrr.linalg.tiled import TiledAlgebra
 from ckrr.linalg.triangular import WHOLE
 
 _LACKING = 1e-3
-"""The trace of what may be missing from FF′, relative to λ."""
-
-
+"""Maximum trace of K − FF′, relative to λ."""
 _MANY = 1100
-"""More nodes than this only samples of more than 4000 points have; NumPy's `eigh` lets go of the GIL."""
+"""Above this many nodes, as only samples of more than 4000 points have, NumPy's `eigh` is used: it releases the GIL."""
 
 
 @dataclass(frozen=True)
 class KernelAxis:
-    """One coordinate's factor of the kernel, exp(−t(u − u′)²) with u in [0, 1], discretised on Chebyshev nodes."""
+    """Factor of the kernel for one coordinate, exp(−t(u − u′)²) u in [0, 1], discretised on Chebyshev nodes."""
 
     t: float
 
@@ -47,11 +45,11 @@ class KernelAxis:
 
     @property
     def mu(self) -> Array:
-        """μ_k, descending."""
+        """Eigenvalues μ_k, descending."""
         return self._spectrum[0]
 
     def compute_columns(self, u: Array, p: int) -> Array:
-        """√μ_k φ_k(u) for the first p terms, shape (len(u), p).
+        """Return √μ_k φ_k(u) for the first p terms, shape (len(u), p).
 
         Examples
         --------
@@ -71,19 +69,21 @@ class KernelAxis:
 
 
 def count_nodes(t: float) -> int:
-    """Chebyshev nodes for exp(−t(u − u′)²) on [0, 1], enough for every term of its expansion above rounding."""
+    """Return how many Chebyshev nodes resolve exp(−t(u − u′)²) on [0, 1] to rounding error."""
     return 14 + int(5.5 * sqrt(t))
 
 
 def estimate_rank(ts: list[float], tolerance: float) -> float:
-    """About how many products of terms are above the tolerance, rather too few: a volume of frequencies."""
+    """Estimate, rather too low, how many products of terms are above the tolerance: a volume of frequencies."""
     d = len(ts)
     reach = [max(2 / pi * sqrt(-t * log(tolerance)), 1.0) for t in ts]
     return prod(reach) * (sqrt(pi) / 2) ** d / gamma(d / 2 + 1)
 
 
 def select_products(axes: list[KernelAxis], tolerance: float, most: int) -> npt.NDArray[np.intp] | None:
-    """Which term of each axis, shape (p, d), in the products above the tolerance; None where they are more than `most`.
+    """Select the products of terms above the tolerance; return None if there are more than `most`.
+
+    The result has shape (p, d): which term of each axis is in each product.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def select_products(axes: list[KernelAxis], tolerance: float, most: int) -> npt.
 
 
 def make_low_rank_factor(axes: list[KernelAxis], U: Array, index: npt.NDArray[np.intp]) -> Array:
-    """F, shape (n, p), in Fortran order: K ≈ FF′."""
+    """Return F, shape (n, p), in Fortran order: K ≈ FF′."""
     rows = np.ones((len(index), len(U)))
     for axis, u, term in zip(axes, U.T, index.T, strict=True):
         rows *= np.ascontiguousarray(axis.compute_columns(u, int(term.max()) + 1).T)[term]
@@ -110,9 +110,9 @@ def make_low_rank_factor(axes: list[KernelAxis], U: Array, index: npt.NDArray[np
 
 
 def compute_low_rank_parts(F: Array, y: Array, lam: float) -> tuple[float, float] | None:
-    """y′Qy and log|FF′ + λI|; None where that isn't K + λI to the tolerance, or can't be factorised.
+    """Compute y′Qy and log|FF′ + λI|; None if FF′ is not K to the tolerance, or the factorisation fails.
 
-    K has ones on its diagonal, so n − tr FF′ is the trace of what F lacks; log|K + λI| changes by that over λ at most.
+    K has ones on its diagonal, so n − tr FF′ is the trace of K − FF′; log|K + λI| changes by at most that over λ.
     """
     n, p = F.shape
     large = n > WHOLE
@@ -130,19 +130,19 @@ def compute_low_rank_parts(F: Array, y: Array, lam: float) -> tuple[float, float
 
 
 def _solve(M: Array, z: Array) -> Array | None:
-    """M⁻¹z, with the factor in place of M; None where there is none."""
+    """Return M⁻¹z, overwriting M by its factor; None if it cannot be factorised."""
     _, failed = lapack.dpotrf(M, lower=1, clean=0, overwrite_a=1)
     beta: Array | None = None if failed else lapack.dpotrs(M, z, lower=1)[0]
     return beta
 
 
 def _solve_tiled(M: Array, z: Array) -> Array | None:
-    """The same for large samples, without the GIL."""
+    """Return M⁻¹z as `_solve` does, for large samples, without holding the GIL."""
     way = TiledAlgebra()
     return None if way.factorise(M) else way.solve_transposed_vector(M, way.solve_vector(M, z))
 
 
 def _make_chebyshev_nodes(m: int) -> tuple[Array, Array]:
-    """m Chebyshev nodes on [0, 1], and about the length of the interval that each stands for."""
+    """Return m Chebyshev nodes on [0, 1], and the approximate length of the interval that each represents."""
     angle = (np.arange(m) + 0.5) * pi / m
     return (1 - np.cos(angle)) / 2, np.sin(angle) * pi / (2 * m)

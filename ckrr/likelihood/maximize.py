@@ -1,9 +1,9 @@
-"""The highest place of a smooth function of one variable that has many peaks, in few evaluations.
+"""Maximise a smooth function of one variable that has many peaks, in few evaluations.
 
-A scan, then one place after another where the polynomial through the six places around, and the doubt in it, promise
-most. In the scan the doubt is from second differences; then every evaluation tells how far off the polynomial was. So
-a wiggly stretch is looked at more closely than a smooth one, and one that is hopeless isn't looked at again. Nothing is
-random, and nothing but the function's values decides.
+After a scan, the function is evaluated at one point after another: each time where the polynomial through the six
+points around, plus the uncertainty ("doubt") in it, is highest. In the scan the doubt comes from second differences;
+later every evaluation shows how far off the polynomial was. So a wiggly stretch is sampled more densely than a smooth
+one, and a hopeless one is not sampled again. The search is deterministic and depends on the function's values alone.
 """
 
 from __future__ import annotations
@@ -17,33 +17,36 @@ from numpy.lib.stride_tricks import sliding_window_view
 from ckrr._validation import Array
 
 _RISE, _SLACK = 0.6, 0.3
-"""The doubt in a gap of the scan: so many second differences, and a little.
+"""The doubt in a gap of the scan is `_RISE` times the largest second difference around it, plus `_SLACK`.
 
 Over all functions of the paper, at a step of 0.4 in log θ, ℓ was above the polynomial by up to 0.54 of the largest
 second difference around the gap near the highest peak, by up to 1.3 of it far below.
 """
 
 _GAIN = 2e-4
-"""What isn't worth another evaluation."""
+"""A promised gain up to this is not worth another evaluation."""
 
 _MOST = 60
-"""Evaluations after the scan: several times what the functions of the paper need, a bound for one of pure noise."""
+"""Maximum evaluations after the scan: several times what the functions of the paper need, a bound for pure noise."""
 
 _TRUST = 1 / 32
-"""The doubt in a gap falls by this much at the most when the gap is cut: one good guess may be luck."""
+"""The doubt falls to no less than this fraction when a gap is cut: one good guess may be luck."""
 
 _FAILED = 1 / 4
-"""The doubt falls by this much where the function is −inf: about ten cuts find the end of what is finite."""
+"""The doubt falls to this fraction where the function is −inf: about ten cuts find the end of the finite range."""
 
 _NARROW = 1e-9
-"""Narrower gaps aren't cut: rounding would put the place on an end."""
+"""Narrower gaps are not cut: rounding would put the new point on an end."""
 
 _NODES = 6
+"""Points that a polynomial interpolates."""
+
 _FRACTIONS = np.arange(17) / 16
+"""Where in a gap the polynomial is evaluated."""
 
 
 class SearchGrid:
-    """Places t in ascending order, the heights there, and the doubt in each gap between neighbours (NaN: hopeless)."""
+    """Points t in ascending order, the heights h there, and the doubt in each gap between them (NaN: hopeless)."""
 
     def __init__(self, f: Callable[[float], float], t: Array) -> None:
         self.f, self.t = f, t
@@ -52,13 +55,13 @@ class SearchGrid:
 
     @property
     def best(self) -> int:
-        """The highest place, the first of several."""
+        """Index of the highest point, the first of several."""
         return int(np.argmax(self.h))
 
     def cut(self, gap: int, place: float) -> None:
-        """Look at a place in a gap, and at how far off the polynomial was there.
+        """Evaluate the function at a place in a gap, and update the doubt by the error of the polynomial there.
 
-        Between two places that are known the error of a smooth guess grows with the square of their distance at least.
+        Between two known points the error of a smooth guess grows at least with the square of their distance.
         """
         (guess,) = _interpolate(self.t, self.h, np.array([[place]]), np.array([gap]))[0]
         height = self.f(place)
@@ -72,7 +75,7 @@ class SearchGrid:
 
 
 def find_maximum(f: Callable[[float], float], low: float, high: float, gaps: int) -> SearchGrid:
-    """All the places looked at between low and high; the highest of them is the maximum of f.
+    """Maximise f between low and high; return all points evaluated, the highest of which is the maximum.
 
     Examples
     --------
@@ -90,11 +93,11 @@ def find_maximum(f: Callable[[float], float], low: float, high: float, gaps: int
 
 
 def _estimate_doubt(h: Array) -> Array:
-    """What may hide in the gaps of the scan, from the largest of the four second differences around each.
+    """Estimate the doubt in each gap of the scan from the largest of the four second differences around it.
 
-    It is NaN where twice that isn't enough to get from the ends to the highest place: such a gap isn't looked at again.
+    It is NaN where the ends plus twice the doubt stay below the highest point: such a gap is not sampled again.
     """
-    with np.errstate(invalid="ignore"):  # inf − inf says nothing
+    with np.errstate(invalid="ignore"):  # inf − inf carries no information
         bend = np.abs(np.diff(h, 2))
     bend = np.pad(np.where(np.isfinite(bend), bend, np.nan), 2, constant_values=np.nan)
     doubt: Array = _RISE * np.fmax.reduce(sliding_window_view(bend, 4), axis=1) + _SLACK
@@ -102,9 +105,9 @@ def _estimate_doubt(h: Array) -> Array:
 
 
 def _find_most_promising(seen: SearchGrid) -> tuple[int, float, float]:
-    """The gap that promises most, the place in it that does, and what it promises: its polynomial and the doubt.
+    """Return the most promising gap, the most promising place in it, and its promise: polynomial plus doubt.
 
-    The doubt is about the middle of the gap; it falls to 0 towards the ends, whose heights are known.
+    The doubt is that of the middle of the gap; it falls to 0 towards the ends, whose heights are known.
     """
     finite = np.isfinite(seen.h)
     gaps = np.flatnonzero(np.isfinite(seen.doubt) & (finite[:-1] | finite[1:]) & (np.diff(seen.t) > _NARROW))
@@ -120,17 +123,17 @@ def _find_most_promising(seen: SearchGrid) -> tuple[int, float, float]:
 
 
 def _find_peak(curve: Array) -> tuple[float, float]:
-    """Where in the gap the curve is highest, from its heights at the fractions, and how high."""
+    """Return where in the gap the curve, given at the fractions, is highest, and its height there."""
     i = int(np.argmax(curve))
     if not 0 < i < len(curve) - 1:
         return float(_FRACTIONS[i]), float(curve[i])
     a, b, c = curve[i - 1 : i + 2]
-    step = 0.5 * (a - c) / (a - 2 * b + c) if a - 2 * b + c else 0.0  # the parabola through three of them
+    step = 0.5 * (a - c) / (a - 2 * b + c) if a - 2 * b + c else 0.0  # the parabola through three points
     return float(_FRACTIONS[i] + step * _FRACTIONS[1]), float(b - 0.25 * (a - c) * step)
 
 
 def _interpolate(t: Array, h: Array, places: Array, gaps: npt.NDArray[np.intp]) -> Array:
-    """The polynomial through the six places around each of the gaps, at the places given, shape (gaps, any)."""
+    """Evaluate the polynomial through the six points around each gap at the given places, shape (gaps, any)."""
     around = np.clip(gaps - _NODES // 2 + 1, 0, len(t) - _NODES)[:, None] + np.arange(_NODES)
     finite = np.isfinite(h)
     t, h = t[around], np.where(finite, h, h[finite].min(initial=0.0))[around]

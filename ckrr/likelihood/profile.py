@@ -1,12 +1,12 @@
-"""θ by maximum likelihood, for a given λ.
+"""Choose θ by maximum likelihood, for a given λ.
 
 At the best σ² = y′Qy/n the log marginal likelihood of θ is ::
 
     ℓ(θ) = −n/2·(log 2π + log σ̂²(θ) + 1) − ½ log|K_θ + λI|
 
 It has up to half a dozen local maxima for the functions of the paper, one of them hundreds of units worse than another,
-so a local search from one start won't do. Regions with a θ chosen on the train points aren't exactly valid any more:
-the choice knows the train points and doesn't know the test point.
+so a local search from one start is not enough. Regions with a θ chosen on the training points are no longer exactly
+valid: the choice depends on the training points but not on the test point.
 """
 
 from __future__ import annotations
@@ -32,16 +32,14 @@ LOWEST, HIGHEST = 1e-3, 1e6
 """The search is over LOWEST ≤ θ r² ≤ HIGHEST, r the largest range of a coordinate of X."""
 
 _GAPS = 52
-"""Gaps of the scan, of 0.4 in log θ. Twice that loses the highest peak for a step function."""
-
-
+"""Number of gaps of the scan, each of 0.4 in log θ. With gaps of 0.8 the highest peak is missed for a step function."""
 Parts = tuple[float, float]
 """log σ̂² and log|K + λI|."""
 
 
 @dataclass(frozen=True)
 class Profile(ABC):
-    """The profile likelihood of one sample, for one λ."""
+    """Profile likelihood of θ for one sample and one λ."""
 
     X: Array
     y: Array
@@ -49,29 +47,29 @@ class Profile(ABC):
 
     @abstractmethod
     def compute_parts(self, theta: float) -> Parts:
-        """log σ̂² and log|K + λI|; inf where K + λI can't be factorised."""
+        """Return log σ̂² and log|K + λI|; inf if K + λI cannot be factorised."""
 
     @abstractmethod
     def make_approximation(self) -> Callable[[float], Parts | None]:
-        """`parts` by a cheaper way, good to about 1e-4; None where there is none."""
+        """Return a cheaper `compute_parts`, accurate to about 1e-4, that gives None where it does not apply."""
 
     def log_likelihood(self, theta: float) -> float:
-        """ℓ(θ); −inf where K + λI can't be factorised."""
+        """Return ℓ(θ); −inf if K + λI cannot be factorised."""
         return self.combine_parts(*self.compute_parts(theta))
 
     def combine_parts(self, log_sigma2: float, log_det: float) -> float:
-        """ℓ from its parts."""
+        """Return ℓ given its parts."""
         return -0.5 * (len(self.y) * (log(2 * pi) + log_sigma2 + 1) + log_det)
 
 
 @dataclass(frozen=True)
 class Likelihood(Profile):
-    """Of a kernel, by a dense factorisation; the structure that is cheaper is that of the Gaussian kernel."""
+    """Profile likelihood of a kernel by dense factorisation; the Gaussian kernel has a cheaper approximation."""
 
     kernel: Kernel = gaussian
 
     def compute_parts(self, theta: float) -> tuple[float, float]:
-        """log σ̂² and log|K + λI|; inf where K + λI can't be factorised."""
+        """Return log σ̂² and log|K + λI|; inf if K + λI cannot be factorised."""
         n = len(self.y)
         L, way = make_ridge_matrix(self.X, theta, self.lam, self.kernel), select_algebra(n)
         if way.factorise(L):
@@ -82,7 +80,7 @@ class Likelihood(Profile):
         return (log(sigma2) + 2 * log(unit) if sigma2 else -inf), 2.0 * float(np.log(L.diagonal()).sum())
 
     def make_approximation(self) -> Callable[[float], Parts | None]:
-        """By the structure of K."""
+        """Return an approximation by the structure of K, which only the Gaussian kernel has."""
         return (
             StructuredLikelihood(self.X, self.y, self.lam).compute_parts
             if self.kernel is gaussian
@@ -92,16 +90,16 @@ class Likelihood(Profile):
 
 @dataclass(frozen=True)
 class FeatureLikelihood(Profile):
-    """Of random features: they stay, θ stretches their frequencies.
+    """Profile likelihood of random features, which stay the same while θ scales their frequencies.
 
-    Where θ r² is large, r the reach of X, they are as good as drawn anew by a small step of θ, and ℓ(θ) is as rough as
-    chance makes it.
+    Where θ r² is large, r the range of X, a small step of θ changes the features as much as drawing them again, and
+    ℓ(θ) is as rough as noise.
     """
 
     features: Features
 
     def compute_parts(self, theta: float) -> Parts:
-        """log σ̂² and log|ΦΦ′ + λI|."""
+        """Return log σ̂² and log|ΦΦ′ + λI|; inf if the factorisation fails."""
         try:
             ridge = FeatureRidge(self.X, theta, self.lam, self.features)
             target = ridge.make_target(self.y)
@@ -110,28 +108,29 @@ class FeatureLikelihood(Profile):
         return (log(target.sigma2) + 2 * target.exponent * log(2) if target.sigma2 else -inf), ridge.log_det
 
     def make_approximation(self) -> Callable[[float], Parts | None]:
-        """There is none."""
+        """Return a function that always gives None: there is no cheaper form."""
         return lambda theta: None
 
 
 @dataclass(frozen=True)
 class SearchResult:
-    """What a search for θ found."""
+    """Result of a search for θ."""
 
     theta: float
     log_likelihood: float
     bounds: tuple[float, float]
     on_bound: bool
-    """Whether the best θ is at a bound: the likelihood may go on rising beyond it."""
+    """Whether the best θ is at a bound: the likelihood may keep rising beyond it."""
     evaluations: int
+    """Number of evaluations of the likelihood."""
 
 
 def search(likelihood: Profile) -> SearchResult:
-    """The global maximum: a scan of log θ with a step of 0.4, closer where a peak as high as the highest may hide.
+    """Find the global maximum by a scan of log θ in steps of 0.4, refined where the highest peak may hide.
 
-    It is the same every time, and needs about 60 evaluations of the likelihood, up to twice that where it is wiggly.
-    For larger samples and the Gaussian kernel most of them are by the structure of K, far cheaper than a factorisation
-    and good to about 1e-4; the likelihood of the best θ is by a factorisation.
+    The search is deterministic and needs about 60 evaluations of the likelihood, up to twice that where it is wiggly.
+    For larger samples and the Gaussian kernel most of them use the structure of K, which is far cheaper than a
+    factorisation and accurate to about 1e-4; the likelihood of the best θ is computed by a factorisation.
 
     Examples
     --------
@@ -155,10 +154,10 @@ def search(likelihood: Profile) -> SearchResult:
 
 
 def search_cobyla(likelihood: Profile) -> SearchResult:
-    """The search that the published numbers were made with: σ̂²·|K + λI|^(1/n) over log₁₀θ by COBYLA.
+    """Minimise σ̂²·|K + λI|^(1/n) over log₁₀θ by COBYLA: the search behind the published numbers.
 
-    One start at θ = n, bounds 1 ≤ θ ≤ 1e4 whatever the scale of X. It is a local search: it may stop in a local optimum
-    or on a bound.
+    It starts at θ = n, with bounds 1 ≤ θ ≤ 1e4 whatever the scale of X. It is a local search, which may stop in a local
+    optimum or on a bound.
     """
     n = len(likelihood.y)
     evaluations = 0

@@ -1,8 +1,9 @@
-"""The profile likelihood in the cheapest of three forms, by the structure that K has at this θ.
+"""Profile likelihood in the cheapest of three forms, by the structure that K has at this θ.
 
-Where θ is small K has a low rank, where it is large K is banded, each to a tolerance that makes an error of about 1e-4
-in the log likelihood. In between, for tiny λ and for small samples the dense factorisation is the cheapest, and the
-only one. Which form is taken follows from counts of operations, never from a clock: the same sample has the same bits.
+Where θ is small K has low rank, where it is large K is banded, each to a tolerance that causes an error of about 1e-4
+in the log likelihood. In between, for tiny λ and for small samples the dense factorisation is the cheapest or the only
+choice. The form is chosen by counts of operations, never by timing, so results for the same sample are bitwise
+identical.
 """
 
 from __future__ import annotations
@@ -25,26 +26,26 @@ from ckrr.likelihood.low_rank import (
 from ckrr.linalg.triangular import WHOLE
 
 _ERROR = 5e-7
-"""What is dropped from K, relative to λ: entries outside the band, and per point terms of the expansion.
+"""Tolerance for what is dropped from K, relative to λ: entries outside the band and, per point, terms of the expansion.
 
 With twice this the log likelihood was off by up to 4e-4, over all functions of the paper at n = 1200 to 1600.
 """
 
 _ROUNDING = 4e-16
-"""Terms of the expansion of K below this are rounding."""
+"""Terms of the expansion of K below this are rounding errors."""
 
 _LEAST_LAM = 1e-10
-"""Below this K + λI may be singular to working precision, which only the dense factorisation can tell."""
+"""Below this K + λI may be singular to working precision, which only the dense factorisation detects."""
 
 _RANKS = 5
-"""Large samples are of low rank up to n over this: F and what it is made of then take less memory than K would."""
+"""Large samples use ranks up to n over this: F and its intermediate arrays then take less memory than K would."""
 
-# Costs beside the matrix products, in operations of one: of an entry of K, of a band, of F, of a cubed node, of a call.
+# Costs besides matrix products, in operations of one: per entry of K, of a band and of F, per cubed node, per call.
 _ENTRY, _BAND_ENTRY, _COLUMN_ENTRY, _NODE, _BAND_CALL, _LOW_RANK_CALL = 350, 600, 60, 20, 3e6, 1e7
 
 
 class StructuredLikelihood:
-    """A sample, and the likelihood of its K + λI where a structure makes that cheaper than the dense factorisation."""
+    """Likelihood of a sample where the structure of K + λI makes it cheaper than the dense factorisation."""
 
     def __init__(self, X: Array, y: Array, lam: float) -> None:
         self.X, self.lam = X, lam
@@ -65,7 +66,7 @@ class StructuredLikelihood:
         return cube
 
     def compute_parts(self, theta: float) -> tuple[float, float] | None:
-        """log σ̂² and log|K + λI|; None where the dense factorisation is the one to take.
+        """Return log σ̂² and log|K + λI|; None where the dense factorisation is the better choice.
 
         Examples
         --------
@@ -88,7 +89,7 @@ class StructuredLikelihood:
         return self._compute_profile(*found) if found else None
 
     def _compute_low_rank(self, theta: float, limit: float) -> tuple[float, float] | None:
-        """y′Qy and log|K + λI| by the low rank form, where that costs less than the limit."""
+        """Compute y′Qy and log|K + λI| in the low-rank form; None if that costs more than the limit."""
         ts = [float(theta * r * r) for r in self.range]
         if self.tolerance > 10 * _ERROR * self.lam / self.n:
             return None

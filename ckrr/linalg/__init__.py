@@ -1,1 +1,1 @@
-"""Triangular algebra in tiles, and the buffers that it works in."""
+"""Triangular linear algebra, whole or in tiles, and reusable buffers."""

@@ -1,8 +1,8 @@
-"""The Cholesky factor of a banded matrix in tiles, for large matrices: see `ckrr.linalg.tiled` for why.
+"""Cholesky factorisation of large banded matrices in tiles; `ckrr.linalg.tiled` explains why in tiles.
 
-A lower band of half-width b is kept as an array whose row j has A_jj, A_{j+1,j} … A_{j+b,j}, then room for two tiles.
+A lower band of half-width b is stored as an array whose row j has A_jj, A_{j+1,j} … A_{j+b,j}, then room for two tiles.
 In its memory A_ij is at j·(w − 1) + i, with w the length of a row. So a rectangle of the matrix that lies within the
-band and that room is a rectangle for BLAS, too: no copy is made.
+band and that room is a strided rectangle, which BLAS accepts without a copy.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from ckrr._validation import Array
 from ckrr.linalg.tiled import TiledAlgebra, cut_tiles, divide_transposed
 
 ROOM = 256
-"""The tile: rows of the band have room for two of them, which a last tile with the rest may take."""
+"""Rows of a tile. Rows of the band have room for two tiles, since the last tile also takes the remainder."""
 
 
 def compute_band_parts(band: Array, y: Array, b: int, tile: int = ROOM) -> tuple[float, float] | None:
-    """y′A⁻¹y and log|A|, A factorised in place; None where it isn't positive definite.
+    """Compute y′A⁻¹y and log|A|, factorising A in place; return None if A is not positive definite.
 
-    Each tile on the diagonal is factorised, what is below it divided by it, and its products are taken from what is
-    right of it; y goes along.
+    Each tile on the diagonal is factorised, the panel below it is divided by the factor, and the products of the panel
+    are subtracted from the columns to the right; y is treated likewise.
 
     Examples
     --------
@@ -47,15 +47,15 @@ def compute_band_parts(band: Array, y: Array, b: int, tile: int = ROOM) -> tuple
 
 
 def _factorise_tile(A: Array) -> Array | None:
-    """The factor of a tile, of which the lower triangle is there."""
+    """Return the factor of a tile, given its lower triangle; None if it is not positive definite."""
     L = np.array(A)
     return None if TiledAlgebra(len(L)).factorise(L) else L
 
 
 def _subtract_products(band: Array, panel: Array, start: int, tile: int) -> None:
-    """A − PP′ in place of what is right of a column of tiles.
+    """Subtract PP′ in place from the columns to the right of the panel P.
 
-    Above the diagonal that is written to the room at the end of other rows, where nothing is read.
+    Entries above the diagonal are written to the room at the end of other rows, which is never read.
     """
     for part in cut_tiles(len(panel), tile):
         rows, columns = slice(start + part.start, start + len(panel)), slice(start + part.start, start + part.stop)
@@ -64,7 +64,7 @@ def _subtract_products(band: Array, panel: Array, start: int, tile: int) -> None
 
 
 def _view_rectangle(band: Array, rows: slice, columns: slice) -> Array:
-    """A rectangle of the matrix, as a view."""
+    """Return a rectangle of the matrix as a view."""
     w = band.shape[1]
     shape = rows.stop - rows.start, columns.stop - columns.start
     first = columns.start * (w - 1) + rows.start

@@ -1,7 +1,7 @@
-"""Triangular algebra in tiles, for large matrices.
+"""Triangular linear algebra in tiles, for large matrices.
 
-The lower triangle is cut into tiles A_ij, i ≥ j. The Cholesky factor is, from the left, one column of tiles after the
-other, ::
+The lower triangle is cut into tiles A_ij, i ≥ j. The Cholesky factor is computed from the left, one column of
+tiles after the other, ::
 
     L_jj L_jj′ = A_jj − Σ_{k<j} L_jk L_jk′            L_ij = (A_ij − Σ_{k<j} L_ik L_jk′) L_jj′⁻¹   (i > j)
 
@@ -9,12 +9,12 @@ and its inverse, from the right, with G₊ the inverse of what is below and to t
 
     G_jj = L_jj⁻¹            (G_ij)_{i>j} = −G₊ (L_ij)_{i>j} L_jj⁻¹
 
-Products go one row of tiles after the other, in an order in which nothing is written over that is still needed. So all
-of it is in the buffer of the matrix, and what comes beside it is one column of tiles at the most.
+Products are computed one row of tiles after the other, in an order that overwrites nothing that is still needed. So
+everything is done in the buffer of the matrix, with one column of tiles of extra memory at most.
 
-Nearly all of the work is in `np.matmul`, which lets go of the GIL. SciPy's calls of LAPACK and BLAS hold it: at
-n = 20,000 for minutes, in which a worker wouldn't answer its scheduler. And OpenBLAS's `potrf` sees single tiles only:
-with several threads it crashes on matrices of about 16,000 rows and more.
+Nearly all of the work is in `np.matmul`, which releases the GIL. SciPy's calls of LAPACK and BLAS hold it: at
+n = 20,000 for minutes, during which a worker cannot answer its scheduler. And OpenBLAS's `potrf` is applied to single
+tiles only: with several threads it crashes on matrices of about 16,000 rows and more.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from scipy.linalg import lapack
 from ckrr._validation import Array
 
 _NARROW = 32
-"""Columns that are divided by a triangle one by one; then products do it. Bits depend on it."""
+"""Columns divided by a triangle one by one, before a matrix product is used. The last bits of results depend on it."""
 
 
 @dataclass(frozen=True)
 class TiledAlgebra:
-    """Lower triangular matrices in Fortran order, with zeros above the diagonal. The bits depend on the tile."""
+    """Operations in tiles on lower triangular matrices in Fortran order, with zeros above the diagonal."""
 
     tile: int = 512
-    """Rows of a tile: part of the definition of the numbers, never tuned to a machine."""
+    """Rows of a tile. Fixed, never tuned to a machine, since the last bits of results depend on it."""
     padding: int = 504
-    """Columns that products are filled up to a multiple of: how BLAS cuts one for its threads depends on its shape."""
+    """Products are padded to a multiple of this many columns, since BLAS splits them among threads by their shape."""
 
     def factorise(self, A: Array) -> int:
-        """L in place of A = LL′; 0, or the number of the first row (from 1) at which A isn't positive definite.
+        """Overwrite A = LL′ by L; return 0, or the first row (from 1) at which A is not positive definite.
 
         Examples
         --------
@@ -62,7 +62,7 @@ class TiledAlgebra:
         return 0
 
     def invert(self, L: Array) -> None:
-        """G = L⁻¹ in place of L.
+        """Overwrite L by G = L⁻¹.
 
         Examples
         --------
@@ -82,49 +82,49 @@ class TiledAlgebra:
             divide(L[here.start :, here], triangle)
 
     def multiply(self, G: Array, B: Array) -> None:
-        """G B in place of B, which is in Fortran order, too."""
+        """Overwrite B, in Fortran order, by G B."""
         for here in reversed(self._cut_rows(G)):
             B.T[:, here] = B.T[:, : here.stop] @ G.T[: here.stop, here]
 
     def multiply_transposed(self, G: Array, B: Array) -> None:
-        """G′B in place of B."""
+        """Overwrite B, in Fortran order, by G′B."""
         for here in self._cut_rows(G):
             B.T[:, here] = B.T[:, here.start :] @ G[here.start :, here]
 
     def multiply_vector(self, G: Array, y: Array) -> Array:
-        """G y."""
+        """Return G y."""
         return np.concatenate([G[here, : here.stop] @ y[: here.stop] for here in self._cut_rows(G)])
 
     def multiply_transposed_vector(self, G: Array, v: Array) -> Array:
-        """G′v."""
+        """Return G′v."""
         return np.concatenate([G.T[here, here.start :] @ v[here.start :] for here in self._cut_rows(G)])
 
     def solve_vector(self, L: Array, y: Array) -> Array:
-        """L⁻¹y."""
+        """Return L⁻¹y."""
         v = y[None].copy(order="F")
         divide_transposed(v, L)
         return v.reshape(-1)
 
     def solve_transposed_vector(self, L: Array, v: Array) -> Array:
-        """L′⁻¹v."""
+        """Return L′⁻¹v."""
         a = v[None].copy(order="F")
         divide(a, L)
         return a.reshape(-1)
 
     def sum_column_squares(self, G: Array) -> Array:
-        """The sums of squares of G's columns."""
+        """Return the sums of squares of G's columns."""
         columns = (G.T[here, here.start :] for here in self._cut_rows(G))
         return np.concatenate([np.vecdot(some, some) for some in columns])
 
     def _cut_rows(self, G: Array) -> tuple[slice, ...]:
-        """In halves of tiles: half as much is multiplied with the zeros above the diagonal."""
+        """Cut into half tiles, which halves the multiplications by zeros above the diagonal."""
         return cut_tiles(len(G), max(1, self.tile // 2))
 
 
 def cut_tiles(n: int, tile: int) -> tuple[slice, ...]:
-    """Where the tiles are; the last one takes the rest, so that none is small.
+    """Return the slices of n rows in tiles; the last tile takes the remainder, so that none is small.
 
-    Small ones would take other ways through BLAS, which may depend on how many columns it is asked for.
+    For small tiles BLAS would take other code paths, which may depend on the number of columns.
 
     Examples
     --------
@@ -136,7 +136,7 @@ def cut_tiles(n: int, tile: int) -> tuple[slice, ...]:
 
 
 def divide_transposed(B: Array, L: Array) -> None:
-    """B L′⁻¹ in place of B, by substitution from the first column to the last."""
+    """Overwrite B by B L′⁻¹, by substitution from the first column to the last."""
     for columns in _cut_columns(len(L)):
         start = columns.start
         B[:, columns] -= B[:, :start] @ L[columns, :start].T
@@ -146,7 +146,7 @@ def divide_transposed(B: Array, L: Array) -> None:
 
 
 def divide(B: Array, L: Array) -> None:
-    """B L⁻¹ in place of B, by substitution from the last column to the first."""
+    """Overwrite B by B L⁻¹, by substitution from the last column to the first."""
     for columns in reversed(list(_cut_columns(len(L)))):
         stop = columns.stop
         B[:, columns] -= B[:, stop:] @ L[stop:, columns]

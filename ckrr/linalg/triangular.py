@@ -1,9 +1,8 @@
-"""Triangular algebra on one n×n buffer: a factor, its inverse, and their products.
+"""Triangular linear algebra on one n×n buffer: a factor, its inverse, and their products.
 
-Two ways to the same numbers, up to rounding.
-`WholeAlgebra` calls LAPACK and BLAS on the whole matrix, `TiledAlgebra` (in `tiled.py`)
-works through it tile by tile: for large matrices, where LAPACK would hold the GIL for minutes and OpenBLAS would crash.
-Which way it is depends on n alone, and is part of the definition of the numbers.
+Two implementations give the same numbers up to rounding. `WholeAlgebra` calls LAPACK and BLAS on the whole matrix.
+`TiledAlgebra` (in `tiled.py`) works tile by tile: for large matrices, where LAPACK would hold the GIL for minutes and
+OpenBLAS would crash. The choice depends on n alone, since the last bits of results depend on it.
 """
 
 from __future__ import annotations
@@ -18,52 +17,52 @@ from ckrr._validation import Array
 from ckrr.linalg.tiled import TiledAlgebra
 
 WHOLE = 4000
-"""Up to so many rows a matrix is treated as a whole."""
+"""Matrices of up to this many rows are treated as a whole."""
 
 
 class TriangularAlgebra(Protocol):
-    """What is done with lower triangular matrices, which are in Fortran order with zeros above the diagonal."""
+    """Operations on lower triangular matrices in Fortran order, with zeros above the diagonal."""
 
     @property
     def padding(self) -> int:
-        """Columns that B is filled up to a multiple of, so that no column's bits depend on how many there are."""
+        """B is padded to a multiple of this many columns, so that each is bitwise independent of their number."""
         ...
 
     def factorise(self, A: Array) -> int:
-        """L in place of A = LL′; 0, or the number of the first row (from 1) at which A isn't positive definite."""
+        """Overwrite A = LL′ by L; return 0, or the first row (from 1) at which A is not positive definite."""
         ...
 
     def invert(self, L: Array) -> None:
-        """G = L⁻¹ in place of L."""
+        """Overwrite L by G = L⁻¹."""
         ...
 
     def multiply(self, G: Array, B: Array) -> None:
-        """G B in place of B, which is in Fortran order, too."""
+        """Overwrite B, in Fortran order, by G B."""
         ...
 
     def multiply_transposed(self, G: Array, B: Array) -> None:
-        """G′B in place of B."""
+        """Overwrite B, in Fortran order, by G′B."""
         ...
 
     def multiply_vector(self, G: Array, y: Array) -> Array:
-        """G y."""
+        """Return G y."""
         ...
 
     def multiply_transposed_vector(self, G: Array, v: Array) -> Array:
-        """G′v."""
+        """Return G′v."""
         ...
 
     def solve_vector(self, L: Array, y: Array) -> Array:
-        """L⁻¹y."""
+        """Return L⁻¹y."""
         ...
 
     def sum_column_squares(self, G: Array) -> Array:
-        """The sums of squares of G's columns."""
+        """Return the sums of squares of G's columns."""
         ...
 
 
 def select_algebra(n: int) -> TriangularAlgebra:
-    """The way for n×n matrices.
+    """Return the implementation for n×n matrices.
 
     Examples
     --------
@@ -75,43 +74,43 @@ def select_algebra(n: int) -> TriangularAlgebra:
 
 @dataclass(frozen=True)
 class WholeAlgebra:
-    """All at once, by LAPACK and BLAS. They work in place where the array is whole, and in Fortran order."""
+    """Operations on the whole matrix by LAPACK and BLAS, in place if it is contiguous in Fortran order."""
 
     padding: int = 24
-    """BLAS treats the odd columns at its edge differently: OpenBLAS works through them by twelves or by eights."""
+    """BLAS treats left-over columns at the edge differently: OpenBLAS takes columns by twelves or by eights."""
 
     def factorise(self, A: Array) -> int:
-        """By `potrf`."""
+        """Factorise by `potrf`."""
         return int(lapack.dpotrf(A, lower=1, clean=0, overwrite_a=1)[1])
 
     def invert(self, L: Array) -> None:
-        """By `trtri`."""
+        """Invert by `trtri`."""
         lapack.dtrtri(L, lower=1, overwrite_c=1)
 
     def multiply(self, G: Array, B: Array) -> None:
-        """By `trmm`."""
+        """Multiply by `trmm`."""
         blas.dtrmm(1.0, G, B, lower=1, overwrite_b=1)
 
     def multiply_transposed(self, G: Array, B: Array) -> None:
-        """By `trmm`."""
+        """Multiply by `trmm`."""
         blas.dtrmm(1.0, G, B, lower=1, trans_a=1, overwrite_b=1)
 
     def multiply_vector(self, G: Array, y: Array) -> Array:
-        """By `trmv`."""
+        """Multiply by `trmv`."""
         v: Array = blas.dtrmv(G, y, lower=1)
         return v
 
     def multiply_transposed_vector(self, G: Array, v: Array) -> Array:
-        """By `trmv`."""
+        """Multiply by `trmv`."""
         a: Array = blas.dtrmv(G, v, lower=1, trans=1)
         return a
 
     def solve_vector(self, L: Array, y: Array) -> Array:
-        """By `trtrs`."""
+        """Solve by `trtrs`."""
         v: Array = lapack.dtrtrs(L, y, lower=1)[0]
         return v
 
     def sum_column_squares(self, G: Array) -> Array:
-        """By `dot`."""
+        """Sum by `dot`."""
         squares: Array = np.vecdot(G.T, G.T)
         return squares

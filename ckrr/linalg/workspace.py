@@ -1,4 +1,4 @@
-"""Buffers that are used again and again: fresh memory for every temporary costs as much as the arithmetic in it."""
+"""Reuse buffers: allocating fresh memory for every temporary costs as much as the arithmetic in it."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import numpy as np
 from ckrr._validation import Array
 
 _KEPT = 1 << 22
-"""Numbers in buffers that are kept from one call to the next."""
+"""Maximum number of entries in buffers that are kept from one call to the next."""
 
 
 class Workspace:
-    """Named buffers. What was written under a name lasts until the name is asked for again.
+    """Named buffers. The contents under a name are valid until the name is requested again.
 
-    By convention "first" and "second" are for what the asking function needs no longer than it runs.
+    By convention "first" and "second" are for short-lived temporaries.
 
     Examples
     --------
@@ -30,7 +30,7 @@ class Workspace:
         self._buffers: dict[str, Array] = {}
 
     def __call__(self, name: str, shape: tuple[int, ...]) -> Array:
-        """An array of this shape with anything in it."""
+        """Return an uninitialised array of this shape."""
         size = prod(shape)
         if name not in self._buffers or self._buffers[name].size < size:
             self._buffers[name] = np.empty(size)
@@ -38,7 +38,7 @@ class Workspace:
 
     @property
     def size(self) -> int:
-        """Numbers in all buffers."""
+        """Number of entries in all buffers."""
         return sum(each.size for each in self._buffers.values())
 
 
@@ -46,9 +46,9 @@ _threads = local()
 
 
 def shared_workspace() -> Workspace:
-    """The thread's own buffers, as its last call left them: a small problem spends much of its time on fresh memory.
+    """Return this thread's workspace, reused because small problems spend much of their time on fresh memory.
 
-    Large buffers are let go at the next call.
+    If its buffers have grown beyond `_KEPT` entries, they are replaced at the next call.
     """
     scratch: Workspace | None = getattr(_threads, "scratch", None)
     if scratch is None or scratch.size > _KEPT:

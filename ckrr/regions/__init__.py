@@ -1,1 +1,1 @@
-"""From residuals to crossings to regions, for a block of test points."""
+"""Residuals, their crossings and the prediction regions that follow, for blocks of test points."""

@@ -1,4 +1,4 @@
-"""Bayesian intervals: the posterior of a Gaussian process whose noise is λ times its variance σ².
+"""Bayesian intervals from the posterior of a Gaussian process of variance σ² with noise of variance λσ².
 
 With σ̂² = y′Qy/n estimated from the same sample::
 
@@ -16,18 +16,18 @@ from ckrr.regions.intervals import Regions, make_intervals
 
 
 def compute_deviation(variance: Array, sigma2: Array) -> Array:
-    """The posterior standard deviation; rounding may have left the variance just below 0."""
+    """Return the posterior standard deviation; a variance that rounding left just below 0 counts as 0."""
     return np.sqrt(sigma2 * np.maximum(variance, 0.0))
 
 
 def make_normal_intervals(mean: Array, deviation: Array, z: Array) -> Regions:
-    """mean ± z deviation, for each of several z."""
+    """Return the intervals mean ± z deviation, for each of several z."""
     half = np.multiply.outer(deviation, z)
     return make_intervals(mean[:, None] - half, mean[:, None] + half)
 
 
 def compute_normal_p_values(mean: Array, deviation: Array, y: Array) -> Array:
-    """2 Φ(−|y − mean|/deviation); 1 at the mean itself, also where the deviation is 0."""
+    """Return 2 Φ(−|y − mean|/deviation); 1 at the mean itself, also where the deviation is 0."""
     distance = np.abs(y - mean)
     with np.errstate(divide="ignore", invalid="ignore"):
         p: Array = 2 * ndtr(-distance / deviation)

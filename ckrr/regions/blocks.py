@@ -1,4 +1,4 @@
-"""Rows: test points, each with one target, as the procedures see them. And chunks of rows, as crossings are made of."""
+"""Blocks of rows (a test point with a target), the input of procedures, and chunks of them, the input of crossings."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from ckrr.regions.orientation import OrientedResiduals, TrainColumns
 from ckrr.regions.tail_sets import Indices
 
 Places = tuple[Indices, Indices]
-"""Rows and columns of W; rows ascend."""
+"""Row and column indices into W; rows ascend."""
 
 
 @dataclass(frozen=True)
 class PointChunk:
-    """A few rows, their residuals turned and ordered."""
+    """A few rows with oriented residuals (see `ckrr.regions.orientation`)."""
 
     W: Array
     """ς Qk, shape (b, n)."""
@@ -26,16 +26,16 @@ class PointChunk:
     mean: Array
     """ŷ, shape (b,)."""
     columns: TrainColumns
-    """A row for each, or one for all."""
+    """Quantities of the training points: one row for each test point, or one row for all."""
     equal: Places
-    """Where the test point is a train point."""
+    """Where the test point equals a training point."""
 
 
 @dataclass(frozen=True)
 class PointBlock:
-    """Test points, each with one target, in the units of the target: all that a procedure is given of them.
+    """Test points, each with one target, in the units of the target: the input of every procedure.
 
-    They may be of one problem or of several with the same n, one after the other.
+    They belong to one problem, or to several with the same n, one after the other.
     """
 
     W: Array
@@ -49,16 +49,16 @@ class PointBlock:
     sigma2: Array
     """σ̂² of each target, shape (p,)."""
     columns: TrainColumns
-    """The p targets."""
+    """Quantities of the training points: one row for each of the p targets."""
     owner: Indices
-    """Which target is the row's, shape (b,); ascending."""
+    """Index of each row's target, shape (b,); ascending."""
     equal: Places
-    """Where the test point is a train point, in the order of the columns."""
+    """Where the test point equals a training point, with columns in oriented order."""
     orientation: OrientedResiduals | None = None
-    """What W is still to be turned and ordered by."""
+    """Orientation that W still needs; None if it is already oriented."""
 
     def make_chunk(self, here: slice, scratch: Workspace) -> PointChunk:
-        """Some of the rows, in scratch buffers."""
+        """Return some of the rows, oriented, in scratch buffers."""
         W = self.W[here]
         if self.orientation is not None:
             W = self.orientation.orient_weights(W, scratch("flipped W", W.shape))
@@ -67,7 +67,7 @@ class PointBlock:
 
 
 def select_within(places: Places, here: slice) -> Places:
-    """The places in some of the rows, counted from the first of them."""
+    """Return the places within some of the rows, counted from the first of these."""
     row, col = places
     if not row.size:
         return places

@@ -9,19 +9,19 @@ The crossings u_i and l_i of `ckrr.regions.crossings`, moved by ŷ to the scale 
   l_i < 0, and below it for W_i < −D_i, where u_i < 0;
 - |W_i| = D_i: [−l_i, u_i] with one end infinite; and the whole line where a_i = 0.
 
-**CRR** counts {s : r_i ≥ s} above and {s : r_i ≤ s} below. For a residual that was not turned these are half-lines that
-end at u_i: for D_i + W_i > 0 the upper one is s ≤ u_i, for D_i + W_i < 0 it is s ≥ u_i, and for D_i + W_i = 0 it is the
-line. For one that was turned they end at −l_i, and everything is mirrored. The region is where both counts reach the
-level: the intersection of an upper and a lower set. It is empty only if some slope is exactly 0: otherwise the counts
-exchange their values from one end of the line to the other, their sum is N + 1 at least, and so both reach ⌈N/2⌉ where
-they meet.
+**CRR** counts {s : r_i ≥ s} above and {s : r_i ≤ s} below. For a residual whose sign was not flipped these are
+half-lines that end at u_i: for D_i + W_i > 0 the upper one is s ≤ u_i, for D_i + W_i < 0 it is s ≥ u_i, and for
+D_i + W_i = 0 it is the line. For a flipped one they end at −l_i, and everything is mirrored. The region is where both
+counts reach the level: the intersection of an upper and a lower set. It is empty only if some slope is exactly 0:
+otherwise the counts exchange their values from one end of the line to the other, their sum is N + 1 at least, and so
+both reach ⌈N/2⌉ where they meet.
 
 Either way each side of the region is a set of `ckrr.regions.tail_sets`; a lower side is an upper one in −y. Both halves
 of RRCM share s = 0; the two sets of CRR overlap in their main parts almost always. Then the region is a middle interval
-and what the two tails have beyond it.
+and the pieces that the two tails have beyond it.
 
 Crossings are compared as numbers of y, after rounding ŷ + m t (a monotone map, so it may follow a selection). So a
-region contains its own ends, and membership in it equals p ≥ α, in every bit.
+region contains its own ends, and membership in it agrees with p ≥ α exactly.
 """
 
 from __future__ import annotations
@@ -39,15 +39,19 @@ from ckrr.regions.tail_sets import NO_VOTES, Indices, Pieces, Tail, Votes
 
 @dataclass(frozen=True)
 class Side:
-    """What votes for one side of the regions: t stands for half-lines in the frame, `votes` for those against it."""
+    """Votes of the residuals for one side of the regions: half-lines y ≤ u of most, y ≥ v of a few."""
 
     t: Array
-    """The u of each test point, or the largest of them; a scratch buffer."""
+    """The u of each test point in its frame, or the largest of them; a scratch buffer."""
     votes: Votes
+    """The v of the test points, as candidates."""
 
 
 def compute_rrcm_sides(crossings: Crossings, count: int) -> tuple[Side, Side]:
-    """The upper and, in −y, the lower side of {y : #{i ≤ n : |r_i| ≥ |r_N|} ≥ k}, k ≤ count. Uses up the crossings."""
+    """Return the upper and, in −y, the lower side of RRCM regions. Overwrites the crossings.
+
+    The regions are {y : #{i ≤ n : |r_i| ≥ |r_N|} ≥ k} for k ≤ count.
+    """
     right, left, odd = crossings.right, crossings.left, crossings.exceptional
     if not odd.row.size:
         return Side(right, NO_VOTES), Side(left, NO_VOTES)
@@ -61,10 +65,11 @@ def compute_rrcm_sides(crossings: Crossings, count: int) -> tuple[Side, Side]:
 
 
 def compute_crr_sides(crossings: Crossings, count: int) -> tuple[Side, Side]:
-    """The sides of {y : #{i ≤ n : r_i ≥ r_N} ≥ k and #{i ≤ n : r_i ≤ r_N} ≥ k}, k ≤ count, likewise.
+    """Return the upper and, in −y, the lower side of CRR regions.
 
-    As a rule the upper end is among the residuals with a_i ≥ 0 and the lower one among the others. So, where these
-    are enough for k, the sides are made of the first and of the last columns only.
+    The regions are {y : #{i ≤ n : r_i ≥ r_N} ≥ k and #{i ≤ n : r_i ≤ r_N} ≥ k} for k ≤ count. As a rule the upper end
+    is among the residuals with a_i ≥ 0 and the lower one among the others. So, where these are enough for k, the sides
+    consist of the first and of the last columns only.
     """
     row, col, v, turned = _find_turned_or_free(crossings)
     first, last = _find_column_range(crossings, row, turned, count)
@@ -80,10 +85,10 @@ def compute_crr_sides(crossings: Crossings, count: int) -> tuple[Side, Side]:
 
 
 def intersect_tails(lower: Tail, upper: Tail) -> Regions:
-    """The intersection of the lower sets [end, ∞) ∪ … and the upper sets (−∞, end] ∪ ….
+    """Intersect the lower sets [end, ∞) ∪ … with the upper sets (−∞, end] ∪ ….
 
-    Where the main parts overlap, what either has beyond its main part lies in the main part of the other. The few
-    others are intersected piece by piece.
+    Where the main parts overlap, the pieces of either beyond its main part lie in the main part of the other. The few
+    other sets are intersected piece by piece.
     """
     apart = (lower.end > upper.end) | (upper.end == -np.inf) | (lower.end == np.inf)
     beyond = lower.beyond.join(upper.beyond)
@@ -101,7 +106,10 @@ def intersect_tails(lower: Tail, upper: Tail) -> Regions:
 
 
 def compute_rrcm_p_values(crossings: Crossings, y: Array, tau: Array | None = None) -> Array:
-    """p = #{i ≤ N : |r_i| ≥ |r_N|} / N for the candidate y of each test point, shape (b,); it counts τ, or 1."""
+    """Return p = #{i ≤ N : |r_i| ≥ |r_N|} / N for the candidate y of each test point, shape (b,).
+
+    The test point itself counts τ, or 1 without smoothing.
+    """
     hi = crossings.frame.apply(crossings.right)
     lo = -crossings.frame.mirror().apply(crossings.left)
     counted = (lo <= y[:, None]) & (y[:, None] <= hi)
@@ -113,7 +121,10 @@ def compute_rrcm_p_values(crossings: Crossings, y: Array, tau: Array | None = No
 
 
 def compute_crr_p_values(crossings: Crossings, y: Array, tau: Array | None = None) -> Array:
-    """p = min(1, 2 min(#{i ≤ N : r_i ≥ r_N}, #{i ≤ N : r_i ≤ r_N}) / N), shape (b,); it counts τ and 1 − τ, or 1."""
+    """Return p = min(1, 2 min(#{i ≤ N : r_i ≥ r_N}, #{i ≤ N : r_i ≤ r_N}) / N), shape (b,).
+
+    The test point itself counts τ above and 1 − τ below, or 1 in both without smoothing.
+    """
     ends = crossings.frame.apply(crossings.get_same_sign(0, crossings.n)[0])
     upper, lower = ends >= y[:, None], ends <= y[:, None]
     row, col, _, turned = _find_turned_or_free(crossings)
@@ -125,9 +136,9 @@ def compute_crr_p_values(crossings: Crossings, y: Array, tau: Array | None = Non
 
 
 def _find_turned_or_free(crossings: Crossings) -> tuple[Indices, Indices, Array, npt.NDArray[np.bool_]]:
-    """The residuals whose half-line points the other way (marked), or is the line for both sides (slope 0 = a_i).
+    """Find the residuals whose half-line points the other way, or is the line for both sides (slope 0 = a_i).
 
-    Row, column, end as a candidate, mark.
+    Returns row, column, end as a candidate, and a mask of the former.
     """
     odd = crossings.exceptional
     positive = crossings.is_positive(odd.row, odd.col)
@@ -139,10 +150,10 @@ def _find_turned_or_free(crossings: Crossings) -> tuple[Indices, Indices, Array,
 def _find_column_range(
     crossings: Crossings, row: Indices, turned: npt.NDArray[np.bool_], count: int
 ) -> tuple[int, int]:
-    """Where the columns begin that a lower side needs, and where those end that an upper one needs.
+    """Return where the columns begin that a lower side needs, and where those end that an upper side needs.
 
     Ordinary residuals with a_i ≥ 0 end at or above ŷ, the others at or below it: the `count` highest ends are among
-    the former if there are so many. Equal points, put at y_i, may be on the wrong side by an ulp.
+    the former if there are that many. Equal points, placed at y_i, may be on the wrong side by an ulp.
     """
     n, split = crossings.n, crossings.chunk.columns.split
     first, last = int(split.min()), int(split.max())
@@ -152,7 +163,7 @@ def _find_column_range(
 
 
 def _list_pieces(side: Tail, i: int, j: int, sign: float) -> list[tuple[float, float]]:
-    """One set of a tail as intervals, mirrored back where sign is −1."""
+    """Return one set of a tail as intervals, mirrored back if `sign` is −1."""
     here = side.beyond.where((side.beyond.row == i) & (side.beyond.level == j))
     pieces = [(-np.inf, float(side.end[i, j])), *zip(here.lo.tolist(), here.hi.tolist(), strict=True)]
     real = [(lo, hi) for lo, hi in pieces if hi > -np.inf]  # (−∞, −∞] is empty
@@ -162,6 +173,6 @@ def _list_pieces(side: Tail, i: int, j: int, sign: float) -> list[tuple[float, f
 def _intersect_intervals(
     some: list[tuple[float, float]], others: list[tuple[float, float]]
 ) -> list[tuple[float, float]]:
-    """The intersection of two unions of disjoint closed intervals."""
+    """Intersect two unions of disjoint closed intervals."""
     met = [(max(a, c), min(b, d)) for a, b in some for c, d in others]
     return [(lo, hi) for lo, hi in met if lo <= hi]

@@ -1,4 +1,4 @@
-"""Where the residuals of some test points cross the test point's own.
+"""Crossings: the candidates at which a training residual equals the test point's own, or its negative.
 
 With a_i ≥ 0 (see `ckrr.regions.orientation`) residual i meets the test point's own where m a_i − W_i s = D_i s, and its
 negative where m a_i − W_i s = −D_i s, that is at s = m u_i and at s = −m l_i with ::
@@ -6,7 +6,7 @@ negative where m a_i − W_i s = −D_i s, that is at s = m u_i and at s = −m 
     u_i = a_i / (D_i + W_i)            l_i = a_i / (D_i − W_i)
 
 As a rule |W_i| < D_i and both are ≥ 0. Where one of the slopes D_i ± W_i is negative, or 0 together with a_i, the
-residual is *odd*: there are few of these, and they are kept as a list beside the arrays.
+residual is *exceptional*: there are few of these, and they are listed beside the arrays.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ckrr.regions.tail_sets import AffineMap, Indices
 
 @dataclass(frozen=True)
 class ExceptionalCrossings:
-    """The odd residuals of a block: entry e is residual `col[e]` of test point `row[e]`; rows ascend."""
+    """Exceptional residuals of a block: entry e is residual `col[e]` of test point `row[e]`; rows ascend."""
 
     row: Indices
     col: Indices
@@ -43,11 +43,12 @@ _NONE = ExceptionalCrossings(_NOWHERE, _NOWHERE, np.empty(0), np.empty(0), np.em
 
 
 class Crossings:
-    """The crossings of b test points, in scratch buffers: to be used before the next are made.
+    """Crossings of b test points, in scratch buffers that the next instance overwrites.
 
-    At a train point, x* = x_i, residual i equals the test point's own just when z = y_i, whatever the kind of residual:
-    exchanging the two points changes nothing. Rounding would miss that by an ulp and break the tie that counts for a
-    value that occurs again. So that crossing is put at y_i, and the row is kept as values of y: its frame says so.
+    At a training point, x* = x_i, residual i equals the test point's own if and only if z = y_i, whatever the kind of
+    residual: exchanging the two points changes nothing. Rounding would miss that by an ulp and break the tie that
+    counts for a repeated value. So that crossing is set to y_i, and the row is stored as values of y, with the identity
+    as its frame.
     """
 
     def __init__(self, chunk: PointChunk, D: Array, scratch: Workspace) -> None:
@@ -57,36 +58,36 @@ class Crossings:
         """u, in the frame."""
         self.left: Array = np.subtract(D, chunk.W, out=scratch("left", chunk.W.shape))
         """l, in the mirrored frame."""
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # 0/0 is odd, and a/0 = ∞ is meant
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # 0/0 is exceptional, a/0 = ∞ is intended
             np.divide(chunk.columns.a, self.right, out=self.right)
             np.divide(chunk.columns.a, self.left, out=self.left)
         self.frame = AffineMap(chunk.mean, chunk.m)
-        usual = chunk.columns.a.min() > 0 and self.right.min() > 0 and self.left.min() > 0  # −0 of a tiny a isn't
+        usual = chunk.columns.a.min() > 0 and self.right.min() > 0 and self.left.min() > 0  # −0 of a tiny a is not > 0
         self.exceptional = _NONE if usual else self._find_exceptional(D)
         self.equal = self._find_ordinary(D) if chunk.equal[0].size else chunk.equal
         if self.equal[0].size:
             self._put_equal()
 
     def get_right(self, row: Indices, col: Indices) -> Array:
-        """u in some places, as candidates."""
+        """Return u at some places, as candidates."""
         return self.frame.apply_at(row, self.right[row, col])
 
     def get_left(self, row: Indices, col: Indices) -> Array:
-        """−l in some places, as candidates."""
+        """Return −l at some places, as candidates."""
         return -self.frame.mirror().apply_at(row, self.left[row, col])
 
     def is_positive(self, row: Indices, col: Indices) -> npt.NDArray[np.bool_]:
-        """Whether the residuals in some places have not been turned: a_i ≥ 0 from the start."""
+        """Return whether the residuals at some places had a_i ≥ 0, so that their sign was not flipped."""
         positive: npt.NDArray[np.bool_] = col < (
             self.chunk.columns.split[row] if len(self.chunk.columns.split) > 1 else self.chunk.columns.split
         )
         return positive
 
     def get_same_sign(self, first: int, last: int) -> tuple[Array, Array]:
-        """The crossings of residuals as they were with the test point's own: u where a_i was ≥ 0, −l elsewhere.
+        """Return where residuals with their original signs equal the test point's: at u if a_i was ≥ 0, else at −l.
 
-        Returns those before column `last`, in the frame, and those from column `first` on, in the mirrored frame, both
-        in scratch buffers. All before `first` had a_i ≥ 0, and all from `last` on had not.
+        The first array has the columns before `last`, in the frame; the second has the columns from `first` on, in the
+        mirrored frame. Both are scratch buffers. All columns before `first` had a_i ≥ 0, none from `last` on had.
         """
         b, both = len(self.right), slice(first, last)
         upper, lower = self.scratch("first", (b, last)), self.scratch("second", (b, self.n - first))
@@ -119,13 +120,13 @@ class Crossings:
         )
 
     def _find_ordinary(self, D: Array) -> Places:
-        """The places where test points are train points and both slopes are above 0."""
+        """Return the places where test points equal training points and both slopes are above 0."""
         row, col = self.chunk.equal
         good = np.abs(self.chunk.W[row, col]) < take_broadcast(D, row, col)
         return row[good], col[good]
 
     def _put_equal(self) -> None:
-        """Put crossings at y_i; the prediction stays between the two crossings of such a residual."""
+        """Set crossings of equal points to y_i, keeping the prediction between the two crossings of each residual."""
         row, col = self.equal
         y, mean = take_broadcast(self.chunk.columns.y, row, col), self.chunk.mean[row]
         opposite = np.where(self.is_positive(row, col), self.get_left(row, col), self.get_right(row, col))
@@ -138,7 +139,7 @@ class Crossings:
 
 
 def take_broadcast(values: Array, row: Indices, col: Indices) -> Array:
-    """Entries of an array whose one row, or all of whose one row's one column, may stand for all."""
+    """Return entries of an array as if broadcast: it may have one row for all, or one entry for all."""
     b, n = values.shape
     if b > 1:
         row = row * n

@@ -1,4 +1,4 @@
-"""What a region is: a finite union of closed intervals, for each of m test points and k levels."""
+"""Prediction regions: a finite union of closed intervals for each of m test points and k levels."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Regions:
     """Prediction regions of m test points at k levels.
 
     A region is a finite union of closed intervals, which may be half-lines, single points or the whole line, and for
-    CRR it may be empty. Nearly all are one interval, so they are kept as a middle interval and a list of the further
+    CRR it may be empty. Nearly all are one interval, so they are stored as a middle interval and a list of the further
     pieces that a few regions have.
 
     Examples
@@ -35,8 +35,9 @@ class Regions:
     """
 
     middle_lower: Array
-    """Shape (m, k); NaN where the region has no middle interval."""
+    """Lower end of the middle interval, shape (m, k); NaN where the region has none."""
     middle_upper: Array
+    """Upper end of the middle interval, likewise."""
     beyond: Pieces
     """The pieces outside the middle, in no particular order."""
 
@@ -68,11 +69,11 @@ class Regions:
         return count
 
     def contains(self, y: npt.ArrayLike) -> npt.NDArray[np.bool_]:
-        """Whether y_i is in the region of test point i (not merely in its hull), shape (m, k)."""
+        """Return whether y_i is in the region of test point i (not merely in its hull), shape (m, k)."""
         return self.contains_array(check_values("y", y, len(self.middle_lower), of="X_new"))
 
     def contains_array(self, y: Array) -> npt.NDArray[np.bool_]:
-        """`contains` for an array that was checked before."""
+        """Return `contains(y)` for an array that is already validated."""
         inside = (self.middle_lower <= y[:, None]) & (y[:, None] <= self.middle_upper)
         if self.beyond.row.size:
             at = y[self.beyond.row]
@@ -80,9 +81,9 @@ class Regions:
         return inside
 
     def components(self, i: int, j: int = 0) -> list[tuple[float, float]]:
-        """The region of test point i at the j-th level: closed intervals (lo, hi) in ascending order.
+        """Return the region of test point i at level j as closed intervals (lo, hi) in ascending order.
 
-        A single point is (a, a), the whole line (−inf, inf), an empty region no component.
+        A single point is (a, a), the whole line (−inf, inf); an empty region has no component.
         """
         m, k = self.middle_lower.shape
         if not (-m <= i < m and -k <= j < k):
@@ -95,7 +96,7 @@ class Regions:
         return sorted(found)
 
     def rescale(self, change: Callable[[Array], Array]) -> Regions:
-        """The regions after an increasing change of scale."""
+        """Return the regions after an increasing change of scale."""
         pieces = Pieces(*self._where, change(self.beyond.lo), change(self.beyond.hi))
         return Regions(change(self.middle_lower), change(self.middle_upper), pieces)
 
@@ -123,17 +124,17 @@ class Regions:
 
 
 def make_intervals(lower: Array, upper: Array) -> Regions:
-    """Regions that are one interval each."""
+    """Return regions that are one interval each."""
     return Regions(lower, upper, Pieces.empty())
 
 
 def make_whole_line(m: int, k: int) -> Regions:
-    """Regions that exclude nothing."""
+    """Return regions that are the whole line."""
     return make_intervals(np.full((m, k), -np.inf), np.full((m, k), np.inf))
 
 
 def stack_regions(blocks: Sequence[Regions]) -> Regions:
-    """The regions of several blocks of test points, one below the other."""
+    """Concatenate the regions of several blocks of test points."""
     if len(blocks) == 1:
         return blocks[0]
     starts = np.cumsum([0] + [len(block.middle_lower) for block in blocks])

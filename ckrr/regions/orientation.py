@@ -1,10 +1,10 @@
-"""Residuals turned so that every a_i ≥ 0, and ordered: those that had a_i ≥ 0 first.
+"""Orient residuals: flip signs so that every a_i ≥ 0, and put those that had a_i ≥ 0 first.
 
-RRCM looks at |r_i| alone, so the sign of a residual is free; with ς_i the sign of a_i, ::
+RRCM depends on |r_i| alone, so the sign of a residual is free; with ς_i the sign of a_i, ::
 
     ς_i r_i = (m |a_i| − ς_i W_i s) / D_i
 
-has |a_i| for a_i and ς_i W_i for W_i. CRR can tell from their order which residuals were turned.
+has |a_i| in place of a_i and ς_i W_i in place of W_i. For CRR the order tells which residuals were flipped.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from ckrr.regions.tail_sets import Indices
 
 @dataclass(frozen=True)
 class TrainColumns:
-    """What the residuals of p targets have in common at all test points: turned and ordered, a row for each target."""
+    """Oriented quantities of the training points that all test points share, one row for each of p targets."""
 
     a: Array
     """|Qy|, shape (p, n)."""
     y: Array
-    """The train values, shape (p, n)."""
+    """Training values, shape (p, n)."""
     diag_Q: Array
-    """Shape (p, n)."""
+    """Diagonal of Q, shape (p, n)."""
     split: Indices
-    """How many residuals, the first ones, had a_i ≥ 0; shape (p,)."""
+    """Number of residuals, the first ones, that had a_i ≥ 0; shape (p,)."""
 
     def take_rows(self, owner: Indices, scratch: Workspace) -> TrainColumns:
-        """A row for each entry of `owner`, which ascend; one row if they are all of one target."""
+        """Return one row for each entry of `owner`, which ascends; a single row if all are of one target."""
         first, last = int(owner[0]), int(owner[-1])
         if first == last:
             only = slice(first, first + 1)
@@ -46,7 +46,7 @@ class TrainColumns:
 
     @staticmethod
     def join(parts: Sequence[TrainColumns]) -> TrainColumns:
-        """Those of several problems with the same n."""
+        """Concatenate the rows of several problems with the same n."""
         return TrainColumns(
             np.concatenate([each.a for each in parts]),
             np.concatenate([each.y for each in parts]),
@@ -56,7 +56,7 @@ class TrainColumns:
 
 
 class OrientedResiduals:
-    """One target's residuals, turned and ordered."""
+    """Orientation of one target's residuals: their signs and their order."""
 
     def __init__(self, a: Array, y: Array, diag_Q: Array) -> None:
         positive = a >= 0
@@ -68,13 +68,13 @@ class OrientedResiduals:
         self.columns = TrainColumns(a[None], y[None], diag_Q[None], np.array([len(first)]))
 
     def orient_weights(self, W: Array, out: Array) -> Array:
-        """ς W in the new order, shape (b, n), written to `out`."""
-        np.take(W, self._order, axis=1, out=out, mode="clip")  # any mode but "raise" spares a buffer
+        """Write ς W in the new order, shape (b, n), to `out`, and return it."""
+        np.take(W, self._order, axis=1, out=out, mode="clip")  # any mode but "raise" avoids a buffer
         out *= self._sign
         return out
 
     def find_places(self, col: Indices) -> Indices:
-        """Where train points are in the new order."""
+        """Return the positions of training points in the new order."""
         if not col.size:
             return col
         place = np.empty_like(self._order)

@@ -14,7 +14,7 @@ studentised         D = sqrt h  the geometric mean of the two: an in-sample resi
 
 because d_i = Q_ii + W_i²/m = h_i/m is the diagonal of the inverse of the augmented ridge matrix, by which an
 in-sample residual is divided to leave its own point out. Since sqrt h > |W|, regions from studentised residuals are
-always intervals; the other kinds come in pieces where some |W_i| ≥ D_i. To add a kind of residual is to add its scale.
+always intervals; the other kinds come in pieces where some |W_i| ≥ D_i. A new kind of residual needs only its scale.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ from ckrr._validation import Array
 from ckrr.linalg.workspace import Workspace
 
 Scale = Callable[[Array, Array, Array, Workspace], Array]
-"""(W, m, diag Q) → D, of a shape that broadcasts to W's, perhaps in the scratch buffer "first"."""
+"""(W, m, diag Q, scratch) → D, of a shape that broadcasts to W's, possibly in the scratch buffer "first"."""
 
 
 def compute_in_sample_scale(W: Array, m: Array, diag_Q: Array, scratch: Workspace) -> Array:
-    """D = 1."""
+    """Return D = 1."""
     return np.ones((1, 1))
 
 
 def compute_leave_one_out_scale(W: Array, m: Array, diag_Q: Array, scratch: Workspace) -> Array:
-    """D = m Q_ii + W_i²."""
+    """Return D = m Q_ii + W_i²."""
     D = np.multiply(W, W, out=scratch("first", W.shape))
     D += np.multiply(m[:, None], diag_Q, out=scratch("second", W.shape))
     return D
 
 
 def compute_studentised_scale(W: Array, m: Array, diag_Q: Array, scratch: Workspace) -> Array:
-    """D = sqrt(m Q_ii + W_i²)."""
+    """Return D = sqrt(m Q_ii + W_i²)."""
     D = compute_leave_one_out_scale(W, m, diag_Q, scratch)
     return np.sqrt(D, out=D)

@@ -1,8 +1,8 @@
-"""Smoothed p-values: what makes levels exact at every N.
+"""Smoothed p-values, which make levels exact at every N.
 
-Without ties the rank of the test point's residual is uniform on N places, so p = (1 + c)/N is, where c of the n = N − 1
-train residuals are at least as large; coverage is 1 − (⌈Nα⌉ − 1)/N, a staircase above 1 − α. Let chance decide how much
-the point itself counts: with τ uniform on [0, 1] ::
+Without ties the rank of the test point's residual is uniform on N places, and so is p = (1 + c)/N, where c of the
+n = N − 1 training residuals are at least as large; coverage is 1 − (⌈Nα⌉ − 1)/N, a staircase above 1 − α. Randomise
+how much the point itself counts: with τ uniform on [0, 1] ::
 
     p_τ = (c + τ) / N
 
@@ -14,7 +14,7 @@ threshold is K = ⌈Nα⌉ − 1, so it is K + 1 where τ < Nα − K, and K els
 **CRR** has two one-sided p-values, each at α/2. The upper one takes τ, the lower one 1 − τ: without ties
 c_upper + c_lower = n, so they sum to 1, p = 2·min of them is uniform, and coverage is 1 − α again.
 
-Residuals that tie with the test point's own count in full, as they do unsmoothed: then it covers with more.
+Residuals that tie with the test point's own count in full, as they do unsmoothed: then coverage is higher.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from ckrr._validation import Array, check_values
 from ckrr.levels import Boundary, compute_required_count
 
 Smoothed = np.random.Generator | npt.ArrayLike
-"""Where τ comes from: a generator, or one number for each test point."""
+"""Source of τ: a generator, or one number for each test point."""
 Bools = npt.NDArray[np.bool_]
 
 
 def resolve_taus(smoothed: Smoothed | None, count: int, of: str = "X_new") -> Array | None:
-    """τ for each test point, checked; None for none.
+    """Return τ for each test point, validated; None for no smoothing.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def resolve_taus(smoothed: Smoothed | None, count: int, of: str = "X_new") -> Ar
 
 
 def find_raised_thresholds(tau: Array, N: int, alpha: Sequence[Fraction], boundary: Boundary) -> Bools:
-    """Where τ asks for one more than the unsmoothed threshold, shape (test points, levels).
+    """Return where τ raises the unsmoothed threshold by one, shape (test points, levels).
 
     Examples
     --------

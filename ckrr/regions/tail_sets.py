@@ -1,4 +1,4 @@
-"""Sets of candidates that enough residuals vote for, one side at a time.
+"""Sets of candidates that receive enough votes from the residuals, one side at a time.
 
 Seen from one side, every residual votes for a half-line of candidates y: all y ≤ u, or all y ≥ v. The candidates
 with at least k votes are ::
@@ -11,7 +11,7 @@ k − d of the u vote, so a candidate there needs d of the v, that is y ≥ v_d.
     S_k = (−∞, T_k] ∪ ⋃_{d ≥ 1} [max(T_{k−d+1}, v_d), T_{k−d}]
 
 where a piece with v_d > T_{k−d} is empty, and one with v_d ≤ T_{k−d+1} continues the piece before it. So T_k is
-all there is to know where there is no v, and some order statistics beside it otherwise. For k = 0 the set is the line.
+sufficient where there is no v, and a few other order statistics are needed otherwise. For k = 0 the set is the line.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from ckrr.linalg.workspace import Workspace
 Indices = npt.NDArray[np.intp]
 
 _SHORT = 64
-"""Rows of this length are sorted faster than selected from; no bit depends on it."""
+"""Rows of up to this length are sorted, which is faster than a selection. Results are bitwise independent of it."""
 
 
 @dataclass(frozen=True)
 class Pieces:
-    """Closed intervals [lo, hi], each of the region of one test point at one level."""
+    """Closed intervals [lo, hi], each a part of the region of one test point at one level."""
 
     row: Indices
     level: Indices
@@ -41,16 +41,16 @@ class Pieces:
 
     @staticmethod
     def empty() -> Pieces:
-        """No pieces at all."""
+        """Return an instance without pieces."""
         empty = np.empty(0, dtype=np.intp)
         return Pieces(empty, empty, np.empty(0), np.empty(0))
 
     def mirror(self) -> Pieces:
-        """The pieces in −y."""
+        """Return the pieces in −y."""
         return Pieces(self.row, self.level, -self.hi, -self.lo)
 
     def join(self, *others: Pieces) -> Pieces:
-        """These pieces and those of others."""
+        """Return these pieces and those of others."""
         some = [each for each in (self, *others) if each.row.size]
         if len(some) < 2:
             return some[0] if some else self
@@ -62,7 +62,7 @@ class Pieces:
         )
 
     def where(self, keep: npt.NDArray[np.bool_]) -> Pieces:
-        """The pieces marked to keep."""
+        """Return the pieces where `keep` is True."""
         return Pieces(self.row[keep], self.level[keep], self.lo[keep], self.hi[keep])
 
 
@@ -86,7 +86,7 @@ class Tail:
     beyond: Pieces
 
     def choose(self, second: npt.NDArray[np.bool_]) -> Tail:
-        """Of twice as many levels half: at each test point the one of the first half, or of the second where marked."""
+        """Merge the two halves of the levels: take the first half, or the second where `second` is True."""
         levels = second.shape[1]
         half, level = np.divmod(self.beyond.level, levels)
         beyond = Pieces(self.beyond.row, level, self.beyond.lo, self.beyond.hi)
@@ -94,17 +94,17 @@ class Tail:
         return Tail(np.where(second, self.end[:, levels:], self.end[:, :levels]), beyond.where(keep))
 
     def drop_levels(self, level: npt.NDArray[np.bool_]) -> Tail:
-        """With nothing at some of the levels."""
+        """Return the sets with those of the marked levels made empty."""
         return Tail(np.where(level, -np.inf, self.end), self.beyond.where(~level[self.beyond.level]))
 
     def mirror(self) -> Tail:
-        """The sets in −y: [end, ∞) and the pieces before it."""
+        """Return the sets in −y: [end, ∞) and the pieces before it."""
         return Tail(-self.end, self.beyond.mirror())
 
 
 @dataclass(frozen=True)
 class AffineMap:
-    """Where a block of test points has its candidates: t stands for the candidate mean + m t."""
+    """Frame of a block of test points, in which t stands for the candidate mean + m t."""
 
     mean: Array
     """Shape (b,)."""
@@ -112,37 +112,37 @@ class AffineMap:
     """Shape (b,), above 0."""
 
     def apply(self, t: Array) -> Array:
-        """Values of t, a row for each test point, as candidates. Monotone, so it may follow a selection."""
+        """Map values of t, one row per test point, to candidates. Monotone, so it may follow a selection."""
         return self.mean[:, None] + self.m[:, None] * t
 
     def apply_at(self, row: Indices, t: Array) -> Array:
-        """Single values of t, each of the test point `row`, as candidates."""
+        """Map single values of t, each of the test point `row`, to candidates."""
         return self.mean[row] + self.m[row] * t
 
     def take_rows(self, row: Indices) -> AffineMap:
-        """The frame of some of the test points."""
+        """Return the frame of some of the test points."""
         return AffineMap(self.mean[row], self.m[row])
 
     def make_identity_at(self, row: Indices) -> AffineMap:
-        """A frame that differs for some test points, in that t is their candidate itself."""
+        """Return a frame in which t is the candidate itself for some test points, and as before for the others."""
         mean, m = self.mean.copy(), self.m.copy()
         mean[row], m[row] = 0.0, 1.0
         return AffineMap(mean, m)
 
     def mirror(self) -> AffineMap:
-        """The frame of −y, in which −t stands for the same candidate, in every bit."""
+        """Return the frame of −y, in which −t stands for the same candidate, bit for bit."""
         return AffineMap(-self.mean, self.m)
 
 
 def allocate_tops(b: int, count: int, scratch: Workspace, name: str) -> Array:
-    """Room for the `count` largest u of b test points. After T_count, …, T_2, T_1 come T_0 = ∞ and a NaN."""
+    """Allocate rows T_count, …, T_2, T_1 for the largest u of b test points, followed by T_0 = ∞ and NaN."""
     top = scratch(name, (b, count + 2))
     top[:, count], top[:, count + 1] = np.inf, np.nan
     return top
 
 
 def select(t: Array, top: Array) -> None:
-    """Write the largest entries of each row of t, ascending, to what `tops` made. Reorders t along its rows."""
+    """Write the largest entries of each row of t, ascending, to the result of `allocate_tops`. Reorders rows of t."""
     n, count = t.shape[1], top.shape[1] - 2
     if n <= _SHORT:
         t.sort(axis=1)
@@ -154,22 +154,22 @@ def select(t: Array, top: Array) -> None:
 
 
 def compute_upper_tail(top: Array, frame: AffineMap, votes: Votes, k: Indices) -> Tail:
-    """The sets S_k of a block of test points, for several k at once.
+    """Return the sets S_k of a block of test points, for several k at once.
 
     Parameters
     ----------
     top : (b, count + 2) array, made by `allocate_tops`
-        The largest u of each test point in the frame, as many as the largest k needs, by `select`.
-    frame : Frame
-        Where the test points have their candidates.
+        The largest u of each test point in the frame, as many as the largest k needs, written by `select`.
+    frame : AffineMap
+        Frame of the test points.
     votes : Votes
         The v of the test points, as candidates.
     k : (levels,) array of int
-        The votes needed at each level, 0 to count.
+        Votes needed at each level, 0 to count.
 
     Examples
     --------
-    Three u and one v, two votes needed: nobody but the v and one u votes for [5, 7].
+    Three u and one v, two votes needed: only the v and one u vote for [5, 7].
 
     >>> frame = AffineMap(mean=np.zeros(1), m=np.ones(1))
     >>> top = allocate_tops(1, 2, Workspace(), "top")
@@ -195,13 +195,13 @@ class _RankedVotes:
     def __init__(self, votes: Votes) -> None:
         counts = np.bincount(votes.row)
         self.rows = np.flatnonzero(counts)
-        """The test points that have some v."""
+        """Test points that have some v."""
         self.counts = counts.take(self.rows)
         self.starts = np.cumsum(self.counts) - self.counts
-        """Where those of each test point begin."""
+        """Where the votes of each test point begin."""
         self.row = votes.row
         self.nth = np.repeat(np.arange(len(self.rows)), self.counts)
-        """Of which of `rows` each is."""
+        """Index into `rows` of each vote's test point."""
         self.rank = 1 + np.arange(len(votes.row)) - self.starts.take(self.nth)
         padded = np.full((len(self.rows), int(self.counts.max())), np.inf)
         places = self.nth * padded.shape[1] + self.rank - 1
@@ -212,7 +212,7 @@ class _RankedVotes:
 
 
 def _compute_order_statistics(top: Array, frame: AffineMap, ranked: _RankedVotes, k: Indices) -> Array:
-    """T_{k−d} for v_d, as candidates, shape (levels, votes): T_0 = ∞, and NaN for d > k."""
+    """Return T_{k−d} for each v_d, as candidates, shape (levels, votes): T_0 = ∞, and NaN for d > k."""
     count = top.shape[1] - 2
     place = np.minimum(ranked.rank + (count - k)[:, None], count + 1)
     place += ranked.row * (count + 2)
@@ -223,11 +223,12 @@ def _compute_order_statistics(top: Array, frame: AffineMap, ranked: _RankedVotes
 
 
 def _find_pieces(T_k: Array, T: Array, ranked: _RankedVotes) -> tuple[Array, Pieces]:
-    """The formula above for the test points that have some v: T_k at [level, test point], T_{k−d} at [level, vote].
+    """Apply the formula for S_k to the test points that have some v.
 
-    Returns the ends of the first pieces, shape (levels, test points), and every later piece.
+    T_k has entries [level, test point], T has T_{k−d} at [level, vote]. Returns the ends of the first pieces, shape
+    (levels, test points), and every later piece.
     """
-    there = (ranked.v <= T) & (ranked.v < np.inf)  # pieces 1, 2, …; v = ∞ is a vote for nothing
+    there = (ranked.v <= T) & (ranked.v < np.inf)  # pieces 1, 2, …; v = ∞ votes for nothing
     before = np.empty_like(T)  # T_{k−d+1}
     before[:, 1:] = T[:, :-1]
     before[:, ranked.starts] = T_k

@@ -1,4 +1,4 @@
-"""One factorisation of R = K + λI, from which everything else follows.
+"""Kernel ridge regression from one factorisation of R = K + λI.
 
 With R = LL′, Q = R⁻¹ and G = L⁻¹ explicit and triangular::
 
@@ -8,11 +8,12 @@ and for a block of test points x*, whose kernel columns are k = K(X, x*)::
 
     V = G k        W = G′V = Qk        ŷ = v′V        m = λ + 1 − Σ V²
 
-Explicit Q would be as fast and wrong for small λ (m has a relative error of 5e-3 at λ = 1e-6); triangular solves
-would be as accurate and two to three times slower.
+An explicit Q would be as fast but inaccurate for small λ (m has a relative error of 5e-3 at λ = 1e-6); triangular
+solves would be as accurate but two to three times slower.
 
-The same bits, however the work is cut: test points go through BLAS in blocks of a fixed size, the last one padded,
-because the last bits of a product depend on the number of columns; products with y go one target at a time.
+Results are bitwise independent of how the work is split: test points go through BLAS in blocks of a fixed size, the
+last one padded, because the last bits of a product depend on the number of columns; products with y are computed one
+target at a time.
 """
 
 from __future__ import annotations
@@ -30,20 +31,20 @@ from ckrr.kernels import Kernel, gaussian
 from ckrr.linalg.triangular import TriangularAlgebra, select_algebra
 
 TEST_BLOCK = 504
-"""Test points in one matrix product: part of the definition of the numbers, never tuned to a machine.
+"""Test points in one matrix product. Fixed, never tuned to a machine, since the last bits of results depend on it.
 
-A multiple of 24, as the padding is (`triangles.py`): so that none of them is at an edge.
+A multiple of 24, as the padding is (`ckrr.linalg.triangular`), so that no column is left over at an edge.
 """
 
 _PANEL = 128
-"""Columns of the kernel matrix made at once; no bit depends on it."""
+"""Columns of the kernel matrix computed at once. Results are bitwise independent of it."""
 
 _LOST = 16
-"""Pivots and variances are good to about n ε, and at least λ. One below `_LOST` n ε has lost its digits."""
+"""Pivots and variances are at least λ, with errors of about n ε. One below `_LOST` n ε has no correct digits."""
 
 
 class FactorisationError(np.linalg.LinAlgError):
-    """K + λI could not be factorised to working precision."""
+    """K + λI cannot be factorised to working precision."""
 
     def __init__(self, what: str, theta: float, lam: float, n: int) -> None:
         super().__init__(
@@ -54,10 +55,10 @@ class FactorisationError(np.linalg.LinAlgError):
 
 @dataclass(frozen=True)
 class Target:
-    """One vector y and what the factor makes of it: v = Gy, a = Qy, σ̂² = v′v/n, in units of 2^exponent.
+    """One target y and its products with the factor: v = Gy, a = Qy, σ̂² = v′v/n, in units of 2^exponent.
 
     The unit is the power of two just above max|y|. Scaling by it is exact, so it changes no bit of ordinary results,
-    and y of 1e-300 or 1e300 has its intervals as y of 1 has.
+    and intervals for y of 1e-300 or 1e300 are computed as for y of 1.
     """
 
     y: Array
@@ -67,20 +68,20 @@ class Target:
     exponent: int
 
     def scale(self, y: Array) -> Array:
-        """A value of y in the target's own units."""
+        """Convert values of y to the target's units."""
         return scale_by_power_of_two(y, -self.exponent)
 
     def unscale(self, y: Array) -> Array:
-        """A value in the target's own units as a value of y."""
+        """Convert values in the target's units to values of y."""
         return scale_by_power_of_two(y, self.exponent)
 
 
 @dataclass(frozen=True)
 class Projection:
-    """A block of b test points as the train sample sees it."""
+    """Predictions, variances and weights of a block of b test points."""
 
     points: slice
-    """Which of the test points these are."""
+    """Positions of these test points among all."""
     means: list[Array]
     """ŷ, shape (b,), one for each target, in that target's units."""
     variance: Array
@@ -90,11 +91,11 @@ class Projection:
     W: Array
     """Qk, shape (b, n), a row for each test point. Overwritten by the next block."""
     equal: tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
-    """The rows and columns of W at which the test point is a train point, to the kernel: K(x_i, x*) = 1."""
+    """Rows and columns of W at which the test point equals a training point by the kernel: K(x_i, x*) = 1."""
 
 
 class Ridge:
-    """The factorised ridge matrix of a train sample: R = K + λI = LL′, kept as G = L⁻¹ in the buffer K was made in."""
+    """Factorised ridge matrix R = K + λI = LL′ of a training sample, stored as G = L⁻¹ in the buffer of K."""
 
     def __init__(
         self, X: Array, theta: float, lam: float, kernel: Kernel = gaussian, *, way: TriangularAlgebra | None = None
@@ -120,7 +121,7 @@ class Ridge:
         return self._triangles.sum_column_squares(self.G)
 
     def make_target(self, y: Array) -> Target:
-        """The products of the factor with one vector y."""
+        """Compute the products of the factor with one target y."""
         exponent = frexp(float(np.abs(y).max()))[1]
         scaled = scale_by_power_of_two(y, -exponent)
         v = self._triangles.multiply_vector(self.G, scaled)
@@ -128,7 +129,7 @@ class Ridge:
         return Target(scaled, v, a, float(np.vecdot(v, v)) / self.n, exponent)
 
     def project(self, X_new: Array, targets: Sequence[Target], weights: bool = True) -> Iterator[Projection]:
-        """The test points block by block; W is left empty where no `weights` are asked for."""
+        """Yield the projections of test points block by block; with `weights=False` W is left empty."""
         padding = self._triangles.padding
         buffer = np.zeros((_round_up(min(TEST_BLOCK, len(X_new)), padding), self.n))
         for start in range(0, len(X_new), TEST_BLOCK):
@@ -166,7 +167,7 @@ def _round_up(b: int, padding: int) -> int:
 
 
 def make_ridge_matrix(X: Array, theta: float, lam: float, kernel: Kernel = gaussian) -> Array:
-    """The lower triangle of K + λI in a Fortran-ordered n×n buffer, zeros above it."""
+    """Return the lower triangle of K + λI in a Fortran-ordered n×n buffer, with zeros above it."""
     n = len(X)
     R = np.zeros((n, n), order="F")
     for start in range(0, n, _PANEL):
@@ -184,7 +185,7 @@ def _make_upper_mask(size: int) -> npt.NDArray[np.bool_]:
 
 
 def scale_by_power_of_two(y: Array, exponent: int | npt.NDArray[np.int64], out: Array | None = None) -> Array:
-    """y·2^exponent; a product where that is as good, which is several times faster."""
+    """Return y·2^exponent, by a product where that is equally exact, which is several times faster."""
     largest = abs(exponent) if isinstance(exponent, int) else np.abs(exponent).max()
     with np.errstate(over="ignore", under="ignore"):
         if largest < 1000:

@@ -1,4 +1,4 @@
-"""Ridge regression on random features, with all that procedures ask of `ckrr.ridge.exact`, and without an n×n matrix.
+"""Ridge regression on random features, with the interface of `ckrr.ridge.exact` but without an n×n matrix.
 
 The kernel is ΦΦ′. With M = Φ′Φ + λI = R′R (`ckrr.ridge.primal`), β = M⁻¹Φ′y, h_i = φ_i′M⁻¹φ_i, and Q = (ΦΦ′ + λI)⁻¹::
 
@@ -9,15 +9,16 @@ and for a test point with features φ*, t = R⁻′φ*, c = R⁻¹t = M⁻¹φ*:
 
     ŷ = φ*′β        W = Qk = Φc        m = λ(1 + ‖t‖²)        m − λ = λ‖t‖²
 
-There is no difference of nearly equal numbers in m or σ̂². There is one in a and Q_ii where the leverage h_i is near 1:
-where n is below D, and at points that lie apart. These points S are fewer than D/0.9, because Σh ≤ D. They are left
-out, and put back by a Schur complement: with R₀ and β₀ of the others, T = Φ_S R₀⁻¹ and I + TT′ = CC′ ::
+m and σ̂² contain no difference of nearly equal numbers. a and Q_ii do where the leverage h_i is near 1: where n is
+below D, and at isolated points. These points S are fewer than D/0.9, because Σh ≤ D. They are left out, and put back by
+a Schur complement: with R₀ and β₀ of the others, T = Φ_S R₀⁻¹ and I + TT′ = CC′ ::
 
     λ Q_SS = (CC′)⁻¹            a_S = Q_SS (y_S − Φ_S β₀)
 
-For n < D, where S has every point, that is ridge regression with the kernel matrix, as in `ckrr.ridge.exact`.
+For n < D, where S contains every point, this is ridge regression with the kernel matrix, as in `ckrr.ridge.exact`.
 
-Test points go in blocks of a fixed size, the last one padded, and train points likewise: the same bits in any company.
+Test points are processed in blocks of a fixed size, the last one padded, and training points likewise, so results for a
+test point are bitwise independent of the others.
 """
 
 from __future__ import annotations
@@ -36,25 +37,28 @@ from ckrr.ridge.primal import KEPT, ROWS, Primal
 from ckrr.ridge.random_features import Features
 
 TEST_BLOCK = 32
-"""Test points in one matrix product: part of the definition of the numbers, never tuned to a machine."""
+"""Test points in one matrix product. Fixed, never tuned to a machine, since the last bits of results depend on it."""
 
 _STRIP = 1 << 27
-"""Numbers in W at once, about: as many test points as that makes share a pass over Φ. No bit depends on it."""
+"""Approximate number of entries of W at once, for test points that share a pass over Φ.
+
+Results are bitwise independent of it.
+"""
 
 _MOST = 512
-"""Test points at once, at most."""
+"""Maximum number of test points at once."""
 
 _HIGH = 0.9
-"""Leverages above this: 1 − h would lose more than a digit."""
+"""Leverages above this are high: 1 − h would lose more than a digit."""
 
 _LOST = 16
-"""What is good to some ε, and isn't above `_LOST` times that, has lost its digits."""
+"""A number that is not above `_LOST` times its error bound has no correct digits."""
 
 Places = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
 
 
 class FeatureRidge:
-    """The factorised ridge matrix ΦΦ′ + λI of a train sample, without forming it."""
+    """Factorised ridge matrix ΦΦ′ + λI of a training sample, which is never formed."""
 
     def __init__(self, X: Array, theta: float, lam: float, features: Features) -> None:
         self.X, self.theta, self.lam, self.features = X, theta, lam, features
@@ -69,7 +73,7 @@ class FeatureRidge:
 
     @cached_property
     def diag_Q(self) -> Array:
-        """diag(Q), shape (n,)."""
+        """Diagonal of Q, shape (n,)."""
         diagonal: Array = (1.0 - self._leverages) / self.lam
         if self._high_leverage is not None:
             diagonal[self._high_leverage.points] = self._high_leverage.diag_Q
@@ -81,7 +85,7 @@ class FeatureRidge:
 
     @cached_property
     def _high_leverage(self) -> _HighLeverage | None:
-        """The points of high leverage, if there are any."""
+        """Training points of high leverage, or None if there are none."""
         high = self._leverages > _HIGH
         if not high.any():
             return None
@@ -91,7 +95,7 @@ class FeatureRidge:
             raise FactorisationError(str(error), *self._get_parameters()) from None
 
     def make_target(self, y: Array) -> Target:
-        """What the factor makes of one vector y; its v is β."""
+        """Compute a, β and σ̂² of one target y; β takes the place of v."""
         exponent = frexp(float(np.abs(y).max()))[1]
         scaled = scale_by_power_of_two(y, -exponent)
         beta = self._primal.compute_coefficients(scaled)
@@ -102,7 +106,7 @@ class FeatureRidge:
         return Target(scaled, beta, a, sigma2, exponent)
 
     def project(self, X_new: Array, targets: Sequence[Target], weights: bool = True) -> Iterator[Projection]:
-        """The test points block by block; W is left empty where no `weights` are asked for."""
+        """Yield the projections of test points block by block; with `weights=False` W is left empty."""
         size = min(_MOST, max(1, _STRIP // (self.n * TEST_BLOCK)) * TEST_BLOCK)
         W = np.empty((min(size, _round_up(len(X_new))), self.n)) if weights else np.empty((0, self.n))
         for start in range(0, len(X_new), size):
@@ -117,7 +121,7 @@ class FeatureRidge:
             yield Projection(here, means, self.lam * spread, m, W[:b], equal)
 
     def _solve_features(self, X: Array) -> tuple[Array, Array, Array]:
-        """φ*, t and c of some test points, a row for each, padded with zeros to whole blocks."""
+        """Return φ*, t and c of some test points, one row each, padded with zeros to whole blocks."""
         F = np.zeros((_round_up(len(X)), self.features.count))
         if not self.features.compute_reach(X, self.theta) < np.inf:
             raise FactorisationError("the features of a test point overflow", *self._get_parameters())
@@ -130,7 +134,7 @@ class FeatureRidge:
         return F, T, C
 
     def _compute_weights(self, C: Array, W: Array, X_new: Array) -> Places:
-        """W = Φc for all test points in one pass over Φ, written to `W`; and where they are train points."""
+        """Write W = Φc to `W` in one pass over Φ, and return where test points equal training points."""
         places = [_make_empty_places()]
         for here, F in self._primal.iter_blocks():
             for i in range(0, len(C), TEST_BLOCK):
@@ -142,7 +146,7 @@ class FeatureRidge:
         return row[order], col[order]
 
     def _check(self, squares: Array, start: int) -> None:
-        """W = Φc is good to ε‖c‖, about."""
+        """Raise FactorisationError if W = Φc, whose error is about ε‖c‖, has no correct digits."""
         worst = int(np.argmax(squares))
         if not _LOST * ulp(1.0) * np.sqrt(squares[worst]) < 1:
             raise FactorisationError(
@@ -154,7 +158,7 @@ class FeatureRidge:
 
 
 class _HighLeverage:
-    """Train points of high leverage, put back after the others: I + TT′ = CC′, T = Φ_S R₀⁻¹."""
+    """Training points of high leverage, put back after the others: I + TT′ = CC′, T = Φ_S R₀⁻¹."""
 
     def __init__(self, whole: Primal, high: npt.NDArray[np.bool_]) -> None:
         self.points, self._others = np.flatnonzero(high), np.flatnonzero(~high)
@@ -173,12 +177,12 @@ class _HighLeverage:
 
     @property
     def diag_Q(self) -> Array:
-        """Of these points."""
+        """Diagonal of Q at these points."""
         diagonal: Array = np.vecdot(self._G.T, self._G.T) / self._rest.lam
         return diagonal
 
     def compute_dual(self, y: Array) -> Array:
-        """a = Q_SS(y_S − Φ_S β₀) of these points, for y of all."""
+        """Return a = Q_SS(y_S − Φ_S β₀) at these points, given y at all points."""
         beta = self._rest.compute_coefficients(y[self._others])
         v = blas.dtrmv(self._G, y[self.points] - beta @ self._F, lower=1)
         found: Array = blas.dtrmv(self._G, v, lower=1, trans=1) / self._rest.lam
@@ -186,7 +190,7 @@ class _HighLeverage:
 
 
 def estimate_feature_memory(n: int, points: int, D: int) -> float:
-    """Bytes that regions of so many test points need at their peak, about: W of a strip, a few times M, vectors."""
+    """Estimate the peak memory of regions, in bytes: W of a strip, a few matrices of the size of M, vectors."""
     strip = min(_round_up(points), max(1, _STRIP // (n * TEST_BLOCK)) * TEST_BLOCK, _MOST)
     kept = D * n if D * n <= KEPT else 4 * D * ROWS
     return 8.0 * (n * strip + kept + 6 * D * D + 60 * n)
@@ -201,7 +205,7 @@ def _make_empty_places() -> Places:
 
 
 def _find_equal(X_new: Array, X: Array) -> Places:
-    """The rows of X_new that are rows of X, and which: by the first coordinate, then by all."""
+    """Return the rows of X_new that equal rows of X, and which: compare the first coordinate, then all."""
     row, col = np.nonzero(X_new[:, :1] == X[:, 0])
     same = (X_new[row] == X[col]).all(axis=1)
     return row[same], col[same]

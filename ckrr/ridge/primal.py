@@ -1,14 +1,14 @@
-"""Ridge regression on features, in blocks of train points: M = Φ′Φ + λI = R′R.
+"""Ridge regression on features, in blocks of training points: M = Φ′Φ + λI = R′R.
 
-R is the triangle of the QR factorisation of Φ on top of √λ I, made by taking up one block of Φ after the other, so Φ is
-never whole in memory, and Φ′Φ is never formed: R is good to ε·√(n/λ) where a Cholesky factor of M would be good to its
-square. Cost: 2nD² operations for R, nD² for leverages.
+R is the triangle of the QR factorisation of Φ on top of √λ I, updated with one block of Φ after the other, so Φ is
+never whole in memory, and Φ′Φ is never formed: R is accurate to ε·√(n/λ), where a Cholesky factor of M would be
+accurate to ε·n/λ. Cost: 2nD² operations for R, nD² for leverages.
 
-With G = R⁻¹ explicit, β = M⁻¹Φ′y = GG′Φ′y is corrected once by what its own residual says::
+With G = R⁻¹ explicit, β = M⁻¹Φ′y = GG′Φ′y is corrected once by its own residual::
 
     β₀ = GG′Φ′y            β = β₀ + GG′(Φ′(y − Φβ₀) − λβ₀)
 
-("corrected seminormal equations", Björck 1987), and the leverage of a train point is h_i = φ_i′M⁻¹φ_i = ‖G′φ_i‖² ≤ 1.
+("corrected seminormal equations", Björck 1987). The leverage of a training point is h_i = φ_i′M⁻¹φ_i = ‖G′φ_i‖² ≤ 1.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from ckrr._validation import Array
 from ckrr.ridge.random_features import Features
 
 ROWS = 1024
-"""Train points in a block: part of the definition of the numbers, never tuned to a machine."""
+"""Training points in a block. Fixed, never tuned to a machine, since the last bits of results depend on it."""
 
 _REFLECTORS = 32
-"""Columns that a QR factorisation treats together: likewise."""
+"""Columns that a QR factorisation treats together; fixed for the same reason."""
 
 KEPT = 1 << 24
-"""Numbers in a Φ that is kept from one pass to the next; larger ones are made again. No bit depends on it."""
+"""Maximum entries of a Φ kept between passes; larger ones are recomputed. Results are bitwise independent of it."""
 
 
 class Primal:
-    """The factorised M = Φ′Φ + λI of some train points, perhaps of none."""
+    """Factorised M = Φ′Φ + λI of some training points, possibly none."""
 
     def __init__(self, X: Array, features: Features, theta: float, lam: float) -> None:
         self.X, self.features, self.theta, self.lam = X, features, theta, lam
@@ -42,7 +42,7 @@ class Primal:
         self.G: Array = lapack.dtrtri(self.R, lower=0)[0]
 
     def iter_blocks(self) -> Iterator[tuple[slice, Array]]:
-        """Φ′ block by block, shape (D, rows), and which points these are. Not to be written to."""
+        """Yield blocks of points, each with its Φ′ of shape (D, rows), which must not be modified."""
         if self._blocks is not None:
             yield from self._blocks
             return
@@ -63,7 +63,7 @@ class Primal:
         return R
 
     def compute_leverages(self) -> Array:
-        """h, shape (n,)."""
+        """Return the leverages h, shape (n,)."""
         h = np.empty(len(self.X))
         for here, F in self.iter_blocks():
             U = blas.dtrmm(1.0, self.G, F.T, side=1, lower=0, overwrite_b=self._blocks is None).T
@@ -71,7 +71,7 @@ class Primal:
         return h
 
     def compute_coefficients(self, y: Array) -> Array:
-        """β, shape (D,)."""
+        """Return the coefficients β, shape (D,)."""
         beta = self._solve(self._multiply_transposed(y))
         g = np.zeros(self.features.count)
         for here, F in self.iter_blocks():
@@ -80,7 +80,7 @@ class Primal:
         return found
 
     def compute_residuals(self, y: Array, beta: Array) -> Array:
-        """y − Φβ, shape (n,)."""
+        """Return the residuals y − Φβ, shape (n,)."""
         r = np.empty(len(y))
         for here, F in self.iter_blocks():
             r[here] = y[here] - beta @ F
@@ -93,6 +93,6 @@ class Primal:
         return g
 
     def _solve(self, g: Array) -> Array:
-        """M⁻¹g."""
+        """Return M⁻¹g."""
         found: Array = blas.dtrmv(self.G, blas.dtrmv(self.G, g, lower=0, trans=1), lower=0)
         return found

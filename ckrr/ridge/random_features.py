@@ -1,21 +1,21 @@
-"""Random Fourier features: functions of x whose products are, on average, the kernel.
+"""Random Fourier features: functions of x whose inner products have the kernel as their mean.
 
-With D frequencies ω_j drawn from the kernel's spectral law, and phases b_j uniform on [0, 2π)::
+With D frequencies ω_j drawn from the kernel's spectral distribution, and phases b_j uniform on [0, 2π)::
 
     φ_j(x) = √(2/D)·cos(ω_j′x + b_j)            E φ(x)′φ(x′) = K(x, x′)
 
-In units of 1/ℓ = √(2θ) the frequencies ζ_j = ω_j/√(2θ) don't depend on θ, and their laws are
+In units of 1/ℓ = √(2θ) the frequencies ζ_j = ω_j/√(2θ) don't depend on θ, and their distributions are
 
 ==========  ==========================================================================
 gaussian    normal, N(0, I)
 laplacian   Cauchy in each coordinate: quotients of two normals
-matern32    Student's t with 3 degrees of freedom: normal over the root of a mean of 3 squares of normals
+matern32    Student's t with 3 degrees of freedom: normal over the root of a mean of 3 squared normals
 matern52    likewise with 5
 ==========  ==========================================================================
 
-They are drawn without a look at the data, so ridge regression on them treats all points alike, and conformal regions
-are exactly valid however few they are. All are made from one table of normal numbers, a row for each feature: the first
-features of many are those of few, and another θ only stretches them.
+They are drawn independently of the data, so ridge regression on them treats all points alike, and conformal regions
+are exactly valid however few features there are. All are computed from one table of normal numbers, one row per
+feature: more features extend the table without changing its first rows, and θ only scales the frequencies.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from scipy.special import ndtr
 from ckrr._validation import Array
 
 Spectrum = Callable[[Array, Array], Array]
-"""Normal numbers, shape (D, d), and more of them beside → frequencies, shape (D, d)."""
+"""(normal numbers of shape (D, d), auxiliary normal numbers) → frequencies of shape (D, d)."""
 
 _BESIDE = 5
-"""Normal numbers beside those for the frequencies: so many, or as many as there are coordinates."""
+"""Auxiliary normal numbers of each feature: this many, or one per coordinate if those are more."""
 
 
 def _make_student_spectrum(degrees: int) -> Spectrum:
@@ -50,12 +50,12 @@ SPECTRA: dict[str, Spectrum] = {
     "matern32": _make_student_spectrum(3),
     "matern52": _make_student_spectrum(5),
 }
-"""The spectral laws of kernels, by name."""
+"""Spectral distributions of kernels, by name."""
 
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """D features of points in d dimensions.
+    """D random Fourier features of points in d dimensions.
 
     Examples
     --------
@@ -72,18 +72,21 @@ class Features:
 
     @classmethod
     def draw(cls, kernel: str, count: int, dimension: int, rng: np.random.Generator) -> Features:
-        """So many features of a kernel."""
+        """Draw `count` features of a kernel."""
         normal = rng.standard_normal((count, 1 + dimension + max(dimension, _BESIDE)))
         z, beside = normal[:, 1 : 1 + dimension], normal[:, 1 + dimension :]
         return cls(SPECTRA[kernel](z, beside), 2 * pi * ndtr(normal[:, 0]))
 
     @property
     def count(self) -> int:
-        """D."""
+        """Number of features D."""
         return len(self.phases)
 
     def __call__(self, X: Array, theta: float) -> Array:
-        """φ_j(x_i) at [j, i], shape (D, len(X)); sums over coordinates, so that a point has its bits in any company."""
+        """Return φ_j(x_i) at [j, i], shape (D, len(X)).
+
+        Sums run over coordinates, so features of a point are bitwise independent of the other points.
+        """
         found = np.repeat(self.phases[:, None], len(X), axis=1)
         omega = sqrt(2 * theta) * self.frequencies
         for frequency, x in zip(omega.T, X.T, strict=True):
@@ -93,6 +96,6 @@ class Features:
         return found
 
     def compute_reach(self, X: Array, theta: float) -> float:
-        """A bound of |ω′x|; inf where it is no number."""
+        """Return an upper bound of |ω′x|, which is not finite where the features overflow."""
         with np.errstate(over="ignore"):
             return float(sqrt(2 * theta) * (np.abs(self.frequencies).max(axis=0) * np.abs(X).max(axis=0)).sum())

@@ -1,1 +1,1 @@
-"""Read a cluster file: its keys, units and errors."""
+"""Read and validate cluster files."""

@@ -1,7 +1,7 @@
-"""Reading a cluster file. Nothing in it is executed, and what is no small regular file isn't read.
+"""Read a cluster file. Nothing in it is executed, and only small regular files are read.
 
-A file may be a stranger's. `tomllib` takes quadratic time and memory for a dotted key with many parts, and recurses in
-nested lists: in 16 kB there is no room for more than a second of that.
+The file may be untrusted. `tomllib` takes quadratic time and memory for a dotted key with many parts, and recurses in
+nested lists: 16 kB limit that to a second.
 """
 
 from __future__ import annotations
@@ -17,12 +17,22 @@ from pydantic import BaseModel, ValidationError
 from cluster.config.spec import ClusterFile, Kind, find_model, validate
 
 LARGEST = 1 << 14
-"""Bytes of a file: a thousand names of hosts."""
+"""Maximum bytes of a file: enough for a thousand host names."""
 _LONGEST_REASON = 200
 
 
 class ClusterFileError(ValueError):
-    """What is wrong with a cluster file: a sentence, or what pydantic found."""
+    """A cluster file is invalid, or its cluster can't be started as described.
+
+    Parameters
+    ----------
+    where : str
+        The file.
+    problem : str or pydantic.ValidationError
+        What is wrong.
+    model : type
+        Model that the file was validated against.
+    """
 
     def __init__(self, where: str, problem: str | ValidationError, model: type[BaseModel] = ClusterFile) -> None:
         super().__init__(f"{where}: {problem}")
@@ -30,18 +40,18 @@ class ClusterFileError(ValueError):
 
 
 def read(path: str | Path) -> ClusterFile:
-    """A cluster file, checked whole.
+    """Read and validate a cluster file.
 
     Raises
     ------
     cluster.ClusterFileError
-        With every mistake in it.
+        If it can't be read or is invalid; lists all errors in it.
     """
     return parse(read_text(path), str(path), Path(path).parent)
 
 
 def parse(text: str, where: str, folder: Path) -> ClusterFile:
-    """The same of a text that stood in a file; the paths in it are relative to the folder."""
+    """Parse and validate the text of a cluster file; paths in it are relative to `folder`."""
     plain = _parse_toml(text, where)
     model: type[BaseModel] = Kind
     try:
@@ -71,7 +81,7 @@ def _make_size_error(where: str) -> ClusterFileError:
 
 
 def read_text(path: str | Path) -> str:
-    """Read the text of a cluster file, without waiting for a FIFO or reading a device without end."""
+    """Read the text of a cluster file; refuse FIFOs and devices, which could block or never end."""
     try:
         with open(path, "rb", opener=_open_nonblocking) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -87,5 +97,5 @@ def read_text(path: str | Path) -> str:
 
 
 def _open_nonblocking(path: str, flags: int) -> int:
-    """Open a file; a FIFO opens without a writer, and is refused then."""
+    """Open a file without blocking, so that a FIFO without a writer can be refused."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))

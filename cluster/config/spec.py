@@ -1,4 +1,4 @@
-"""The cluster file: what each kind of cluster may be told, checked whole before anything starts."""
+"""Models of the cluster file: the keys of each kind of cluster, validated before anything starts."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ from cluster.config.units import parse_duration, parse_size, parse_walltime
 LOOPBACK = "127.0.0.1"
 _HERE = ("localhost", "127.0.0.1", "::1")
 _MARGIN, _STAGGER = (0.1, 15.0, 300.0), (0.1, 1.0, 300.0)
-"""Share of a job's time, at least and at most so many seconds: for it to start and end; and by which lives differ."""
+"""Share of a job's walltime, minimum and maximum seconds: for its start and end, and for staggering lifetimes."""
 
 
 @dataclass(frozen=True)
 class Size:
-    """What a cluster offers, as far as it is known before it starts."""
+    """Size of a cluster, as far as it is known before it starts."""
 
     workers: int | None = None
-    """None if that is for this machine to say."""
+    """Number of workers; None if it depends on this machine."""
     memory: float | None = None
-    """Bytes of one worker; None if that is for this machine to say."""
+    """Bytes per worker; None if it depends on this machine."""
     threads: int = 1
-    """BLAS threads of a worker."""
+    """BLAS threads per worker."""
     lifetime: float = inf
-    """Seconds that a worker surely lives."""
+    """Seconds that a worker lives at least."""
 
 
 def make_validator(read: Callable[[str], float], like: str) -> Callable[[object], object]:
-    """Reads a text, and says what it should be like if it can't be read."""
+    """Return a validator that parses a text with `read`, and describes valid values by `like` in its error."""
 
     def check(value: object) -> object:
         try:
@@ -61,12 +61,12 @@ def _refuse(like: str) -> object:
 
 
 def _check_not_bool(value: object) -> object:
-    """Python takes true for the number 1; a reader doesn't."""
+    """Refuse booleans, which Python would accept as the numbers 0 and 1."""
     return _refuse("a whole number") if isinstance(value, bool) else value
 
 
 def _resolve_path(path: str, info: ValidationInfo) -> str:
-    """Paths are relative to the cluster file."""
+    """Resolve a path relative to the folder of the cluster file."""
     return str(Path((info.context or {}).get("folder", ".")) / Path(path).expanduser())
 
 
@@ -77,49 +77,49 @@ def _check_address(text: str) -> str:
 
 
 Count = Annotated[int, BeforeValidator(_check_not_bool), Field(strict=True, ge=1, le=1_000_000)]
-Bytes = Annotated[float, BeforeValidator(make_validator(parse_size, 'a size as "4 GB"'))]
+Bytes = Annotated[float, BeforeValidator(make_validator(parse_size, 'a size like "4 GB"'))]
 RelativePath = Annotated[str, AfterValidator(_resolve_path)]
 
 
 class ClusterFile(BaseModel):
-    """What every kind has."""
+    """Keys common to all kinds of clusters."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     kind: str
     threads: Count = 1
-    """BLAS threads of a worker. Numbers depend on it in the last digits, so a store is of one number of threads."""
+    """BLAS threads per worker. The last digits of results depend on it, so a store is tied to one number of threads."""
     versions: Literal["same", "any"] = "same"
-    """Whether workers must have our versions of what numbers depend on, or differences are told and that is all."""
+    """Whether workers must have the same versions of the packages that results depend on; "any" only reports them."""
     _where: str = PrivateAttr("the cluster")
 
     @property
     def where(self) -> str:
-        """The file that it is from."""
+        """Path of the cluster file, for messages."""
         return self._where
 
     def get_size(self) -> Size:
-        """What is known of it before it starts."""
+        """Return the size of the cluster, as far as it is known before it starts."""
         return Size(threads=self.threads)
 
     @property
     def patience(self) -> float | None:
-        """Seconds without any worker after which the cluster counts as dead; None if that isn't special."""
+        """Seconds without any worker after which the cluster counts as dead; None for the default."""
         return None
 
 
 class SecureClusterFile(ClusterFile):
-    """With TLS, by certificates that are given, or made for the while."""
+    """Keys of clusters with TLS, by given certificates or temporary ones."""
 
     tls: bool = True
-    """Whether clusters that we start use it: on one machine, too, since other users of it reach every port."""
+    """Whether clusters that we start use TLS, even on one machine, since all its users can reach every port."""
     tls_ca_file: RelativePath | None = None
     tls_cert: RelativePath | None = None
     tls_key: RelativePath | None = None
 
     @property
     def tls_files(self) -> tuple[str, str, str] | None:
-        """Certificates that are given: the authority's, ours, our key."""
+        """Paths of the given authority, certificate and key; None if none are given."""
         if self.tls_ca_file and self.tls_cert and self.tls_key:
             return self.tls_ca_file, self.tls_cert, self.tls_key
         return None
@@ -131,40 +131,40 @@ class SecureClusterFile(ClusterFile):
         if 0 < len(missing) < len(files):
             raise PydanticCustomError("tls", "{name} is missing: the three belong together", {"name": missing[0]})
         if not missing and self.tls is False:
-            raise PydanticCustomError("tls", "tls is false, but tls_cert and its like are given: leave one out")
+            raise PydanticCustomError("tls", "tls is false, but tls_cert and tls_key are given: remove either")
         return self
 
 
 class ManagedClusterFile(SecureClusterFile):
-    """A cluster that we start, with its scheduler in the driver."""
+    """Keys of clusters that we start, with the scheduler in the driver."""
 
     dashboard: bool = False
-    """Whether the scheduler has Dask's dashboard, on loopback. It has no login: every user of this machine sees it."""
+    """Whether the scheduler serves Dask's dashboard, on loopback. No login: all users of this machine see it."""
 
 
 class Local(ManagedClusterFile):
-    """Processes on this machine. They listen on loopback alone."""
+    """Workers are processes on this machine that listen on loopback only."""
 
     kind: Literal["local"] = "local"
     workers: Count | None = None
-    """One a core (or for each so many cores as it has threads) if not told."""
+    """Default: the number of cores divided by `threads`."""
     memory: Bytes | None = None
-    """Of each worker; they share what there is if not told."""
+    """Per worker. Default: an equal share of the machine's memory."""
 
     def get_size(self) -> Size:
-        """What is told; the machine knows the rest."""
+        """Return what the file sets; the rest depends on this machine."""
         return Size(self.workers, self.memory, self.threads)
 
 
 class Address(SecureClusterFile):
-    """A scheduler that runs already."""
+    """A scheduler that is running already."""
 
     kind: Literal["address"]
     address: Annotated[str, AfterValidator(_check_address)] | None = None
     scheduler_file: RelativePath | None = None
-    """What `dask scheduler --scheduler-file` wrote."""
+    """File written by `dask scheduler --scheduler-file`."""
     timeout: Annotated[float, Field(gt=0)] = 10.0
-    """Seconds to wait for it."""
+    """Seconds to wait for the scheduler."""
 
     @model_validator(mode="after")
     def _check_one_address(self) -> Address:
@@ -176,56 +176,56 @@ class Address(SecureClusterFile):
 
 
 class RemoteClusterFile(ManagedClusterFile):
-    """A scheduler here, in the driver, and workers elsewhere that must reach it."""
+    """Keys of clusters with remote workers, which must reach the scheduler in the driver."""
 
     interface: str
-    """The network on which scheduler and workers listen, as "eth0" or "ib0"; "lo" for this machine alone."""
+    """Network interface on which scheduler and workers listen, e.g. "eth0" or "ib0"; "lo" for this machine only."""
     python: str | None = None
-    """The Python of the workers; the path of ours if not told."""
+    """Python interpreter of the workers. Default: the same path as here."""
 
 
 class Ssh(RemoteClusterFile):
-    """Workers on hosts that we may log in to."""
+    """Workers on hosts that allow SSH logins."""
 
     kind: Literal["ssh"]
     interface: str = "lo"
     hosts: Annotated[list[str], Field(min_length=1)]
     workers_per_host: Count = 1
     memory: Bytes
-    """Of each worker."""
+    """Per worker."""
     prologue: list[str] = []
-    """Lines of shell before the worker starts there, as "module load python"."""
+    """Shell lines to run before the workers start, e.g. "module load python"."""
     username: str | None = None
     port: Count | None = None
     client_keys: list[RelativePath] | None = None
     known_hosts: RelativePath | None = None
     timeout: Annotated[float, Field(gt=0)] = 60.0
-    """Seconds for a worker to log in, start and answer."""
+    """Seconds in which the workers of a host must start, including the login."""
 
     @model_validator(mode="after")
     def _check_reachable(self) -> Ssh:
         others = [host for host in self.hosts if host not in _HERE]
         if others and self.interface == "lo":
-            text = 'interface is missing: {host} must reach the scheduler here: name its network, as "eth0"'
+            text = 'interface is missing: {host} must reach the scheduler here: name a network interface, e.g. "eth0"'
             raise PydanticCustomError("interface", text, {"host": others[0]})
         return self
 
     def get_size(self) -> Size:
-        """All hosts together."""
+        """Return the size of all hosts together."""
         return Size(len(self.hosts) * self.workers_per_host, self.memory, self.threads)
 
 
 class Slurm(RemoteClusterFile):
-    """Workers as jobs of Slurm: the names are those of dask-jobqueue."""
+    """Workers as Slurm jobs. The keys are named as in dask-jobqueue."""
 
     kind: Literal["slurm"]
     jobs: Count
     cores: Count = 1
-    """Of a job."""
+    """Per job."""
     processes: Count | None = None
-    """Workers in a job; cores / threads if not told."""
+    """Workers per job. Default: cores / threads."""
     memory: Bytes
-    """Of a job, shared by its workers."""
+    """Per job, shared by its workers."""
     walltime: Annotated[str, AfterValidator(lambda text: _check_walltime(text))]
     queue: str | None = None
     account: str | None = None
@@ -235,34 +235,34 @@ class Slurm(RemoteClusterFile):
     log_directory: str = "logs"
     local_directory: str | None = None
     shared_temp_directory: str = "~/.ckrr"
-    """Where certificates for the workers are while it runs: seen by all nodes, and by nobody else."""
+    """Directory for the workers' certificates during a run: seen by all nodes, not writable by other users."""
     death_timeout: Annotated[float, Field(gt=0)] = 60.0
-    """Seconds that a worker looks for its scheduler before it gives up."""
-    lifetime: Annotated[float, BeforeValidator(make_validator(parse_duration, 'a time as "50 min"'))] | None = None
-    """Of a worker; from the walltime if not told."""
+    """Seconds after which a worker that can't reach its scheduler gives up."""
+    lifetime: Annotated[float, BeforeValidator(make_validator(parse_duration, 'a time like "50 min"'))] | None = None
+    """Of a worker. Default: derived from the walltime."""
     driver_walltime: Annotated[str, AfterValidator(lambda text: _check_walltime(text))] | None = None
-    """Of the job that drives a study that is submitted; as that of the workers if not told. Another job follows it."""
-    driver_memory: Annotated[float, BeforeValidator(make_validator(parse_size, 'a size as "4 GB"'))] = 2e9
+    """Of the driver's job of a submitted study. Default: as for workers. A new job continues when it ends."""
+    driver_memory: Annotated[float, BeforeValidator(make_validator(parse_size, 'a size like "4 GB"'))] = 2e9
 
     @property
     def workers_per_job(self) -> int:
-        """How many share a job."""
+        """Number of workers that share a job."""
         return self.processes or max(1, self.cores // self.threads)
 
     @property
     def life(self) -> tuple[float, float]:
-        """Seconds that a worker lives, and by how many that differs: the longest ends before Slurm ends the job."""
+        """Mean lifetime of a worker and its stagger, in seconds: the longest life ends before Slurm ends the job."""
         seconds = parse_walltime(self.walltime)
         stagger = _clamp_share(_STAGGER, self.lifetime or seconds)
         return self.lifetime or max(seconds - min(_clamp_share(_MARGIN, seconds), seconds / 4) - stagger, 1.0), stagger
 
     @property
     def patience(self) -> float:
-        """New jobs may wait in the queue for hours."""
+        """No limit: new jobs may wait in the queue for hours."""
         return inf
 
     def list_driver_directives(self) -> list[str]:
-        """What sbatch is told of the job that drives a submitted study."""
+        """Return the sbatch directives of the driver's job of a submitted study."""
         told = {
             "time": self.driver_walltime or self.walltime,
             "mem": f"{self.driver_memory / 1e6:.0f}M",
@@ -274,7 +274,7 @@ class Slurm(RemoteClusterFile):
         return [*(f"--{key}={value}" for key, value in told.items() if value), *self.job_extra_directives]
 
     def get_size(self) -> Size:
-        """All jobs together."""
+        """Return the size of all jobs together."""
         seconds, stagger = self.life
         return Size(
             self.jobs * self.workers_per_job, self.memory / self.workers_per_job, self.threads, seconds - stagger
@@ -285,7 +285,7 @@ def _check_walltime(text: str) -> str:
     try:
         parse_walltime(text)
     except ValueError:
-        _refuse('a time as "01:30:00", "2-12" (days-hours) or "90" (minutes)')
+        _refuse('a time like "01:30:00", "2-12" (days-hours) or "90" (minutes)')
     return text
 
 
@@ -295,18 +295,18 @@ def _clamp_share(rule: tuple[float, float, float], seconds: float) -> float:
 
 
 class PlanTable(BaseModel):
-    """[plan]: what the planner may count on, of a cluster that is made by a function."""
+    """Table [plan]: what to plan with, for a cluster that a custom function starts."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     workers: Count = 1
     memory: Bytes | None = None
-    """Of each worker."""
-    lifetime: Annotated[float, BeforeValidator(make_validator(parse_duration, 'a time as "50 min"'))] = inf
+    """Per worker."""
+    lifetime: Annotated[float, BeforeValidator(make_validator(parse_duration, 'a time like "50 min"'))] = inf
 
 
 class Custom(ClusterFile):
-    """Whatever a function makes: `kind = "module:function"`. It is called with the other options by their names."""
+    """A cluster from a custom function, `kind = "module:function"`, called with the other keys as keyword arguments."""
 
     model_config = ConfigDict(extra="allow", frozen=True, strict=True)
 
@@ -314,11 +314,11 @@ class Custom(ClusterFile):
 
     @property
     def options(self) -> dict[str, Any]:
-        """For the function."""
+        """Keyword arguments for the function."""
         return dict(self.model_extra or {})
 
     def get_size(self) -> Size:
-        """As the file promises."""
+        """Return the size that the table [plan] gives."""
         return Size(self.plan.workers, self.plan.memory or inf, self.threads, self.plan.lifetime)
 
 
@@ -333,7 +333,7 @@ def _check_kind(kind: str) -> str:
 
 
 class Kind(BaseModel):
-    """The one key that says what the others may be."""
+    """The key `kind`, which determines the other keys."""
 
     model_config = ConfigDict(strict=True)
 
@@ -341,12 +341,12 @@ class Kind(BaseModel):
 
 
 def validate(plain: dict[str, Any], where: str, folder: Path) -> ClusterFile:
-    """A file's content as its kind has it."""
+    """Validate the content of a cluster file against the model of its kind."""
     found = find_model(plain).model_validate(plain, context={"folder": folder})
     found._where = where
     return found
 
 
 def find_model(plain: dict[str, Any]) -> type[ClusterFile]:
-    """What a file may say, by its kind."""
+    """Return the model for the kind of a cluster file."""
     return KINDS.get(Kind.model_validate(plain).kind, Custom)

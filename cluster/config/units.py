@@ -1,4 +1,4 @@
-"""Sizes and times as people and Slurm write them."""
+"""Parse sizes, durations and Slurm's walltimes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _CLOCK = re.compile(r"(?:(?P<days>\d+)-)?(?P<parts>\d+(?::\d+){0,2})")
 
 
 def parse_size(text: str) -> float:
-    """Bytes.
+    """Parse a size with its unit, and return bytes.
 
     Examples
     --------
@@ -27,7 +27,7 @@ def parse_size(text: str) -> float:
 
 
 def parse_duration(text: str) -> float:
-    """Seconds of a span of time with its unit.
+    """Parse a duration with its unit, and return seconds.
 
     Examples
     --------
@@ -42,7 +42,7 @@ def parse_duration(text: str) -> float:
 
 
 def parse_walltime(text: str) -> float:
-    """Seconds of one of Slurm's times: minutes, minutes:seconds, hours:minutes:seconds, or days-hours and so on.
+    """Parse a Slurm time (minutes, minutes:seconds, hours:minutes:seconds, days-hours, …), and return seconds.
 
     Examples
     --------

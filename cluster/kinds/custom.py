@@ -1,7 +1,7 @@
-"""Any cluster that Dask reaches, through a function of the user's. It is imported here, and only when work starts.
+"""Start a cluster with a custom function, named as `kind = "module:function"`.
 
-Only what was meant for it is called: a function with the mark `@cluster.cluster_function`, or a class of clusters or
-clients.
+The function is imported when work starts, not before. Only functions decorated with `@cluster.cluster_function`, and
+subclasses of Dask's clusters and clients, are called.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from cluster.kinds.marking import is_cluster_function
 
 @contextmanager
 def custom(file: Custom) -> Iterator[Client]:
-    """A client of what the function makes, called with the file's options; both are closed at the end."""
+    """Call the function with the file's options and yield a client; close the client and the cluster at the end."""
     made = _call_function(file)
     if isinstance(made, Client):
         with made:

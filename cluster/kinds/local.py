@@ -1,4 +1,4 @@
-"""On this machine: one process a worker, one thread each, nothing listening beyond loopback."""
+"""Start workers on this machine: one process with one Dask thread each, listening on loopback only."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from cluster.runtime.supervise import replace_ended_workers
 from cluster.runtime.tls import make_security
 
 _PATIENCE = 0.5
-"""Seconds that workers have to end by themselves when something went wrong; they may be at a long unit."""
+"""Seconds that workers have to end by themselves after an error; they may be computing a long unit."""
 _USUAL = Local()
 
 
@@ -40,15 +40,15 @@ def local(
     Parameters
     ----------
     workers : int
-        How many.
+        Number of workers.
     memory : float
-        Bytes of each.
+        Bytes per worker.
     file : Local
-        The cluster file, for all else.
+        The cluster file, for all other options.
     note : callable
-        Where to say what the user should know.
+        Receives messages for the user.
     preload : sequence of str
-        Modules that workers need.
+        Modules to import in the fork server.
 
     Yields
     ------
@@ -57,7 +57,7 @@ def local(
     Raises
     ------
     cluster.StartError
-        If they can't be started.
+        If the workers can't be started.
     """
     check_dashboard(file)
     check_limits(workers)
@@ -79,7 +79,7 @@ def local(
 
 
 async def _close_workers(nannies: list[Nanny]) -> None:
-    """Ends workers whatever they are at. (Closing the cluster gives each four seconds, and a unit may take longer.)"""
+    """Close workers without waiting for their units. (Closing the cluster would wait four seconds for each.)"""
     await asyncio.gather(*(each.close(timeout=_PATIENCE) for each in nannies), return_exceptions=True)
 
 
@@ -98,7 +98,7 @@ def _start_cluster(workers: int, memory: float, file: Local, loop: Any, scratch:
             silence_logs=logging.CRITICAL,
             security=secure,
             loop=loop,
-            env=make_environment(scratch),  # as it is now: they are forked from a process that may be older
+            env=make_environment(scratch),  # the current one: the fork server may have been started with another
         )
     with cluster:
         for interrupt in interrupts:

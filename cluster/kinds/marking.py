@@ -1,6 +1,6 @@
 """Mark the functions that a cluster file may name as `kind = "module:function"`.
 
-The function is called with the file's own options, so only what was meant for that is called.
+A cluster file chooses both the function and its arguments, so only functions marked for this purpose are called.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ _MARK = "__ckrr_cluster_function__"
 
 
 def cluster_function(maker: Maker) -> Maker:
-    """Mark a function or a class as one that makes a cluster, so that cluster files may name it.
+    """Mark a function or class as one that creates a cluster, so that cluster files may name it.
 
     Parameters
     ----------
     maker : callable
-        Returns a `distributed` cluster or client. Its parameters are keys of the cluster file.
+        Returns a `distributed` cluster or client. Its parameters are set by keys of the cluster file.
 
     Returns
     -------
     callable
-        The same, with the mark.
+        The same object, marked.
 
     Examples
     --------
@@ -47,7 +47,7 @@ def cluster_function(maker: Maker) -> Maker:
 
 
 def is_cluster_function(found: object) -> bool:
-    """Return whether an object is a function or class with the mark, or a class of clusters or clients."""
+    """Return whether an object is a marked function or class, or a subclass of Dask's clusters or clients."""
     if not issubclass(type(found), FunctionType | type):
         return False
     return vars(found).get(_MARK) is True or (isinstance(found, type) and issubclass(found, Cluster | Client))

@@ -1,4 +1,4 @@
-"""Jobs of Slurm, through dask-jobqueue: workers retire before Slurm ends them, and other jobs take their place."""
+"""Start workers as Slurm jobs with dask-jobqueue. Workers retire before their walltime, and new jobs replace them."""
 
 from __future__ import annotations
 
@@ -39,16 +39,35 @@ from cluster.runtime.tls import share_security
 
 NEEDS_JOBQUEUE = "kind = 'slurm' needs dask-jobqueue: pip install 'ckrr[slurm]'"
 _LOOK = 2.0
-"""Seconds between two looks at the queue."""
+"""Seconds between two queries of the queue."""
 _FRUITLESS = 3
-"""So many jobs in a row that end without a worker, and there is something wrong."""
+"""Give up after this many jobs in a row that ended without a worker."""
 _QUIET = 10.0
-"""Seconds until the user is told that the jobs wait."""
+"""Seconds after which the user is told that the jobs are queued."""
 
 
 @contextmanager
 def slurm(file: Slurm, note: Callable[[str], None]) -> Iterator[Client]:
-    """A client, as soon as the first worker is there."""
+    """Submit jobs, wait for the first worker, and yield a client; cancel the jobs at the end.
+
+    Parameters
+    ----------
+    file : Slurm
+        The cluster file.
+    note : callable
+        Receives messages for the user.
+
+    Yields
+    ------
+    distributed.Client
+
+    Raises
+    ------
+    cluster.ClusterFileError
+        If Slurm refuses the jobs, or they end without a worker.
+    cluster.StartError
+        If the scheduler can't be started.
+    """
     check_dashboard(file)
     check_descriptors(file.jobs * file.workers_per_job, ELSEWHERE)
     with (
@@ -65,7 +84,7 @@ def slurm(file: Slurm, note: Callable[[str], None]) -> Iterator[Client]:
 
 @contextmanager
 def _start_cluster(file: Slurm, loop: Any, scratch: PrivateDirectory) -> Iterator[Any]:
-    """The scheduler; jobs come later."""
+    """Start the scheduler; jobs are submitted later, by `_JobSupervisor`."""
     make, temporary = _make_factory(file, scratch), make_remote_security(file)
     _check_commands(file)
     with share_security(temporary, file.shared_temp_directory, file.where) as secure:
@@ -78,9 +97,10 @@ def _start_cluster(file: Slurm, loop: Any, scratch: PrivateDirectory) -> Iterato
 
 
 def _make_factory(file: Slurm, scratch: PrivateDirectory) -> Callable[..., Any]:
-    """dask-jobqueue's cluster, whose jobs keep to themselves that Slurm refused them: the keeper will see it.
+    """Return dask-jobqueue's cluster class with a modified job class.
 
-    Their scripts are written to a private directory: where dask-jobqueue writes them, another user could change them.
+    A job that Slurm refuses notes the reason instead of raising, and `_JobSupervisor` reports it. Job scripts are
+    written to a private directory: where dask-jobqueue writes them, another user could change them.
     """
     try:
         with preserve_sigint():
@@ -113,11 +133,13 @@ def _make_factory(file: Slurm, scratch: PrivateDirectory) -> Callable[..., Any]:
 def _check_commands(file: Slurm) -> None:
     lacking = [name for name in ("sbatch", "squeue", "scancel") if shutil.which(name) is None]
     if lacking:
-        raise ClusterFileError(file.where, f"there is no {lacking[0]} here: run it where jobs of Slurm are submitted")
+        raise ClusterFileError(
+            file.where, f"{lacking[0]} isn't installed here: run this on a host that can submit Slurm jobs"
+        )
 
 
 def _make_options(file: Slurm, secure: Security | None) -> dict[str, Any]:
-    """In dask-jobqueue's words. Each worker has one thread of Dask's; BLAS may have more."""
+    """Return the options of dask-jobqueue. Each worker has one Dask thread; BLAS may use more."""
     life, stagger = file.life
     lived = ["--lifetime", f"{life:.0f}s", "--lifetime-stagger", f"{stagger:.0f}s"]
     told = ("queue", "account", "walltime", "job_name", "death_timeout", "python", "interface")
@@ -127,7 +149,7 @@ def _make_options(file: Slurm, secure: Security | None) -> dict[str, Any]:
         "processes": file.workers_per_job,
         "job_cpu": file.cores,
         "memory": f"{file.memory:.0f} B",
-        "job_extra_directives": ["--no-requeue", *file.job_extra_directives],  # a job that ends is replaced at once
+        "job_extra_directives": ["--no-requeue", *file.job_extra_directives],  # ended jobs are replaced anyway
         "local_directory": SCRATCH,
         "job_script_prologue": [*make_scratch_lines(file.local_directory), *EXPORTS, *file.job_script_prologue],
         "log_directory": str(Path(file.log_directory).absolute()),
@@ -140,20 +162,20 @@ def _make_options(file: Slurm, secure: Security | None) -> dict[str, Any]:
 
 @dataclass
 class _JobSupervisor:
-    """Sees to it that there are as many jobs as the file says: those that ended are replaced."""
+    """Keep as many jobs as the file asks for, by replacing those that ended."""
 
     cluster: Any
     file: Slurm
     note: Callable[[str], None]
     seen: set[str] = field(default_factory=set)
-    """Names of jobs of which a worker came."""
+    """Names of jobs whose workers have joined."""
     fruitless: int = 0
-    """Jobs in a row that ended without one."""
+    """Number of jobs in a row that ended without a worker."""
     problem: str | None = None
     pending: int = 0
 
     async def supervise(self) -> None:
-        """Until it is cancelled, or something is wrong."""
+        """Replace jobs that ended, until cancelled or until there is a problem."""
         while self.problem is None:
             self.cluster.scale(jobs=self.file.jobs)
             await self.cluster  # until jobs are submitted
@@ -164,11 +186,11 @@ class _JobSupervisor:
             await self.cluster.scheduler.close()
 
     async def _drop_ended_jobs(self) -> None:
-        """Forgets the jobs that have ended."""
+        """Remove ended jobs from the cluster, and note a problem if too many had no worker."""
         names = {str(worker.name) for worker in self.cluster.scheduler.workers.values()}
         self.seen |= {job for job in self.cluster.workers if any(f"{name}-".startswith(f"{job}-") for name in names)}
         queued = await _query_queue()
-        if queued is None:  # Slurm may be about to start again; if it never took a job, it isn't there
+        if queued is None:  # Slurm may be restarting; if it never accepted a job, it is unreachable
             self.problem = self._find_refusal() if not self.seen else None
             return
         self.pending = sum(queued.get(job.job_id) == "PENDING" for job in self.cluster.workers.values())
@@ -182,21 +204,21 @@ class _JobSupervisor:
                 self.problem = job.refused or f"{self.fruitless} jobs ended without a worker: {_read_tail(log)}"
 
     def _find_refusal(self) -> str | None:
-        """Why there are no jobs, if none was taken."""
+        """Return why Slurm refused the jobs; None if it accepted any."""
         told = [job.refused for job in self.cluster.workers.values()]
         return told[0] if told and all(told) else None
 
 
 @contextmanager
 def _supervise_jobs(cluster: Any, file: Slurm, note: Callable[[str], None]) -> Iterator[_JobSupervisor]:
-    """Keeps the jobs for the while."""
+    """Supervise the jobs of a cluster inside the `with` block."""
     keeper = _JobSupervisor(cluster, file, note)
     with run_in_background(cluster, keeper.supervise):
         yield keeper
 
 
 async def _query_queue() -> dict[str, str] | None:
-    """The states of our jobs by their ids; None if Slurm doesn't say."""
+    """Return the states of this user's jobs by id; None if Slurm doesn't answer."""
     words = ("--me", "--noheader", "--format=%A %T")
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec("squeue", *words, stdout=pipe, stderr=asyncio.subprocess.DEVNULL)
@@ -205,7 +227,7 @@ async def _query_queue() -> dict[str, str] | None:
 
 
 def _wait(client: Client, keeper: _JobSupervisor, note: Callable[[str], None]) -> None:
-    """Until the first worker is there: jobs may wait in the queue for hours."""
+    """Wait for the first worker; jobs may be queued for hours."""
     start, told = monotonic(), False
     while not client.nthreads():
         if keeper.problem is not None:
@@ -217,12 +239,12 @@ def _wait(client: Client, keeper: _JobSupervisor, note: Callable[[str], None]) -
 
 
 def _find_error_line(text: str) -> str:
-    """The line that says it."""
+    """Return the first line that contains "error", else the last line."""
     lines = [line for line in text.splitlines() if line.strip()]
     return next((line for line in lines if "error" in line), lines[-1] if lines else "")
 
 
 def _read_tail(log: Path) -> str:
     if not log.exists() or not os.path.getsize(log):
-        return f"{log} says nothing"
+        return f"{log} is missing or empty"
     return f"{log} ends with {log.read_text(errors='replace').strip().splitlines()[-1]!r}"

@@ -1,6 +1,6 @@
-"""Workers on hosts that we log in to, with asyncssh. The scheduler is here: it ends with the driver, and they with it.
+"""Start workers on remote hosts with asyncssh. The scheduler runs in the driver, so all of them end with it.
 
-(Dask's SSHCluster starts the scheduler on a host, where it would outlive a driver that was killed, and knows no TLS.)
+(Dask's SSHCluster starts the scheduler on a remote host, where it would outlive a killed driver, and has no TLS.)
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ from cluster.runtime.supervise import replace_ended_workers
 
 NEEDS_ASYNCSSH = "kind = 'ssh' needs asyncssh: pip install 'ckrr[ssh]'"
 _SHUTDOWN_TIMEOUT = 8.0
-"""Seconds that a host's workers have to end by themselves."""
+"""Seconds that the workers of a host have to end by themselves."""
 
 
 @contextmanager
 def ssh(file: Ssh, note: Callable[[str], None]) -> Iterator[Client]:
-    """Start workers on all hosts, and end them at the end.
+    """Start workers on all hosts and yield a client; stop the workers at the end.
 
     Parameters
     ----------
     file : Ssh
         The cluster file.
     note : callable
-        Where to say what the user should know.
+        Receives messages for the user.
 
     Yields
     ------
@@ -92,7 +92,7 @@ def _start_cluster(file: Ssh, secure: Security | None, loop: Any) -> Iterator[Sp
 
 
 def _make_pem(secure: Security | None) -> str | None:
-    """All that a worker needs to prove itself, as one text: its certificate, its key, the authority."""
+    """Return the certificate, key and authority that a worker authenticates with, as one PEM text."""
     if secure is None:
         return None
     config = secure.get_tls_config_for_role("worker")
@@ -101,11 +101,11 @@ def _make_pem(secure: Security | None) -> str | None:
 
 
 class _HostError(Exception):
-    """A host, and why it can't be used."""
+    """Workers cannot be started on a host."""
 
 
 class _Host(ProcessInterface):
-    """The workers of one host: one process of Dask's command line there."""
+    """The workers of one host, started there by one process of Dask's command line."""
 
     def __init__(self, scheduler: str, file: Ssh, pem: str | None, address: str, name: object = None) -> None:
         super().__init__()
@@ -114,7 +114,7 @@ class _Host(ProcessInterface):
         self._process: Any = None
 
     async def start(self) -> None:
-        """Logs in, starts the workers, and waits until they have joined."""
+        """Log in, start the workers, and wait until they have joined."""
         try:
             await asyncio.wait_for(self._start(), self._file.timeout)
         except TimeoutError:
@@ -135,19 +135,19 @@ class _Host(ProcessInterface):
         while joined < self._file.workers_per_host:
             line = await self._process.stderr.readline()
             if not line:
-                raise _HostError(f"hosts: {self._address} starts no worker: {said.strip() or 'it says nothing'}")
+                raise _HostError(f"hosts: {self._address} starts no worker: {said.strip() or 'it printed nothing'}")
             said = line if line.strip() else said
             joined += "Registered to:" in line
         self._watch = asyncio.create_task(self._wait_until_closed())
 
     async def _wait_until_closed(self) -> None:
-        """Until the host's workers have ended, whoever ended them. (Somebody has to read what they say.)"""
+        """Wait until the host's workers have ended; reads their output, so that it does not block them."""
         while await self._process.stderr.readline():
             pass
         self.status = Status.closed
 
     async def close(self) -> None:
-        """Ends them: first in order, so that certificates are removed there."""
+        """Stop the workers: terminate first, so that certificates are removed on the host, then kill."""
         if self._process is not None:
             with suppress(OSError):
                 self._process.terminate()
@@ -172,9 +172,9 @@ async def _log_in(file: Ssh, host: str) -> Any:
 
 
 def _make_command(file: Ssh, scheduler: str, encrypted: bool) -> str:
-    """Return what the host's shell is told.
+    """Return the shell script that starts the workers on a host.
 
-    A certificate comes by its standard input, and is removed at the end.
+    It reads the certificate from standard input, and removes it at the end.
     """
     words = [file.python or sys.executable, "-m", "distributed.cli.dask_worker", scheduler]
     words += ["--nworkers", str(file.workers_per_host), "--nthreads", "1", "--memory-limit", f"{file.memory:.0f}"]

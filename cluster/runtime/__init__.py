@@ -1,1 +1,1 @@
-"""What every scheduler and worker that we start needs: TLS, private directories, limits, signals, a fork server."""
+"""Shared parts of the schedulers and workers that we start: TLS, private directories, limits, signals, fork server."""

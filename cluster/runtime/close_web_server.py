@@ -1,7 +1,7 @@
 """Close the web server of a Dask scheduler or worker: a module for Dask's `preload` settings.
 
-Every scheduler and worker of Dask starts one, without a login, also where no dashboard is asked for, and no setting
-prevents that. Dask calls `dask_setup` after it has started the server and before it takes part in a cluster.
+Every scheduler and worker of Dask starts one, without a login, even if no dashboard is requested, and no setting
+prevents that. Dask calls `dask_setup` after it has started the server and before the process joins a cluster.
 """
 
 from __future__ import annotations
@@ -10,5 +10,5 @@ from typing import Any
 
 
 def dask_setup(server: Any) -> None:
-    """Stop listening for web browsers."""
+    """Stop the web server of a scheduler or worker."""
     server.http_server.stop()

@@ -1,4 +1,4 @@
-"""Turn what goes wrong while a cluster starts into one line that says what to look at."""
+"""Explain errors at the start of a cluster in one line that names the limit to check."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ _HINTS = {
     errno.EAGAIN: THREADS,
 }
 _FROM_DASK = (OSError, EOFError, MemoryError, RuntimeError, AssertionError)
-"""What `distributed` raises if it can't start a cluster: of the operating system, as it is or inside a `RuntimeError`;
-and assertions of its own about processes that were killed meanwhile."""
+"""What `distributed` raises if it can't start a cluster: errors of the operating system, plain or inside a
+`RuntimeError`, and its own assertions about processes that were killed meanwhile."""
 
 
 class StartError(Exception):
-    """A cluster that can't be started, or that ended while it was started."""
+    """A cluster can't be started, or failed while starting."""
 
 
 @contextmanager
 def dask_failures() -> Iterator[None]:
-    """Raise a `StartError` for what calls of Dask raise that start something. No code of ours belongs in here."""
+    """Raise `StartError` for exceptions of Dask calls that start a cluster. Wrap only calls of Dask in it."""
     try:
         yield
     except _FROM_DASK as error:
@@ -45,7 +45,7 @@ def connect_client(cluster: Any, is_default: bool = False) -> Iterator[Client]:
     cluster : distributed.deploy.cluster.Cluster
         The cluster.
     is_default : bool
-        Whether it becomes Dask's default client, which collections compute with.
+        Whether it becomes Dask's default client, which computes collections.
     """
     with dask_failures():
         client = Client(cluster, set_as_default=is_default)
@@ -54,7 +54,7 @@ def connect_client(cluster: Any, is_default: bool = False) -> Iterator[Client]:
 
 
 def explain(error: BaseException) -> str:
-    """Say in one line what caused an exception.
+    """Return the cause of an exception as one line, with a hint if it is a known limit.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def explain(error: BaseException) -> str:
 
 
 def _iter_causes(error: BaseException) -> Iterator[BaseException]:
-    """Yield an exception, what caused it, what caused that, and so on."""
+    """Yield an exception and the chain of its causes."""
     found: BaseException | None = error
     while found is not None:
         yield found

@@ -1,6 +1,6 @@
-"""Check that this machine can start a cluster, before anything is started.
+"""Check the limits of this machine (file descriptors, address space, semaphores) before a cluster is started.
 
-Dask doesn't end in order where it can't open a socket or start a thread: it may log without end, or wait for ever.
+Dask does not fail cleanly if it can't open a socket or start a thread: it may log endlessly, or hang.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from pathlib import Path
 from cluster.runtime.errors import DESCRIPTORS, StartError
 
 _DESCRIPTORS, _HERE, ELSEWHERE = 32, 12, 4
-"""File descriptors that a driver needs for itself, for each worker on this machine, and for each worker elsewhere."""
+"""File descriptors that a driver needs for itself, per worker on this machine, and per worker elsewhere."""
 _USED = 16
-"""Those that a driver has before, where the system doesn't say."""
+"""Open descriptors to assume where the system doesn't tell their number."""
 _ADDRESS_SPACE = 600 << 20
-"""Bytes of address space that threads and libraries of a driver, or of a worker, take when they start."""
+"""Bytes of address space that threads and libraries of a driver or worker take at the start."""
 
 
 def has_room(workers: int, each: int = _HERE) -> bool:
-    """Return whether this process may open files enough for so many workers, with `each` so many descriptors."""
+    """Return whether this process may open enough files for `workers` workers with `each` descriptors per worker."""
     return _count_free_descriptors() >= _DESCRIPTORS + each * workers
 
 
 def check_descriptors(workers: int, each: int = _HERE) -> None:
-    """Refuse to start so many workers if this process may not open enough files for them."""
+    """Raise `StartError` if this process may not open enough files for `workers` workers."""
     if not has_room(workers, each):
         limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
         needed = limit - _count_free_descriptors() + _DESCRIPTORS + each * workers
@@ -36,12 +36,12 @@ def check_descriptors(workers: int, each: int = _HERE) -> None:
 
 
 def check_limits(workers: int) -> None:
-    """Refuse to start so many workers on this machine if its limits don't allow it.
+    """Check that the limits of this machine allow `workers` workers.
 
     Raises
     ------
     cluster.StartError
-        With the limit to look at.
+        If they don't; the message names the limit.
     """
     check_descriptors(workers)
     if not has_address_space():
@@ -62,7 +62,7 @@ def _count_free_descriptors() -> float:
 
 
 def has_address_space() -> bool:
-    """Return whether this process may start threads and load libraries as a driver does."""
+    """Return whether this process has the address space for the threads and libraries of a driver."""
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     return limit == resource.RLIM_INFINITY or limit >= _compute_address_space()
 
@@ -75,7 +75,7 @@ def _compute_address_space() -> int:
 
 
 def _check_semaphores() -> None:
-    """Make one, as Python does for the queues between a driver and its workers; it is gone at once."""
+    """Try to create a semaphore, which the queues between a driver and its workers need."""
     try:
         multiprocessing.get_context("fork").Lock()
     except OSError as error:

@@ -1,7 +1,7 @@
-"""Import what workers of this machine need, once for all of them: the module that the fork server loads.
+"""Import the modules that local workers need, once for all of them: the module that the fork server loads.
 
-Python doesn't look for garbage meanwhile, nor ever after in what stays (`gc.freeze`): so the pages of memory that it is
-in stay common to all workers.
+The garbage collector is off meanwhile and skips the imported objects later (`gc.freeze`), so that their memory pages
+stay shared between all workers.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from cluster.runtime.settings import PRELOAD
 
 
 def _remove_directories(ours: int) -> None:
-    """Remove the directories of a driver that was killed, when all processes that could need them are gone."""
-    if os.getpid() == ours:  # and not in a worker that was forked
+    """Remove the directories of a killed driver, once no process that could need them is left."""
+    if os.getpid() == ours:  # not in a forked worker
         for parent in {get_scratch_parent(), Path(tempfile.gettempdir())}:
             remove_abandoned(parent)
 

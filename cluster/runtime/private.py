@@ -1,9 +1,9 @@
-"""Directories that no other user of the machine can read, prepare or replace.
+"""Create directories that no other user of the machine can read, predict or replace.
 
-Dask puts its working directories on `sys.path`, and jobs of Slurm read their certificates from a shared directory.
-Where another user can foresee the name of such a directory, or can replace it, that user's code runs as ours. So each
-is new (`mkdtemp`, mode 0700), lies where only its owner and root can rename it, and is removed at the end. Those of
-drivers that were killed are removed by the next one.
+Dask puts its working directories on `sys.path`, and Slurm jobs read their certificates from a shared directory. If
+another user can predict the name of such a directory, or replace it, that user's code runs as ours. So each directory
+is new (`mkdtemp`, mode 0700), lies where only its owner and root can rename it, and is removed at the end. Directories
+of killed drivers are removed by the next one.
 """
 
 from __future__ import annotations
@@ -27,30 +27,30 @@ from cluster.config.load import ClusterFileError
 from cluster.runtime.errors import StartError
 
 _NOBODY = 65534
-"""The user that Linux shows in a container for users who are not mapped into it, root among them."""
+"""User id that Linux shows in a container for users not mapped into it, including root."""
 SCRATCH = '"$CKRR_SCRATCH"'
-"""How shells name the directory that `scratch_lines` make."""
+"""Shell expression for the directory that `make_scratch_lines` creates."""
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 
 
 @dataclass(frozen=True)
 class PrivateDirectory:
-    """A directory of ours alone.
+    """A directory that only the current user can access.
 
     Attributes
     ----------
     path : Path
-        Where it is.
+        Its path.
     descriptor : int
-        An open descriptor of it, by which files are written: a path could lead elsewhere by then.
+        Open descriptor through which files are written: the path could have been replaced meanwhile.
     """
 
     path: Path
     descriptor: int
 
     def write(self, name: str, text: str) -> Path:
-        """Write a new file that its owner alone can read, and return its path."""
+        """Write a new file that only its owner can read, and return its path."""
         descriptor = os.open(name, _NEW_FILE, 0o600, dir_fd=self.descriptor)
         with open(descriptor, "w", encoding="utf-8") as file:
             file.write(text)
@@ -59,21 +59,21 @@ class PrivateDirectory:
 
 @contextmanager
 def private_directory(parent: Path, where: str) -> Iterator[PrivateDirectory]:
-    """Make a new directory that nobody else can enter, and remove it at the end.
+    """Create a new directory that no other user can enter, and remove it at the end.
 
     Parameters
     ----------
     parent : Path
-        The directory to make it in.
+        The directory to create it in.
     where : str
         The cluster file that names the parent, for messages.
 
     Raises
     ------
     cluster.ClusterFileError
-        If others could replace what is in the parent.
+        If other users could replace what is in the parent.
     cluster.StartError
-        If no directory can be made there.
+        If no directory can be created there.
     """
     check_parent(parent, where)
     remove_abandoned(parent)
@@ -92,26 +92,27 @@ def private_directory(parent: Path, where: str) -> Iterator[PrivateDirectory]:
 
 @contextmanager
 def scratch_directory(where: str) -> Iterator[PrivateDirectory]:
-    """Make a private directory, and let Dask put all its files there as long as it exists.
+    """Create a private directory, and make Dask put all its files there inside the `with` block.
 
-    It is in Dask's `temporary-directory`, if that is set, else in the directory for temporary files (`TMPDIR`).
+    It is created in Dask's `temporary-directory`, if that is set, else in the system's directory for temporary files
+    (`TMPDIR`).
     """
     with private_directory(get_scratch_parent(), where) as directory:
         path = str(directory.path)
         try:
             with dask.config.set({"temporary-directory": path}):
                 yield directory
-        finally:  # Dask leaves some of its directories there, whose names are free again soon
+        finally:  # Dask leaves directories there that no longer exist, whose names others could reuse
             sys.path[:] = [each for each in sys.path if not each.startswith(f"{path}{os.sep}")]
 
 
 def get_scratch_parent() -> Path:
-    """Return the directory in which scratch directories are made."""
+    """Return the directory in which scratch directories are created."""
     return Path(dask.config.get("temporary-directory") or tempfile.gettempdir())
 
 
 def make_directory(parent: Path) -> Path:
-    """Make a new directory of ours alone, by whose name `remove_abandoned` knows it after a kill."""
+    """Create a new private directory, with a name by which `remove_abandoned` recognises it after a kill."""
     try:
         return Path(tempfile.mkdtemp(prefix=f"{_make_prefix()}{os.getpid()}-", dir=parent))
     except OSError as error:
@@ -119,16 +120,16 @@ def make_directory(parent: Path) -> Path:
 
 
 def make_scratch_lines(parent: str | None = None) -> list[str]:
-    """Return lines of shell that make a private directory for workers elsewhere, named by `SCRATCH`, and remove it.
+    """Return shell lines that create a private directory for remote workers, `SCRATCH`, and remove it at exit.
 
     Parameters
     ----------
     parent : str, optional
-        The directory to make it in, in which the shell replaces variables; that for temporary files by default.
+        The directory to create it in; the shell expands variables. Default: `TMPDIR`, or /tmp.
 
     Notes
     -----
-    The shell's umask stays as it is: workers write to the store, too, which others may read.
+    The shell's umask stays as it is: workers also write to the store, which others may read.
     """
     text = re.sub(r'(["`\\])', r"\\\1", parent or "${TMPDIR:-/tmp}")
     refusal = f"{text} can be changed by other users: name another local_directory, or set TMPDIR"
@@ -142,7 +143,7 @@ def make_scratch_lines(parent: str | None = None) -> list[str]:
 
 
 def check_parent(parent: Path, where: str) -> None:
-    """Refuse a directory in which others could rename or replace what is ours."""
+    """Raise `ClusterFileError` if other users could rename or replace directories inside `parent`."""
     found = os.stat(parent)
     sticky = bool(found.st_mode & stat.S_ISVTX)
     owners = (0, os.geteuid(), _NOBODY) if sticky else (0, os.geteuid())
@@ -153,21 +154,21 @@ def check_parent(parent: Path, where: str) -> None:
     else:
         return
     raise ClusterFileError(
-        where, f"{parent} {reason}, so what is private can't be kept there: use a directory of your own, by TMPDIR say"
+        where, f"{parent} {reason}, so private files can't be kept there: use a directory of your own, e.g. by TMPDIR"
     )
 
 
 def _check_ours(descriptor: int, path: Path, where: str) -> None:
-    """Refuse what somebody put in the place of a directory that we made."""
+    """Raise `ClusterFileError` if another user has replaced the directory that was just created."""
     found = os.fstat(descriptor)
     if found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o077:
         raise ClusterFileError(where, f"{path} was replaced by another user while it was made")
 
 
 def remove_abandoned(parent: Path) -> None:
-    """Remove private directories of processes of ours that were killed on this machine.
+    """Remove private directories left by killed processes of this user on this machine.
 
-    What isn't a directory, isn't ours, or belongs to a process that lives, stays.
+    Keep anything that is not a directory, belongs to another user, or belongs to a running process.
     """
     pattern = re.compile(rf"{re.escape(_make_prefix())}(\d{{1,9}})-\w+")
     with suppress(OSError), os.scandir(parent) as entries:
@@ -182,19 +183,22 @@ def _make_prefix() -> str:
 
 
 def _is_alive(pid: int) -> bool:
-    """Return whether a process runs; one that has ended and is not waited for yet (a zombie) doesn't."""
+    """Return whether a process is running; a zombie is not."""
     try:
         os.kill(pid, 0)
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except ProcessLookupError:
         return False
-    except OSError:  # another user's, or the system doesn't say more
+    except OSError:  # another user's process, or no /proc
         return True
     return state not in ("Z", "X")
 
 
 def _is_unused(path: str) -> bool:
-    """Return whether a path is a directory of ours that no process holds, in a container with other numbers say."""
+    """Return whether a path is a directory of this user that no process has locked.
+
+    Process ids alone do not tell: a container has its own.
+    """
     try:
         descriptor = os.open(path, _DIRECTORY)
     except OSError:
@@ -206,11 +210,11 @@ def _is_unused(path: str) -> bool:
 
 
 def _lock(descriptor: int) -> bool:
-    """Hold a directory until its descriptor is closed; False if another process holds it."""
+    """Lock a directory until its descriptor is closed; return False if another process has locked it."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
-    except OSError:  # a file system without such locks: then the number of the process alone counts
+    except OSError:  # a file system without locks: rely on the process id alone
         pass
     return True

@@ -1,4 +1,4 @@
-"""A scheduler in this process, for workers elsewhere."""
+"""Configure the scheduler in this process: Dask settings, dashboard, and the network for remote workers."""
 
 from __future__ import annotations
 
@@ -16,49 +16,49 @@ from cluster.runtime.tls import make_security
 
 NEEDS_BOKEH = "dashboard = true needs bokeh: pip install 'ckrr[dashboard]'"
 QUIET = ("--no-dashboard", "--dashboard-address", f"{LOOPBACK}:0")
-"""For workers elsewhere: without the address their web server listens everywhere, until it is closed (`EXPORTS`)."""
+"""Options of remote workers. Without the address, their web server listens everywhere until closed (`EXPORTS`)."""
 
 
 def make_dask_settings(file: ManagedClusterFile, *modules: str) -> dict[str, object]:
-    """Return the settings of Dask for a cluster that a file describes.
+    """Return the Dask settings for the cluster that a file describes.
 
-    Workers have no web server, and schedulers have one if the file says `dashboard = true`.
+    Workers have no web server; the scheduler has one only if the file says `dashboard = true`.
 
     Parameters
     ----------
-    file : Started
+    file : ManagedClusterFile
         The cluster file.
     *modules : str
-        Modules that workers load when they start, for their `dask_setup`.
+        Modules whose `dask_setup` workers call when they start.
     """
     scheduler = {} if file.dashboard else make_no_web_settings("scheduler")
     return SETTINGS | scheduler | make_no_web_settings("worker", *modules)
 
 
 def check_dashboard(file: ManagedClusterFile) -> None:
-    """Refuse a dashboard that can't be shown."""
+    """Raise `ClusterFileError` if a dashboard is requested but bokeh is not installed."""
     if file.dashboard and find_spec("bokeh") is None:
         raise ClusterFileError(file.where, NEEDS_BOKEH)
 
 
 def announce_dashboard(file: ManagedClusterFile, cluster: Any, note: Callable[[str], None]) -> None:
-    """Say where the dashboard is, if there is one."""
+    """Tell the user the address of the dashboard, if there is one."""
     if file.dashboard:
         port = cluster.scheduler_info["services"]["dashboard"]
         note(f"dashboard: http://{LOOPBACK}:{port}/status (it has no login: all users of this machine can see it)")
 
 
 def make_remote_security(file: RemoteClusterFile) -> Security | None:
-    """Return the certificates of a cluster whose workers are elsewhere, after checking that its network is here."""
+    """Check that the network interface exists, and return the certificates of a cluster with remote workers."""
     try:
         get_ip_interface(file.interface)
     except ValueError as error:
-        raise ClusterFileError(file.where, f"interface names {file.interface!r}, which isn't here: {error}") from None
+        raise ClusterFileError(file.where, f"interface names {file.interface!r}, which isn't found: {error}") from None
     return make_security(file)
 
 
 def make_scheduler_options(file: RemoteClusterFile, secure: Security | None) -> dict[str, Any]:
-    """It listens where the file says, and its dashboard on loopback."""
+    """Return the options of the scheduler: it listens on the file's interface, its dashboard on loopback."""
     return {
         "interface": file.interface,
         "port": 0,

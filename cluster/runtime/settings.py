@@ -1,4 +1,7 @@
-"""What every cluster of ours needs to start: a loop that is deaf to Ctrl-C, and Ctrl-C put off until it stands."""
+"""Dask settings and signal handling for the clusters that we start.
+
+Workers must not receive Ctrl-C, and Ctrl-C is deferred until a cluster is up.
+"""
 
 from __future__ import annotations
 
@@ -17,45 +20,48 @@ import dask
 from distributed.utils import LoopRunner
 
 PRELOAD = "CKRR_PRELOAD"
-"""The variable that names the modules which the fork server imports, with commas between."""
+"""Environment variable with the modules that the fork server imports, separated by commas."""
 _FAILURE_SETTINGS = {"distributed.scheduler.allowed-failures": 0, "distributed.scheduler.worker-saturation": 1.0}
-"""A worker's death is blamed at once on its task, and a worker has one: no innocent waits beside it."""
+"""The death of a worker counts at once as a failure of its task; a worker has one task only, so no other is blamed."""
 _MEMORY_SETTINGS = {
     "distributed.worker.profile.enabled": False,
     "distributed.admin.low-level-log-length": 100,
     "distributed.admin.system-monitor.log-length": 240,
 }
-"""What Dask keeps for its developers (a thousand messages for each worker, profiles of the last quarter of an hour)
-would fill tens of megabytes, here and in each worker, before it stops growing; and nobody looks at it."""
+"""Shorten Dask's diagnostics (a thousand messages per worker, profiles of the last quarter of an hour): unused here,
+they would grow to tens of megabytes in the driver and in each worker."""
 
 
 def make_no_web_settings(who: str, *modules: str) -> dict[str, object]:
-    """Return settings of Dask by which a "scheduler" or a "worker" serves no web pages.
+    """Return Dask settings with which a "scheduler" or "worker" serves no web pages.
 
-    It always starts a web server, which has one page even without the usual ones: so it is closed by a module that Dask
-    loads. Modules that the user's own settings name are loaded before, and `modules` after it.
+    Dask always starts a web server, which has one page even without routes: a preload module closes it. Preload
+    modules in the user's Dask settings are loaded before it, and `modules` after it.
     """
     loaded = [*dask.config.get(f"distributed.{who}.preload"), "cluster.runtime.close_web_server", *modules]
     return {f"distributed.{who}.http.routes": [], f"distributed.{who}.preload": loaded}
 
 
 def _make_variable_name(key: str) -> str:
-    """Return the name of the environment variable that Dask reads a setting from."""
+    """Return the environment variable from which Dask reads a setting."""
     return f"DASK_{key.upper().replace('.', '__').replace('-', '_')}"
 
 
 SETTINGS: dict[str, object] = {**_FAILURE_SETTINGS, **_MEMORY_SETTINGS}
-"""Of Dask, for schedulers and workers that we start; processes here inherit them."""
+"""Dask settings for the schedulers and workers that we start; local processes inherit them."""
 EXPORTS = tuple(
     f"export {_make_variable_name(key)}={shlex.quote(str(value))}"
     for key, value in {**_MEMORY_SETTINGS, **make_no_web_settings("worker")}.items()
 )
-"""The same for the shells that start workers elsewhere."""
+"""Shell lines with the settings that remote workers need."""
 
 
 @contextmanager
 def hide_main() -> Iterator[None]:
-    """Workers needn't run the user's script, as new processes of Python do: it may have no `if __name__ == …`."""
+    """Prevent new processes from importing the user's script inside the `with` block.
+
+    Python's spawned processes do so, and the script may lack `if __name__ == "__main__"`.
+    """
     main = sys.modules["__main__"]
     names: list[str] = [name for name in ("__file__", "__spec__") if name in vars(main)]
     hidden = {name: vars(main).pop(name) for name in names}
@@ -68,12 +74,12 @@ def hide_main() -> Iterator[None]:
 
 @contextmanager
 def sigint_free_loop() -> Iterator[Any]:
-    """The loop whose thread starts the workers, also those that take the place of dead ones.
+    """Yield an event loop whose thread blocks SIGINT, for starting and replacing workers.
 
-    Ctrl-C reaches the whole process group, but only the driver is to hear it: it then stops the workers. A thread and
-    all processes that it starts inherit what is blocked.
+    Ctrl-C reaches the whole process group, but only the driver must receive it: it then stops the workers. Processes
+    inherit the signal mask of the thread that starts them.
     """
-    start_tracker()  # would otherwise be started by that thread, and unblock the signal there
+    start_tracker()  # would otherwise be started by that thread, and unblock SIGINT there
     with block_sigint():
         runner = LoopRunner()
         runner.start()
@@ -85,7 +91,7 @@ def sigint_free_loop() -> Iterator[Any]:
 
 @contextmanager
 def block_sigint() -> Iterator[None]:
-    """Threads and processes that are started within don't hear Ctrl-C."""
+    """Block SIGINT in threads and processes that are started inside the `with` block."""
     blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -94,7 +100,7 @@ def block_sigint() -> Iterator[None]:
 
 
 def start_tracker() -> None:
-    """Python's process that removes semaphores after a process was ended at once; it needn't warn of them."""
+    """Start Python's resource tracker, without its warnings; it removes the semaphores of killed processes."""
     usual = os.environ.get("PYTHONWARNINGS")
     with set_environment({"PYTHONWARNINGS": ",".join([*([usual] if usual else []), "ignore:resource_tracker"])}):
         resource_tracker.ensure_running()
@@ -102,7 +108,7 @@ def start_tracker() -> None:
 
 @contextmanager
 def set_environment(some: Mapping[str, object]) -> Iterator[None]:
-    """Of the environment, for a while."""
+    """Set environment variables inside the `with` block, and restore them afterwards."""
     before = {name: os.environ.get(name) for name in some}
     os.environ.update({name: str(value) for name, value in some.items()})
     try:
@@ -117,7 +123,13 @@ def set_environment(some: Mapping[str, object]) -> Iterator[None]:
 
 @contextmanager
 def defer_interrupts() -> Iterator[list[KeyboardInterrupt]]:
-    """What Ctrl-C raises meanwhile, instead of raising it: half a cluster can't be taken down."""
+    """Collect interrupts inside the `with` block instead of raising them: a half-started cluster can't be closed.
+
+    Yields
+    ------
+    list of KeyboardInterrupt
+        Interrupts so far, for the caller to raise.
+    """
     raised: list[KeyboardInterrupt] = []
     usual = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or not callable(usual):
@@ -139,7 +151,7 @@ def defer_interrupts() -> Iterator[list[KeyboardInterrupt]]:
 
 @contextmanager
 def preserve_sigint() -> Iterator[None]:
-    """Ctrl-C stays what it is, whatever is imported (dask-jobqueue makes it end the process in silence)."""
+    """Restore the SIGINT handler after an import (dask-jobqueue installs one that silently ends the process)."""
     usual = signal.getsignal(signal.SIGINT)
     try:
         yield

@@ -1,7 +1,7 @@
-"""Keeping a cluster as it was meant: what has ended for good is started again, as long as the cluster is needed.
+"""Replace ended workers for as long as a cluster is in use, and limit the memory of its scheduler.
 
-Dask's nannies replace workers that die at work. A worker that dies while it starts takes its nanny along, and a host
-that goes takes both: nobody would replace them.
+Dask's nannies restart workers that die while computing. But a worker that dies while starting ends its nanny, too, and
+a lost host ends both: Dask does not replace them.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from dask.utils import key_split
 from distributed.core import Status
 
 _LOOK = 1.0
-"""Seconds between two looks."""
+"""Seconds between two checks for ended workers."""
 _FORGET = 10.0
-"""Seconds between two times that a scheduler forgets what has been."""
+"""Seconds between two calls of `trim_scheduler`."""
 _CLOSE_TIMEOUT = 5.0
-"""Seconds that what has ended may take to be gone."""
+"""Seconds that closing an ended worker may take."""
 _SLOW = {"distributed.deploy.lost-worker-timeout": "10 minutes"}
-"""A nanny is given up when it has ended, not when its worker takes long to start."""
+"""Give up a nanny once it has ended, not because its worker takes long to start."""
 _ENDED = (Status.closing, Status.closed, Status.failed)
 
 
 @contextmanager
 def run_in_background(cluster: Any, keep: Callable[[], Awaitable[None]]) -> Iterator[None]:
-    """Does something in the cluster's own loop for the while, and sees to it that its scheduler forgets."""
+    """Run a coroutine in the cluster's event loop inside the `with` block, and trim its scheduler regularly."""
 
     async def forgets() -> None:
         while True:
@@ -54,9 +54,9 @@ async def _cancel_tasks(tasks: list[asyncio.Future[None]]) -> None:
 
 
 def trim_scheduler(scheduler: Any) -> None:
-    """What Dask keeps of every task there ever was: that it was submitted, as long as others are; and its name.
+    """Drop what a Dask scheduler keeps of finished tasks: their metadata in spans, and their names.
 
-    Half a kilobyte for each, which isn't much, and a hundred megabytes for two hundred thousand.
+    This is half a kilobyte per task: a hundred megabytes for two hundred thousand tasks.
     """
     for span in scheduler.extensions["spans"].spans.values():
         if span.metadata is not None:
@@ -66,7 +66,7 @@ def trim_scheduler(scheduler: Any) -> None:
 
 @contextmanager
 def replace_ended_workers(cluster: Any) -> Iterator[None]:
-    """For the while, every worker of a cluster that has ended is replaced by a new one."""
+    """Replace every worker of a cluster that ends inside the `with` block."""
 
     async def keep() -> None:
         while True:
@@ -82,13 +82,13 @@ async def _wait_for_cluster(cluster: Any) -> None:
 
 
 async def _replace(cluster: Any) -> None:
-    """Forgets those that have ended; the cluster then starts what it lacks."""
+    """Remove ended workers from the cluster, which then starts the missing ones."""
     for name, one in list(cluster.workers.items()):
         if one.status in _ENDED:
             cluster.workers.pop(name, None)
             with suppress(Exception):
                 await asyncio.wait_for(one.close(), _CLOSE_TIMEOUT)
-            one.status = Status.closed  # a worker's last words may have changed it, and the cluster's end insists on it
+            one.status = Status.closed  # a late message may have changed it, and closing the cluster asserts it
     if cluster.worker_spec.keys() - cluster.workers.keys():
-        with suppress(Exception):  # it ends again, or can't start: the next look sees it
-            await asyncio.shield(_wait_for_cluster(cluster))  # whoever ends it meanwhile finds nothing half made
+        with suppress(Exception):  # ended again, or can't start: the next check finds it
+            await asyncio.shield(_wait_for_cluster(cluster))  # a cancellation must not leave a worker half started

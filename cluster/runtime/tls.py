@@ -1,4 +1,4 @@
-"""TLS: who hasn't the certificate is turned away. Who reaches an open port of Dask can run code."""
+"""Create and share TLS certificates: without TLS, anyone who reaches a port of Dask can run code."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ _ROLES = ("client", "scheduler", "worker")
 
 
 def make_security(file: SecureClusterFile) -> Security | None:
-    """Return the certificates of a cluster that we start; None if its file says `tls = false`."""
+    """Return the certificates for a cluster that we start; None if its file says `tls = false`."""
     if file.tls_files is not None:
         return load_security(file)
     return make_temporary_security(file) if file.tls else None
 
 
 def load_security(file: SecureClusterFile) -> Security | None:
-    """From the files that are named, for scheduler, workers and clients alike."""
+    """Return the certificates from the files that a cluster file names, for all roles; None if it names none."""
     if file.tls_files is None:
         return None
     for key, path in zip(("tls_ca_file", "tls_cert", "tls_key"), file.tls_files, strict=True):
         if not Path(path).is_file():
-            raise ClusterFileError(file.where, f"{key} names {path}, which isn't there")
+            raise ClusterFileError(file.where, f"{key} names {path}, which doesn't exist")
     return _make_from_files(*file.tls_files)
 
 
@@ -38,12 +38,12 @@ def _make_from_files(authority: str, cert: str, key: str) -> Security:
 
 
 def make_temporary_security(file: SecureClusterFile) -> Security:
-    """An authority of its own, in memory alone."""
+    """Create a certificate authority for this run, kept in memory only."""
     try:
         made: Security = Security.temporary()
         return made
     except ImportError:
-        hint = "install it (pip install cryptography), name files of your own (tls_ca_file, tls_cert, tls_key)"
+        hint = "install it (pip install cryptography), name your own files (tls_ca_file, tls_cert, tls_key)"
         raise ClusterFileError(file.where, f"tls needs the package cryptography: {hint}, or say tls = false") from None
 
 
@@ -54,9 +54,9 @@ def share_security(secure: Security | None, folder: str, where: str) -> Iterator
     Parameters
     ----------
     secure : Security or None
-        The certificates, in memory or as files. Those in files stay where they are.
+        The certificates, in memory or in files. Those in files stay where they are.
     folder : str
-        A directory that all nodes see. It is made if it doesn't exist.
+        A directory that all nodes see. It is created if it doesn't exist.
     where : str
         The cluster file that names the folder, for messages.
 
@@ -80,6 +80,6 @@ def share_security(secure: Security | None, folder: str, where: str) -> Iterator
 
 
 def _ensure_file(directory: PrivateDirectory, secure: Security, part: str) -> str:
-    """Return the path of a certificate or key, after writing it if it is in memory alone."""
+    """Return the path of a certificate or key, after writing it to a file if it is only in memory."""
     text = str(secure.get_tls_config_for_role("worker")[part])
     return str(directory.write(f"{part}.pem", text)) if "\n" in text else text

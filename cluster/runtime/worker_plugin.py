@@ -1,4 +1,4 @@
-"""What workers of ours do besides computing: they let the driver go first, and forget names of tasks that have been."""
+"""Lower the priority and memory use of local workers, by a plugin that Dask preloads."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from distributed import WorkerPlugin
 from tornado.ioloop import PeriodicCallback
 
 NICE = 5
-"""By how much workers of this machine are nicer than their driver, who feeds them, and than others here."""
+"""Niceness of local workers: the driver, which supplies them with work, and other processes have priority."""
 
 
 async def dask_setup(worker: Any) -> None:
-    """Make a worker of this machine modest before it joins: a module for Dask's `preload` settings.
+    """Add the plugin to a worker before it joins the cluster; called through Dask's `preload` settings.
 
     (A plugin that is registered with the scheduler is sent to all workers, which fails if one of them dies meanwhile.)
     """
@@ -22,10 +22,16 @@ async def dask_setup(worker: Any) -> None:
 
 
 class LowFootprintPlugin(WorkerPlugin):
-    """Workers that take what is left of their machine, and keep nothing of tasks that have been.
+    """Lower the priority of a worker, and clear its cache of task names.
 
-    Dask remembers the names of a hundred thousand tasks, a quarter of a kilobyte each. `every` is seconds between two
-    times that a worker forgets them.
+    Dask caches the names of a hundred thousand tasks, a quarter of a kilobyte each.
+
+    Parameters
+    ----------
+    nice : int
+        Increase of the process's niceness.
+    every : float
+        Seconds between two times that the cache is cleared.
     """
 
     name = "ckrr-modest"
@@ -34,12 +40,12 @@ class LowFootprintPlugin(WorkerPlugin):
         self._nice, self._every = nice, every
 
     def setup(self, worker: Any) -> None:
-        """Threads that a worker starts later, to compute, are as nice as the one that this runs in."""
+        """Lower the priority, which threads started later inherit, and start clearing the cache."""
         if self._nice and hasattr(os, "nice"):
             os.nice(self._nice)
         self._trim = PeriodicCallback(key_split.cache_clear, 1000 * self._every)
         self._trim.start()
 
     def teardown(self, worker: Any) -> None:
-        """It is over, or another takes its place."""
+        """Stop clearing the cache."""
         self._trim.stop()

@@ -1,1 +1,1 @@
-"""Read and write bytes at keys, in a directory or in a bucket. Knows nothing of studies."""
+"""Key-value access to bytes in a directory or a bucket. Independent of what the bytes mean."""

@@ -1,4 +1,4 @@
-"""Addresses of stores: paths of this machine, or URLs of buckets. No other module asks which of the two one is."""
+"""Tell local paths from URLs of buckets, and join addresses. No other module makes this distinction by itself."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ S3 = ("s3://", "s3a://")
 
 
 def is_url(address: str) -> bool:
-    """Return whether an address is a URL, and not a path of this machine.
+    """Return whether an address is a URL, as opposed to a local path.
 
     Examples
     --------
@@ -19,7 +19,7 @@ def is_url(address: str) -> bool:
 
 
 def join(folder: str, name: str) -> str:
-    """Return the address of something inside a folder or a bucket.
+    """Return the address of `name` inside a folder or bucket.
 
     Examples
     --------
@@ -30,7 +30,7 @@ def join(folder: str, name: str) -> str:
 
 
 def find_local_folder(address: str) -> Path:
-    """Return the folder of this machine for files that belong to an address: the current one for a URL.
+    """Return the local folder for files that belong to an address; for a URL, the current directory.
 
     Examples
     --------

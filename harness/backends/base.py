@@ -1,6 +1,7 @@
-"""A place: keys and bytes, in a directory or a bucket. All that isn't Zarr goes through it, and it loads no Zarr.
+"""The backend interface: read and write bytes at keys, in a directory or a bucket.
 
-Writing is all or nothing: a reader sees the old bytes or the new ones.
+All files of a store except Zarr arrays are accessed through a backend, which does not import Zarr. Writes are atomic: a
+reader sees the old bytes or the new ones.
 """
 
 from __future__ import annotations
@@ -17,68 +18,83 @@ _FILE = ("file://", "local://")
 
 
 class Backend(Protocol):
-    """Keys are paths with slashes, relative to the place."""
+    """Read and write bytes at keys: paths with slashes, relative to the directory or bucket at `url`."""
 
     url: str
 
     def get(self, key: str, largest: int = LARGEST) -> bytes | None:
-        """The bytes at a key, or None. What has more than `largest` bytes is refused."""
+        """Return the bytes at a key, or None if it does not exist.
+
+        Raises
+        ------
+        UnsafePathError
+            If there are more than `largest` bytes, or the key leads outside the backend.
+        """
         ...
 
     def get_many(self, keys: Collection[str]) -> list[bytes | None]:
-        """The bytes at many keys."""
+        """Return the bytes at many keys, in their order; None for each key that does not exist."""
         ...
 
     def put(self, key: str, data: bytes, *, make: bool = True, mode: int = 0o666) -> None:
-        """Writes, at once or not at all. Without `make`, only where there is a folder for it.
+        """Write a key atomically.
 
-        Where the place knows owners, `mode` says who may read it, as far as the umask allows.
+        Parameters
+        ----------
+        key : str
+            Key to write.
+        data : bytes
+            New content.
+        make : bool
+            Whether to create missing folders; otherwise writing to one fails.
+        mode : int
+            File permissions before the umask. Ignored by backends without file permissions.
         """
         ...
 
     def put_many(self, data: Mapping[str, bytes]) -> None:
-        """Writes many keys, in any order: each at once or not at all."""
+        """Write many keys in any order, each of them atomically."""
         ...
 
     def claim(self, key: str, data: bytes) -> bool:
-        """Writes a key that isn't there yet; False if somebody else was first."""
+        """Write a key only if it does not exist yet; return False if another process wrote it first."""
         ...
 
     def delete(self, key: str) -> None:
-        """Removes a key if it is there."""
+        """Delete a key if it exists."""
         ...
 
     def list_names(self, prefix: str, start: str = "") -> list[str]:
-        """The names directly under a prefix, or those of them that start so; in any order, as there may be many."""
+        """Return the names directly under a prefix that begin with `start`, in any order."""
         ...
 
     def list_keys(self, prefix: str) -> list[str]:
-        """All keys under a prefix, however deep, without it; in any order."""
+        """Return all keys under a prefix, at any depth and relative to it, in any order."""
         ...
 
     def change_token(self, key: str) -> object:
-        """Something cheap that is another if the key may have been written anew; None where there is none."""
+        """Return an opaque token that changes when `key` is rewritten, or None if there is none. Cheaper than `get`."""
         ...
 
     def exists(self) -> bool:
-        """Whether there is anything at all."""
+        """Return whether the backend contains anything."""
         ...
 
     def list_drafts(self) -> list[str]:
-        """Keys of what is being written, or was when its writer was killed."""
+        """Return the keys of temporary files: of writes in progress, or left behind by killed processes."""
         ...
 
     def delete_stale_drafts(self) -> None:
-        """Removes what killed writers left behind."""
+        """Delete temporary files that killed processes left behind."""
         ...
 
     def remove(self, keys: Sequence[str]) -> None:
-        """Removes these keys in this order, and folders that are empty then; nothing else."""
+        """Delete these keys in this order, then the folders that this leaves empty; nothing else."""
         ...
 
 
 def open_backend(url: str) -> Backend:
-    """A directory, or whatever fsspec reaches by its URL (s3://…)."""
+    """Return the backend of a local path, or of a URL that fsspec supports (s3://…)."""
     if not url or "\0" in url:
         raise UserError(f"a store must be a path or a URL, got {url!r}")
     if not is_url(url) or url.startswith(_FILE):

@@ -1,4 +1,4 @@
-"""Translate what goes wrong on the way to a store into one line without secrets."""
+"""Translate errors of disks, networks and object stores into one-line messages without secrets."""
 
 from __future__ import annotations
 
@@ -13,29 +13,25 @@ from harness.core.errors import StoreRefusedError, StoreUnreachableError, UserEr
 from harness.core.text import fold_whitespace
 
 _TRANSPORT_PACKAGES = ("botocore", "aiobotocore", "aiohttp")
-"""Packages whose exceptions are about the way to a store, never about what is in it."""
-
-
+"""Packages whose exceptions are about access to a store, never about its content."""
 _KEYS = "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (or AWS_PROFILE)"
-
-
 _MESSAGES = {
-    "NoSuchBucket": "there is no such bucket: make it first, or choose another place",
-    "ParamValidationError": "that is no name of a bucket: choose another place",
-    "InvalidBucketName": "that is no name of a bucket: choose another place",
+    "NoSuchBucket": "the bucket does not exist: create it first, or choose another one",
+    "ParamValidationError": "this is not a valid bucket name: choose another one",
+    "InvalidBucketName": "this is not a valid bucket name: choose another one",
     "NoCredentialsError": f"there are no credentials: set {_KEYS} in the environment",
-    "PartialCredentialsError": f"half of the credentials is missing: set {_KEYS} in the environment",
-    "ProfileNotFound": "there is no such profile: set AWS_PROFILE to one that there is",
-    "InvalidAccessKeyId": f"nobody knows this access key: check {_KEYS}",
-    "SignatureDoesNotMatch": f"the secret isn't that of the access key: check {_KEYS}",
+    "PartialCredentialsError": f"the credentials are incomplete: set {_KEYS} in the environment",
+    "ProfileNotFound": "the profile does not exist: set AWS_PROFILE to an existing one",
+    "InvalidAccessKeyId": f"the server does not know this access key: check {_KEYS}",
+    "SignatureDoesNotMatch": f"the secret key does not match the access key: check {_KEYS}",
     "ExpiredToken": "the credentials have expired: get new ones",
 }
-"""What can be put right, by the server's code or the exception's name."""
+"""Messages for errors that the user can fix, by the server's error code or the exception's name."""
 
 
 @contextmanager
 def translate_errors(url: str) -> Iterator[None]:
-    """Says in one line what is wrong on the way to a store; what is wrong with its content goes on as it is."""
+    """Raise errors of access to a store as `StoreUnreachableError` with a one-line message; pass on all others."""
     if not is_url(url):
         with translate_disk_errors(url):
             yield
@@ -55,7 +51,7 @@ def _is_transport_error(error: Exception) -> bool:
 
 
 def get_error_code(error: BaseException) -> str:
-    """What the server calls an error; "" if it said nothing."""
+    """Return the server's code of an error, or "" if the server gave none."""
     for one in (error, error.__cause__):
         response = getattr(one, "response", None)
         if isinstance(response, Mapping):
@@ -75,13 +71,13 @@ def _translate_error(url: str, error: Exception) -> StoreUnreachableError:
         )
     if not code and url.startswith(S3):
         at = f" at {endpoint}" if (endpoint := _get_endpoint()) else ""
-        return StoreUnreachableError(f"{url}: nobody answers{at} ({name}): check the network and AWS_ENDPOINT_URL")
+        return StoreUnreachableError(f"{url}: no server answers{at} ({name}): check the network and AWS_ENDPOINT_URL")
     return StoreUnreachableError(f"{url} can't be reached ({code or name}: {_remove_secrets(str(error))})")
 
 
 def _get_endpoint() -> str:
-    """Where requests go, if the environment says it; without what may stand before an @."""
-    told = os.environ.get("AWS_ENDPOINT_URLS3") or os.environ.get("AWS_ENDPOINT_URL") or ""
+    """Return the endpoint set in the environment, without credentials before an @; "" if none is set."""
+    told = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL") or ""
     return re.sub(r"//[^/]*@", "//", told)
 
 
@@ -94,7 +90,7 @@ def _remove_secrets(text: str) -> str:
 
 @contextmanager
 def translate_disk_errors(url: str) -> Iterator[None]:
-    """A disk that is full or locked is so for every worker: trying again wouldn't help."""
+    """Raise `StoreRefusedError` for a full or read-only disk: it affects every worker, so retrying does not help."""
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Keys and bytes in a directory of this machine."""
+"""Backend for a local directory."""
 
 from __future__ import annotations
 
@@ -15,16 +15,15 @@ from harness.core.errors import UserError
 from harness.parsing.files import LARGEST, read_file, resolve
 
 PARTIAL = ".partial"
-"""The ending of files that are being written: left behind by killed writers, never read."""
+"""Suffix of temporary files during a write. Killed processes leave them behind; they are never read."""
 _DRAFT = re.compile(rf".*\.[0-9a-f]{{32}}{re.escape(PARTIAL)}")
-"""Names of such files, ours and Zarr's."""
-
-
+"""Names of such files, written by this module and by Zarr."""
 _OLD = 60.0
+"""Age in seconds after which a temporary file counts as left behind."""
 
 
 class LocalBackend:
-    """A directory.
+    """Read and write bytes at keys in a local directory.
 
     Examples
     --------
@@ -40,33 +39,33 @@ class LocalBackend:
         self.url = str(self._root)
 
     def get(self, key: str, largest: int = LARGEST) -> bytes | None:
-        """The bytes at a key, or None. Symbolic links and what is no regular file are refused."""
+        """Return the bytes at a key, or None. Symbolic links and anything but regular files are refused."""
         try:
             return read_file(self._resolve_key(key), largest)
         except (FileNotFoundError, NotADirectoryError):
             return None
 
     def _resolve_key(self, key: str) -> str:
-        """Of a key, which must be inside."""
+        """Return the path of a key; raise `UnsafePathError` if it is not inside the directory."""
         return resolve(self.url, key)
 
     def get_many(self, keys: Collection[str]) -> list[bytes | None]:
-        """The bytes at many keys."""
+        """Return the bytes at many keys; None for each key that does not exist."""
         return [self.get(key) for key in keys]
 
     def put(self, key: str, data: bytes, *, make: bool = True, mode: int = 0o666) -> None:
-        """Writes to a file beside it, then renames that."""
+        """Write to a temporary file in the same folder, then rename it."""
         target = self._resolve_key(key)
         with translate_disk_errors(self.url):
             os.replace(self._write_draft(target, data, make, mode), target)
 
     def put_many(self, data: Mapping[str, bytes]) -> None:
-        """One after the other."""
+        """Write many keys, one after the other."""
         for key, one in data.items():
             self.put(key, one)
 
     def _write_draft(self, target: str, data: bytes, make: bool = True, mode: int = 0o666) -> str:
-        """The data in a file beside the target."""
+        """Write the data to a temporary file in the folder of the target, and return its path."""
         draft = f"{target}.{uuid.uuid4().hex}{PARTIAL}"
         try:
             try:
@@ -83,12 +82,12 @@ class LocalBackend:
         return draft
 
     def claim(self, key: str, data: bytes) -> bool:
-        """Writes a file that isn't there yet; False if somebody else was first."""
+        """Write a file only if it does not exist yet; return False if another process wrote it first."""
         target = self._resolve_key(key)
         with translate_disk_errors(self.url):
             draft = self._write_draft(target, data)
         try:
-            os.link(draft, target)  # unlike a rename it fails where something is
+            os.link(draft, target)  # unlike a rename, it fails if the target exists
         except FileExistsError:
             return False
         finally:
@@ -96,13 +95,13 @@ class LocalBackend:
         return True
 
     def delete(self, key: str) -> None:
-        """Removes a file if it is there."""
+        """Delete a file if it exists."""
         path = self._resolve_key(key)
         with translate_disk_errors(self.url), suppress(FileNotFoundError):
             os.unlink(path)
 
     def list_names(self, prefix: str, start: str = "") -> list[str]:
-        """The names directly under a prefix, without leftovers of killed writers."""
+        """Return the names directly under a prefix that begin with `start`, without temporary files."""
         try:
             found = os.listdir(self._resolve_folder(prefix))
         except (FileNotFoundError, NotADirectoryError):
@@ -110,15 +109,15 @@ class LocalBackend:
         return [name for name in found if name.startswith(start) and not name.endswith(PARTIAL)]
 
     def list_keys(self, prefix: str) -> list[str]:
-        """All files under a prefix, without leftovers of killed writers."""
+        """Return all files under a prefix, relative to it, without temporary files."""
         return [name for name in self._walk(prefix) if not name.endswith(PARTIAL)]
 
     def _resolve_folder(self, prefix: str) -> str:
-        """Of a prefix, which must be no symbolic link either."""
+        """Return the folder of a prefix; raise `UnsafePathError` if it, or a folder above it, is a symbolic link."""
         return self._resolve_key(f"{prefix}/_").removesuffix("/_") if prefix else self.url
 
     def _walk(self, prefix: str) -> list[str]:
-        """All files under a prefix; symbolic links are names, and aren't followed."""
+        """Return all files under a prefix. Symbolic links are listed, but not followed."""
         folder, found = self._resolve_folder(prefix), list[str]()
         for here, folders, names in os.walk(folder):
             start = f"{here}/"[len(folder) + 1 :]
@@ -127,7 +126,7 @@ class LocalBackend:
         return found
 
     def change_token(self, key: str) -> object:
-        """Which file it is, and when that was written."""
+        """Return the inode and modification time of a file, or None if there is none."""
         try:
             found = os.lstat(f"{self.url}/{key}")
         except OSError:
@@ -135,17 +134,17 @@ class LocalBackend:
         return found.st_ino, found.st_mtime_ns
 
     def exists(self) -> bool:
-        """Whether there is anything at all."""
+        """Return whether the directory exists and is not empty; raise `UserError` if it is a file."""
         if self._root.is_file():
             raise UserError(f"{self.url} is a file; a store is a directory")
         return self._root.is_dir() and any(self._root.iterdir())
 
     def list_drafts(self) -> list[str]:
-        """Files with names as ours, or Zarr's, have while they are written."""
+        """Return the keys of temporary files, written by this module or by Zarr."""
         return [key for key in self._walk("") if _DRAFT.fullmatch(key)]
 
     def delete_stale_drafts(self) -> None:
-        """Removes files that we, or Zarr, were writing a minute ago and still aren't there."""
+        """Delete temporary files that have not been written to for a minute."""
         for key in self.list_drafts():
             with suppress(FileNotFoundError):
                 path = self._resolve_key(key)
@@ -153,11 +152,11 @@ class LocalBackend:
                     os.unlink(path)
 
     def remove(self, keys: Sequence[str]) -> None:
-        """Removes these files, and the directories they were in if nothing else is there."""
+        """Delete these files, then the directories that this leaves empty."""
         for key in keys:
             self.delete(key)
         folders = {str(parent) for key in keys for parent in PurePosixPath(key).parents}
-        for folder in sorted(folders, key=len, reverse=True):  # "." is the store's own, and the last
+        for folder in sorted(folders, key=len, reverse=True):  # "." is the directory itself, and comes last
             with suppress(OSError):
                 os.rmdir(f"{self.url}/{folder}" if folder != "." else self.url)
 

@@ -1,7 +1,7 @@
-"""A place that is reached by a URL through fsspec: a bucket. Credentials and endpoint come from the environment alone.
+"""Backend for a bucket, accessed by its URL through fsspec.
 
-What goes wrong on the way becomes one line without secrets: `Unreachable` if nobody answers, `Refused` if waiting won't
-help.
+Credentials and endpoint come only from the environment. Errors are raised with one-line messages without secrets:
+`StoreUnreachableError` if the server does not answer, `StoreRefusedError` if retrying does not help.
 """
 
 from __future__ import annotations
@@ -21,16 +21,19 @@ from harness.parsing.files import LARGEST, UnsafePathError, is_base_name
 
 T = TypeVar("T")
 _TOKEN_SECONDS = 10.0
-"""Seconds after which a key counts as written anew."""
+"""Seconds after which the change token of a key changes."""
 _TOGETHER = 16
-"""Requests at a time where there are many."""
+"""Number of concurrent requests."""
 _TAKEN = ("PreconditionFailed", "ConditionalRequestConflict", "412", "409")
+"""Error codes of a conditional write to an object that exists."""
 _EMPTY = ("InvalidRange", "416")
-"""What a server says when it is asked for the first bytes of an object that has none."""
+"""Error codes of a request for the first bytes of an empty object."""
 
 
 def check_url(url: str) -> str:
-    """Refuses what can't be a store, before anybody writes it down.
+    """Return the URL of a store without trailing slashes; raise `UserError` if it is invalid or has credentials.
+
+    It is called before a URL is stored or logged anywhere.
 
     Examples
     --------
@@ -47,27 +50,30 @@ def check_url(url: str) -> str:
         raise UserError(f"{told}: credentials don't belong in a URL: set them in the environment")
     if "?" in url or "::" in url:
         told = re.split(r"\?|::", url)[0]
-        raise UserError(f"{told}…: a store is a plain URL, as s3://bucket/my.zarr, without '?' and '::'")
+        raise UserError(f"{told}…: a store is a plain URL, such as s3://bucket/my.zarr, without '?' and '::'")
     if scheme == "memory":
         raise UserError(
             f"{url} would be in the memory of this process, where no worker sees it: choose another --store"
         )
     if not where:
-        raise UserError(f"{url} names no bucket: it must be as {scheme}://bucket/my.zarr")
+        raise UserError(f"{url} names no bucket: a store is a URL such as {scheme}://bucket/my.zarr")
     return url.rstrip("/")
 
 
 def _has_secret(url: str, where: str, rest: str) -> bool:
-    """Whether it is like scheme://key:secret@bucket. A secret may have slashes; a bucket's name has no colon."""
+    """Return whether a URL has the form scheme://key:secret@bucket.
+
+    A secret may contain slashes; the name of a bucket contains no colon.
+    """
     colon = ":" in where and not where.startswith("arn:")
     return "@" in where or (colon and ("@" in rest or url.startswith(S3)))
 
 
 def get_storage_options(url: str) -> dict[str, Any]:
-    """How fsspec reaches a URL: never with credentials, which would travel with pickles.
+    """Return the options with which fsspec opens a URL. They contain no credentials, because they are pickled.
 
-    A single read needn't ask for the size before. An endpoint that is gone is told in seconds: s3fs tries five times,
-    and botocore, within each, twice.
+    With `max_concurrency` 1, a read does not request the object's size first. With two attempts by botocore within each
+    of the five by s3fs, an endpoint that does not answer is reported within seconds.
     """
     if not url.startswith(S3):
         return {}
@@ -78,12 +84,12 @@ def get_storage_options(url: str) -> dict[str, Any]:
 
 
 def get_zarr_options(url: str) -> dict[str, Any] | None:
-    """The same as Zarr's `storage_options`; None for a directory."""
+    """Return the options of a URL as `storage_options` for Zarr; None for a local path."""
     return get_storage_options(url) if is_url(url) else None
 
 
 class RemoteBackend:
-    """A bucket, or a part of one."""
+    """Read and write bytes at keys in a bucket, or under a prefix of one."""
 
     def __init__(self, url: str) -> None:
         import fsspec
@@ -98,7 +104,7 @@ class RemoteBackend:
             raise UserError(f"{self.url} needs a package that isn't installed: {how}") from None
         except ValueError:
             raise UserError(
-                f"{self.url}: nobody knows {self.url.partition('://')[0]}://: use s3://… or a path"
+                f"{self.url}: unknown protocol {self.url.partition('://')[0]}://: use s3://… or a path"
             ) from None
 
     @property
@@ -106,7 +112,7 @@ class RemoteBackend:
         return self.url.startswith(S3)
 
     def get(self, key: str, largest: int = LARGEST) -> bytes | None:
-        """The bytes at a key, or None. No more than one byte beyond `largest` is fetched."""
+        """Return the bytes at a key, or None. At most one byte beyond `largest` is fetched."""
         try:
             with translate_errors(self.url):
                 data = self._read_first_bytes(self._resolve_key(key), largest + 1)
@@ -114,7 +120,7 @@ class RemoteBackend:
             return None
         if len(data) > largest:
             raise UnsafePathError(
-                f"{self.url}/{key} has more than the {largest / 1e6:.3g} MB that such an object can have"
+                f"{self.url}/{key} has more than the limit of {largest / 1e6:.3g} MB for this kind of file"
             )
         return data
 
@@ -128,31 +134,31 @@ class RemoteBackend:
         return data
 
     def get_many(self, keys: Collection[str]) -> list[bytes | None]:
-        """Many at a time."""
+        """Return the bytes at many keys, with concurrent requests; None for each key that does not exist."""
         return self._map_parallel(self.get, keys)
 
     def put(self, key: str, data: bytes, *, make: bool = True, mode: int = 0o666) -> None:
-        """Writes an object: object stores do that at once or not at all. Who may read it is the bucket's to say."""
+        """Write an object, which object stores do atomically. `make` and `mode` have no effect."""
         with translate_errors(self.url):
             self._files.pipe_file(self._resolve_key(key), data)
 
     def put_many(self, data: Mapping[str, bytes]) -> None:
-        """Many at a time, in any order."""
+        """Write many objects in any order, with concurrent requests."""
         self._map_parallel(lambda key: self.put(key, data[key]), data)
 
     def claim(self, key: str, data: bytes) -> bool:
-        """Writes an object that isn't there yet, on condition that it isn't (If-None-Match)."""
+        """Write an object only if it does not exist yet (If-None-Match); return False if it does."""
         with translate_errors(self.url):
             try:
                 self._files.pipe_file(self._resolve_key(key), data, mode="create")
             except OSError as error:
                 if not isinstance(error, FileExistsError) and get_error_code(error) not in _TAKEN:
                     raise
-                return self.get(key) == data  # an answer may get lost, and then the second try finds the first one's
+                return self.get(key) == data  # if a response was lost, the retry finds the object of the first attempt
         return True
 
     def delete(self, key: str) -> None:
-        """Removes an object if it is there."""
+        """Delete an object if it exists."""
         try:
             with translate_errors(self.url):
                 self._files.rm_file(self._resolve_key(key))
@@ -160,7 +166,7 @@ class RemoteBackend:
             return
 
     def list_names(self, prefix: str, start: str = "") -> list[str]:
-        """The names directly under a prefix, or those of them that start so: S3 looks for these alone."""
+        """Return the names directly under a prefix that begin with `start`; S3 filters them on the server."""
         folder = self._resolve_key(prefix)
         try:
             with translate_errors(self.url):
@@ -175,7 +181,7 @@ class RemoteBackend:
         return sorted(name for name in names if name.startswith(start))
 
     def list_keys(self, prefix: str) -> list[str]:
-        """All keys under a prefix, however deep, without it: a thousand for each request."""
+        """Return all keys under a prefix, at any depth and relative to it, with one request per thousand keys."""
         folder = self._resolve_key(prefix)
         try:
             with translate_errors(self.url):
@@ -186,28 +192,28 @@ class RemoteBackend:
         return sorted(path[len(start) :] for path in map(str, found) if path.startswith(start) and path != start)
 
     def change_token(self, key: str) -> object:
-        """A bucket has none that is cheaper than the key itself: it counts as written anew every few seconds."""
+        """Return a token that changes every ten seconds: a true one would cost as much as reading the key."""
         return monotonic() // _TOKEN_SECONDS
 
     def exists(self) -> bool:
-        """Whether there is anything at all."""
+        """Return whether the bucket, or the prefix, contains any object."""
         return bool(self.list_names(""))
 
     def list_drafts(self) -> list[str]:
-        """None: object stores keep nothing that isn't whole."""
+        """Return an empty list: object stores keep no partly written objects."""
         return []
 
     def delete_stale_drafts(self) -> None:
-        """Object stores keep nothing that isn't whole."""
+        """Do nothing: object stores keep no partly written objects."""
 
     def remove(self, keys: Sequence[str]) -> None:
-        """Removes these objects, one after the other: a bucket has no folders."""
+        """Delete these objects, one after the other. A bucket has no folders to remove."""
         for key in keys:
             self.delete(key)
 
     def _resolve_key(self, key: str) -> str:
         if key and not all(map(is_base_name, key.split("/"))):
-            raise UnsafePathError(f"{self.url}: {key!r} is no path inside a store")
+            raise UnsafePathError(f"{self.url}: {key!r} is not a path inside the store")
         return f"{self._root}/{key}".rstrip("/")
 
     def _map_parallel(self, what: Callable[[str], T], keys: Collection[str]) -> list[T]:

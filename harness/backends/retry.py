@@ -1,4 +1,4 @@
-"""Try again while a store does not answer."""
+"""Retry calls while a store does not answer."""
 
 from __future__ import annotations
 
@@ -10,14 +10,21 @@ from harness.core.errors import StoreRefusedError, StoreUnreachableError
 
 T = TypeVar("T")
 PATIENCE = 60.0
-"""Seconds that a run waits for a store that doesn't answer."""
-
-
+"""Seconds that a run waits for a store that does not answer."""
 _PAUSE = 1.0
+"""Seconds between two attempts."""
 
 
 def retry_call(what: Callable[[], T]) -> T:
-    """Does something again as long as the store doesn't answer, for a minute; what is refused is refused at once."""
+    """Call `what` and return its result; repeat it for up to `PATIENCE` seconds while the store does not answer.
+
+    Raises
+    ------
+    StoreRefusedError
+        At once, because retrying does not help.
+    StoreUnreachableError
+        If the store did not answer in time.
+    """
     end = monotonic() + PATIENCE
     while True:
         try:

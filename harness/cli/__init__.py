@@ -1,4 +1,4 @@
-"""The command line. What a command needs is loaded when it runs, so that `ckrr status` starts at once."""
+"""The command `ckrr`. Commands import what they need when they run, so that `ckrr status` starts quickly."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from harness.core.processes import limit_garbage_collection
 @click.group("ckrr", cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="ckrr")
 def main() -> None:
-    """Simulation studies of prediction intervals: scenario files in, an xarray cube of coverage and widths out."""
+    """Run simulation studies of prediction intervals: from a scenario file to an xarray cube of coverage and width."""
     limit_garbage_collection()
 
 

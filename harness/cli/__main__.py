@@ -1,4 +1,4 @@
-"""`python -m harness.cli`: the command line, without the script that pip installs."""
+"""Run the command line with `python -m harness.cli`, without the script that pip installs."""
 
 from harness.cli import main
 

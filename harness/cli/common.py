@@ -1,4 +1,4 @@
-"""What commands share: their options, how mistakes are told, exit codes."""
+"""Options, error reporting and exit codes shared by all commands."""
 
 from __future__ import annotations
 
@@ -18,40 +18,40 @@ from harness.execution.interrupts import exit_immediately
 EXIT_FAILED, EXIT_USER_ERROR, EXIT_CLUSTER = 1, 2, 3
 
 scenarios_argument = click.argument("scenarios", nargs=-1, required=True, metavar="SCENARIO...")
-store_option = click.option("--store", metavar="URL", help="Where results go. [default: results/NAME.zarr]")
+store_option = click.option("--store", metavar="URL", help="Store for the results. [default: results/NAME.zarr]")
 settings_option = click.option(
-    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Override, as grid.n=[25,50]."
+    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Override a scenario key, e.g. grid.n=[25,50]."
 )
-workers_option = click.option("--workers", type=click.IntRange(min=1), help="Processes. [default: one a core]")
-cluster_option = click.option("--cluster", metavar="FILE", help="A cluster file, as local.toml or slurm.toml.")
+workers_option = click.option("--workers", type=click.IntRange(min=1), help="Worker processes. [default: one per core]")
+cluster_option = click.option("--cluster", metavar="FILE", help="Cluster file, e.g. local.toml or slurm.toml.")
 where_option = click.option(
-    "--where", multiple=True, metavar="AXIS=VALUES", help="Only these, as n=100,400,alpha=0.05."
+    "--where", multiple=True, metavar="AXIS=VALUES", help="Select values, e.g. n=100,400,alpha=0.05."
 )
 accept_changed_option = click.option(
     "--accept-changed-source",
     "accept_changed",
     is_flag=True,
-    help="Go on although a file of the source was edited: you vouch that it gives the same numbers.",
+    help="Accept an edited file of the source: you vouch that it gives the same numbers.",
 )
-retry_option = click.option("--retry-failed", "retry", is_flag=True, help="Do again what failed in earlier runs.")
+retry_option = click.option("--retry-failed", "retry", is_flag=True, help="Recompute what failed in earlier runs.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 def echo(text: str, err: bool = False, nl: bool = True) -> None:
-    """Print text, with control characters escaped: it may come from a stranger's store."""
+    """Print text with control characters escaped, since it may come from an untrusted store."""
     click.echo(escape(text), err=err, nl=nl)
 
 
 class Commands(click.Group):
-    """A group whose words, if they are mistaken, are told of in a line as all mistakes are."""
+    """Click group that reports usage errors in one line, like all other errors."""
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
-        """For what stands before the command."""
+        """Parse the options before the command."""
         with _report_usage_errors():
             return super().make_context(*args, **kwargs)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """For the command's own."""
+        """Parse the command's own options, and run it."""
         with _report_usage_errors():
             return super().invoke(ctx)
 
@@ -64,12 +64,12 @@ def _report_usage_errors() -> Iterator[None]:
         raise
     except click.UsageError as error:
         command = "ckrr" if error.ctx is None else error.ctx.command_path
-        echo(f"error: {error.format_message()} `{command} --help` says more", err=True)
+        echo(f"error: {error.format_message()} See `{command} --help`", err=True)
         sys.exit(EXIT_USER_ERROR)
 
 
 def user_errors(command: Callable[..., int | None]) -> Callable[..., NoReturn]:
-    """A user's mistake is told in a line, never with a traceback; what a command returns is its exit code."""
+    """Decorate a command: print errors of the user without a traceback, and exit with the code that it returns."""
 
     @wraps(command)
     def outer(*args: Any, **kwargs: Any) -> NoReturn:
@@ -83,7 +83,7 @@ def user_errors(command: Callable[..., int | None]) -> Callable[..., NoReturn]:
             for line in str(mistake).splitlines():
                 echo(f"error: {line}", err=True)
             sys.exit(EXIT_USER_ERROR)
-        except BrokenPipeError:  # whoever read our output has enough of it
+        except BrokenPipeError:  # the reader of our output has closed the pipe
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(0)
         except KeyboardInterrupt as interrupt:
@@ -96,7 +96,7 @@ def user_errors(command: Callable[..., int | None]) -> Callable[..., NoReturn]:
             sys.exit(EXIT_USER_ERROR)
         except MemoryError:
             echo(
-                "error: this needs more memory than there is: choose less with --where, or use a larger machine",
+                "error: out of memory: select less with --where, or use a machine with more memory",
                 err=True,
             )
             sys.exit(EXIT_USER_ERROR)
@@ -105,6 +105,6 @@ def user_errors(command: Callable[..., int | None]) -> Callable[..., NoReturn]:
 
 
 def shorten_path(url: str) -> str:
-    """As short as it can be typed here."""
+    """Return a path relative to the current directory if it is inside it, else unchanged."""
     path = Path(url)
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else url

@@ -1,4 +1,4 @@
-"""`ckrr status`, and studies that are handed over: `ckrr submit`, `logs`, `cancel`."""
+"""Commands that monitor and submit studies: `ckrr status`, `submit`, `logs` and `cancel`."""
 
 from __future__ import annotations
 
@@ -25,13 +25,15 @@ from harness.cli.common import (
 
 @click.command()
 @click.argument("store", metavar="STORE|SCENARIO")
-@click.option("--verify", "checked", is_flag=True, help="Read every chunk, and name what is torn or missing.")
-@click.option("--precision", type=float, metavar="SE", help="How many paths a standard error of coverage needs.")
-@click.option("--watch", "followed", is_flag=True, help="Follow it until it is complete, or nobody is at work on it.")
+@click.option("--verify", "checked", is_flag=True, help="Read every chunk, and list what is damaged or missing.")
+@click.option(
+    "--precision", type=float, metavar="SE", help="Estimate the paths needed for this standard error of coverage."
+)
+@click.option("--watch", "followed", is_flag=True, help="Follow the study until it is complete or no run is active.")
 @json_option
 @user_errors
 def status(store: str, checked: bool, precision: float | None, followed: bool, as_json: bool) -> int:
-    """Say how far the study in STORE is, or that of SCENARIO in its default store."""
+    """Show the progress of the study in STORE, or of SCENARIO in its default store."""
     from harness.monitor.state import status as state
     from harness.monitor.text import format_status
     from harness.store.locate import find_store
@@ -55,7 +57,7 @@ def status(store: str, checked: bool, precision: float | None, followed: bool, a
 
 
 def _watch(store: str) -> int:
-    """Follows a study; the code is that of its run, as far as it can be told."""
+    """Follow a study, and return the exit code of its run, as far as it is known."""
     from harness.monitor.follow import watch
     from harness.monitor.text import format_status
 
@@ -86,12 +88,12 @@ def _verify(store: str) -> int:
         echo(f"{one.unit}: {one.what}", err=True)
     units = sum(not one.outside_units for one in torn)
     if units:
-        echo(f"{units} of {count} units are no good: `ckrr run` computes them again", err=True)
+        echo(f"{units} of {count} units are damaged: `ckrr run` computes them again", err=True)
     if units < len(torn):
-        echo("what isn't a unit is written anew by `ckrr run`, from what the store knows", err=True)
+        echo("damage outside units (metadata, labels, the cube) is repaired by `ckrr run`", err=True)
     if torn:
         return EXIT_FAILED
-    echo(f"all {count} units read, nothing is torn", err=True)
+    echo(f"all {count} units read, nothing is damaged", err=True)
     return 0
 
 
@@ -115,7 +117,7 @@ def submit(
     accept_changed: bool,
     as_json: bool,
 ) -> int:
-    """Hand SCENARIO over to a driver of its own, and leave: it goes on without you."""
+    """Submit SCENARIO to run in the background, without waiting for it."""
     from harness.cli.text import format_submission
     from harness.execution import prepare
     from harness.execution.clusters import read_file
@@ -138,10 +140,10 @@ def submit(
 
 @click.command()
 @click.argument("store", metavar="STORE|SCENARIO")
-@click.option("--workers", "of_workers", is_flag=True, help="Those of the workers, too.")
+@click.option("--workers", "of_workers", is_flag=True, help="Show the workers' logs, too.")
 @user_errors
 def logs(store: str, of_workers: bool) -> None:
-    """Show what the driver of the study in STORE has logged, and its workers."""
+    """Show the logs of the submitted study in STORE: its driver's, and with --workers its workers'."""
     from harness.backends.base import open_backend
     from harness.core.errors import UserError
     from harness.store.locate import find_store
@@ -149,9 +151,9 @@ def logs(store: str, of_workers: bool) -> None:
 
     found = kept(open_backend(find_store(store, begun=False)))
     if not any(found):
-        raise UserError(f"{store}: there are no logs, since no driver of a submission has started here yet")
+        raise UserError(f"{store}: there are no logs: no submitted driver has started here yet")
     if of_workers and not found[1]:
-        echo("no logs of workers: they are kept every half a minute, where they have something to say", err=True)
+        echo("no logs of workers: they are saved every half a minute, if workers have logged anything", err=True)
     for text in found[: 1 + of_workers]:
         echo(text, nl=bool(text) and not text.endswith("\n"))
 
@@ -160,7 +162,7 @@ def logs(store: str, of_workers: bool) -> None:
 @click.argument("store", metavar="STORE|SCENARIO")
 @user_errors
 def cancel(store: str) -> None:
-    """End what is at work on STORE: what is done is kept."""
+    """End the run that is active on STORE: what is done is kept."""
     from harness.backends.base import open_backend
     from harness.store.locate import find_store
     from harness.submit.cancel import cancel as end

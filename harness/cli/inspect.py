@@ -1,4 +1,4 @@
-"""What is in a store: `ckrr table`, `figure`, `report`, `errors`, `replay`; and `merge`, which makes one of several."""
+"""Commands that read stores: `ckrr table`, `figure`, `report`, `errors` and `replay`; and `merge`, which joins them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,17 @@ from harness.cli.common import EXIT_FAILED, echo, json_option, shorten_path, use
 @click.command()
 @click.argument("store")
 @click.option(
-    "--measure", "measures", default="coverage", show_default=True, metavar="NAMES", help="Separated by commas."
+    "--measure",
+    "measures",
+    default="coverage",
+    show_default=True,
+    metavar="NAMES",
+    help="Measures, separated by commas.",
 )
-@click.option("--rows", metavar="AXES", help="Separated by commas. [default: procedure and what is left]")
-@click.option("--columns", metavar="AXES", help="[default: n]")
+@click.option("--rows", metavar="AXES", help="Axes, separated by commas. [default: procedure and the remaining axes]")
+@click.option("--columns", metavar="AXES", help="Axes, separated by commas. [default: n]")
 @where_option
-@click.option("--versus", metavar="PROCEDURE", help="Paired differences from this one.")
+@click.option("--versus", metavar="PROCEDURE", help="Show paired differences from this procedure.")
 @click.option(
     "--format",
     "form",
@@ -35,7 +40,7 @@ def table(
     versus: str | None,
     form: str,
 ) -> None:
-    """Print measures of STORE with their Monte-Carlo errors.
+    """Print a table of measures of STORE with their Monte-Carlo errors.
 
     MEASURES: coverage, error, mad, verdict, width, relative_width, unbounded, failed and more (a wrong name lists all).
     """
@@ -54,7 +59,9 @@ def _split_names(text: str) -> list[str]:
 @click.command()
 @click.argument("store")
 @click.argument("name", default="coverage")
-@click.option("--where", "wheres", multiple=True, metavar="AXIS=VALUE,...", help="Choose, as theta=ml,lam=0.1.")
+@click.option(
+    "--where", "wheres", multiple=True, metavar="AXIS=VALUE,...", help="Select values, e.g. theta=ml,lam=0.1."
+)
 @click.option("-o", "--output", metavar="FILE", help="A .png or .svg file. [default: NAME.png]")
 @user_errors
 def figure(store: str, name: str, wheres: tuple[str, ...], output: str | None) -> None:
@@ -74,10 +81,10 @@ def figure(store: str, name: str, wheres: tuple[str, ...], output: str | None) -
 @click.command()
 @click.argument("store")
 @click.option("-o", "--output", metavar="FILE.html", help="Where to write it. [default: beside the store, NAME.html]")
-@click.option("--drawn", type=click.IntRange(min=0), help="Choices of γ, θ, λ and α that have figures. [default: 12]")
+@click.option("--drawn", type=click.IntRange(min=0), help="Combinations of γ, θ, λ and α with figures. [default: 12]")
 @user_errors
 def report(store: str, output: str | None, drawn: int | None) -> None:
-    """Write the study in STORE as one HTML file: verdicts, tables, figures, and how it was made."""
+    """Write a report of the study in STORE as one HTML file: verdicts, tables, figures, and how it was computed."""
     from harness.report.write import write
     from harness.store.locate import find_store
 
@@ -90,7 +97,7 @@ def report(store: str, output: str | None, drawn: int | None) -> None:
 @json_option
 @user_errors
 def errors(store: str, as_json: bool) -> None:
-    """Say what failed in STORE: by message, with a count and an example."""
+    """List the failures in STORE by message, each with a count and an example."""
     from harness.cli.text import format_errors
     from harness.maintenance.failures import group_failures
     from harness.store.locate import find_store
@@ -105,12 +112,14 @@ def errors(store: str, as_json: bool) -> None:
 @click.option("--n", type=int, required=True)
 @click.option("--path", type=int, required=True)
 @click.option("--draw", type=int, default=0, show_default=True)
-@click.option("--theta", help="A number or the name of a search. [default: all]")
+@click.option("--theta", help="A number, or the name of a search for θ. [default: all]")
 @click.option("--lam", type=float, help="[default: all]")
 @click.option("--gamma", type=float, help="[default: all]")
 @click.option("--save", type=click.Path(dir_okay=False), help="Write data, fits and regions to this .npz file.")
-@click.option("--plot", type=click.Path(dir_okay=False), help="Draw the bands of a 1-d cell to this picture.")
-@click.option("--trust", is_flag=True, help="Run the code that the store brings, if you trust who made it.")
+@click.option(
+    "--plot", type=click.Path(dir_okay=False), help="Draw the bands of a cell with 1-d inputs to this image file."
+)
+@click.option("--trust", is_flag=True, help="Run the code contained in the store: only if you trust its author.")
 @user_errors
 def replay(
     store: str,
@@ -124,10 +133,10 @@ def replay(
     plot: str | None,
     trust: bool,
 ) -> int:
-    """Compute one replication of STORE again, here, and say whether it is what the store has.
+    """Recompute one replication of STORE here, and compare it with the stored results.
 
-    This runs the source of the study: one that is bundled, or a file that you have in this directory, too. For any
-    other code the store must be trusted (--trust).
+    This runs the source of the study. A bundled source needs no flag, nor does a file that is also in this directory.
+    Any other code needs --trust.
     """
     from harness.cli.text import format_replay
     from harness.core.errors import UserError
@@ -139,7 +148,7 @@ def replay(
     found = again(store, asked, lambda text: echo(text, err=True))
     echo(format_replay(found))
     if found.killed_process and found.failures and (save or plot):
-        raise UserError("--save and --plot need a replication that doesn't end its process")
+        raise UserError("--save and --plot need a replication that doesn't kill its process")
     if save or plot:
         arrays = extract_arrays(store, asked)
         if save:
@@ -160,7 +169,7 @@ def replay(
 @click.option("-o", "--output", required=True, metavar="STORE", help="The store to make.")
 @user_errors
 def merge(stores: tuple[str, ...], output: str) -> None:
-    """Join STORES of one study, made in several places, into a new one."""
+    """Merge STORES of one study, computed in several places, into a new store."""
     from harness.core.text import format_count
     from harness.maintenance.merge import merge_stores as merged
 

@@ -1,4 +1,4 @@
-"""`ckrr paper`: tables, figures, a report."""
+"""The command `ckrr paper`: reproduce the paper's tables and figures, or write a report."""
 
 from __future__ import annotations
 
@@ -13,27 +13,29 @@ from harness.execution.interrupts import handle_interrupts
 
 
 @click.command()
-@click.option("--table", "tables", multiple=True, type=click.IntRange(1, 4), help="One of them. [default: all four]")
+@click.option(
+    "--table", "tables", multiple=True, type=click.IntRange(1, 4), help="Compute this table only. [default: all four]"
+)
 @click.option(
     "--figures",
     is_flag=False,
     flag_value="all",
     metavar="[NUMBERS]",
-    help="Draw the paper's figures instead: all eight, or as 1,4.",
+    help="Draw the paper's figures instead: all eight, or e.g. 1,4.",
 )
 @click.option(
     "--report",
     is_flag=True,
-    help="Write one HTML file instead: tables, figures, and what the studies of the paper's text say of its claims.",
+    help="Write one HTML report instead: tables, figures, and studies that check the claims in the paper's text.",
 )
-@click.option("-o", "--output", metavar="FILE", help="Where the report goes. [default: paper.html beside the stores]")
+@click.option("-o", "--output", metavar="FILE", help="File of the report. [default: paper.html beside the stores]")
 @click.option(
     "--quick",
     is_flag=True,
-    help="f2 with θ = 10 and 100 alone: 64 numbers, in under 3 minutes on two cores. In figures, n up to 400. For "
+    help="Only f2 with θ = 10 and 100: 64 numbers, in under 3 minutes on two cores. For figures, n up to 400. For "
     "claims, gp1, heaviside and f2 at small n.",
 )
-@click.option("--results", default="results", show_default=True, metavar="FOLDER", help="Where the stores are.")
+@click.option("--results", default="results", show_default=True, metavar="FOLDER", help="Folder of the stores.")
 @workers_option
 @cluster_option
 @json_option
@@ -49,10 +51,10 @@ def paper(
     cluster: str | None,
     as_json: bool,
 ) -> int:
-    """Compute the paper's four tables again, and compare them with the 256 printed numbers; or draw its figures; or
-    write a report of all.
+    """Reproduce the paper's four tables and compare them with the 256 printed numbers, draw its figures, or write a
+    report of both.
 
-    What is in the stores is used, and the same command goes on where an earlier run stopped.
+    Results that are already in the stores are used: the same command resumes where an earlier run stopped.
     """
     from harness.core.errors import UserError
     from harness.execution.clusters import read_file
@@ -62,7 +64,7 @@ def paper(
 
     on = (workers, read_file(cluster, workers))
     if (len(tables) > 0) + (figures is not None) + report > 1:
-        raise UserError("--table, --figures and --report are different things: give one of them")
+        raise UserError("--table, --figures and --report exclude each other: give one of them")
     if output is not None and not report:
         raise UserError("-o is for --report: tables are printed, and figures go into a folder beside the stores")
     if report:
@@ -71,7 +73,7 @@ def paper(
         return _draw_figures(figures, quick, results, on, as_json)
     needs = group_by_study(select_printed(tables, quick))
     if not needs:
-        raise UserError("--quick has numbers of tables 3 and 4 alone: leave --quick out")
+        raise UserError("--quick has only numbers of tables 3 and 4: leave --quick out")
     with handle_interrupts():
         loaded = {name: load_published(name, numbers) for name, numbers in needs.items()}
         stores = {name: get_store_url(results, name) for name in loaded}
@@ -84,7 +86,7 @@ def paper(
 
 
 def _draw_figures(asked: str, quick: bool, results: str, on: tuple[int | None, Any], as_json: bool) -> int:
-    """Runs what the figures need, draws them, and says what was written."""
+    """Run what the figures need, draw them, and print the names of the files written."""
     from harness.paper.figures.index import get_folder, load_needed_studies, parse_numbers
     from harness.paper.figures.write import write
     from harness.paper.studies import get_store_url
@@ -108,7 +110,7 @@ def _draw_figures(asked: str, quick: bool, results: str, on: tuple[int | None, A
 
 
 def _write_report(output: str | None, quick: bool, results: str, on: tuple[int | None, Any], as_json: bool) -> int:
-    """Runs what the report needs, and writes it."""
+    """Run what the report needs, and write it."""
     from harness.paper.page.runs import RequiredRuns
     from harness.report.write import check_target, write_atomically
 
@@ -128,7 +130,7 @@ def _write_report(output: str | None, quick: bool, results: str, on: tuple[int |
 
 
 def _run_missing(loaded: Any, stores: dict[str, str], on: tuple[int | None, Any], quiet: bool) -> int | None:
-    """Runs what the stores lack, and says before how long it takes; how many cells failed, None if it broke off."""
+    """Print the time needed, run what the stores lack, and return the number of failed cells; None if a run aborted."""
     from harness.core.text import format_duration
     from harness.execution import prepare
 
@@ -138,7 +140,7 @@ def _run_missing(loaded: Any, stores: dict[str, str], on: tuple[int | None, Any]
         for prepared in plans:
             announce(prepared)
         if len(plans) > 1 and left > 5:
-            echo(f"in all about {format_duration(left)}; stopped, the same command goes on")
+            echo(f"in all about {format_duration(left)}; if stopped, the same command resumes")
     failed = 0
     for prepared in plans:
         outcome = try_run(prepared)

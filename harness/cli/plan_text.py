@@ -1,19 +1,16 @@
-"""A plan as plain values, and in words."""
+"""Format the plan of a run as text."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from harness.core.labels import format_label
 from harness.core.text import format_count, format_duration, format_size, format_table
 
-if TYPE_CHECKING:
-    pass
-
 
 def _format_cluster(facts: Mapping[str, Any]) -> list[str]:
-    """What the study needs of each worker, beside what it has."""
+    """Format what the study needs of each worker, and what the cluster file offers; empty without a cluster file."""
     file, sizes = facts["cluster"], [one for one in facts["sizes"] if one["units_left"]]
     if file is None:
         return []
@@ -23,7 +20,7 @@ def _format_cluster(facts: Mapping[str, Any]) -> list[str]:
         longest = max(one["seconds_per_unit"] for one in sizes)
         lines.append(f"a worker lives for {format_duration(file['lifetime'])}, a unit takes up to {longest:.3g} s")
     if file["threads"] > 1:
-        lines.append(f"each worker has {file['threads']} BLAS threads, for this store ever after")
+        lines.append(f"each worker has {file['threads']} BLAS threads, which the store is tied to from now on")
     units = sum(one["units_left"] for one in facts["sizes"])
     if 0 < units < facts["workers"]:
         lines.append(f"{units} of {facts['workers']} workers are enough: there are no more units")
@@ -31,7 +28,7 @@ def _format_cluster(facts: Mapping[str, Any]) -> list[str]:
 
 
 def _format_preparations(facts: Mapping[str, Any]) -> list[str]:
-    """What has to be there before the first unit."""
+    """Format what has to be prepared before the first unit."""
     return [
         f"first {one['name']} is prepared: about {format_duration(one['seconds'])} "
         f"and {format_size(one['memory'])} of memory"
@@ -41,13 +38,13 @@ def _format_preparations(facts: Mapping[str, Any]) -> list[str]:
 
 _KINDS = {
     "new": "new",
-    "extended": "in the store, for new cells alone",
-    "again": "in the store, to be computed again (a new α or procedure needs every factor)",
+    "extended": "in the store, for new cells only",
+    "again": "in the store, to be recomputed (a new α or procedure needs every factor)",
 }
 
 
 def _format_diff(facts: Mapping[str, Any]) -> list[str]:
-    """What is new, what is computed again, and what is left alone: nothing where there is nothing to tell."""
+    """Format what is new, what is recomputed and what is no longer asked for; empty without differences."""
     values = [_format_values(axis, some) for axis, some in facts["new_values"].items()]
     more = [format_count(facts[f"more_{what}s"], f"more {what}") for what in ("path", "draw") if facts[f"more_{what}s"]]
     more += [f"{format_count(facts['cells_let_in'], 'cell')} that [[exclude]] left out"] * bool(facts["cells_let_in"])
@@ -56,7 +53,7 @@ def _format_diff(facts: Mapping[str, Any]) -> list[str]:
     if work["extended"]["units"] or work["again"]["units"]:
         rows = [[what, *_format_share(work[kind])] for kind, what in _KINDS.items() if work[kind]["units"]]
         lines += [format_table([["to be computed", "replications", "units", "on one worker"], *rows])]
-        lines += ["numbers that are in the store stay as they are, in every bit"]
+        lines += ["numbers that are in the store stay bitwise identical"]
     if facts["unasked_values"]:
         gone = "; ".join(_format_values(axis, some) for axis, some in facts["unasked_values"].items())
         lines += [f"not in the scenario any more: {gone}; their numbers stay in the store"]
@@ -72,8 +69,8 @@ def _format_share(share: Mapping[str, Any]) -> list[str]:
 
 
 def format_plan(facts: Mapping[str, Any]) -> str:
-    """A plan in words."""
-    rows = [["n", "units", "left", "paths × draws of a unit", "seconds a unit"]]
+    """Format a plan, with one row per n."""
+    rows = [["n", "units", "left", "paths × draws per unit", "seconds per unit"]]
     for one in facts["sizes"]:
         block = f"{one['paths_per_unit']} × {one['draws_per_unit']}"
         rows.append([str(one["n"]), str(one["units"]), str(one["units_left"]), block, f"{one['seconds_per_unit']:.3g}"])
@@ -90,10 +87,10 @@ def format_plan(facts: Mapping[str, Any]) -> str:
             *_format_preparations(facts),
             f"asked for {format_count(facts['replications'], 'replication')}, {facts['replications_left']} left: "
             f"about {format_duration(facts['seconds'])} on {format_count(facts['workers'], 'worker')}",
-            f"{format_size(facts['bytes_per_replication'])} a replication before compression, "
+            f"{format_size(facts['bytes_per_replication'])} per replication before compression, "
             f"{format_size(facts['bytes'])} in "
             f"{facts['files']} files, which take up to {format_size(facts['disk'])} on disk; "
-            f"{format_size(facts['memory_per_worker'])} of memory a worker",
+            f"{format_size(facts['memory_per_worker'])} of memory per worker",
             *_format_cluster(facts),
         ]
     )

@@ -1,4 +1,4 @@
-"""`ckrr run` and `ckrr plan`."""
+"""Commands that run studies and plan them: `ckrr run` and `ckrr plan`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from harness.execution.interrupts import handle_interrupts
 @settings_option
 @workers_option
 @cluster_option
-@click.option("--smoke", is_flag=True, help="Two replications of the smallest n, in a store of its own.")
+@click.option("--smoke", is_flag=True, help="Run two replications of the smallest n, in a separate store.")
 @retry_option
 @accept_changed_option
 @json_option
@@ -47,9 +47,9 @@ def run(
     accept_changed: bool,
     as_json: bool,
 ) -> int:
-    """Run SCENARIO: the path of a .toml file, or the name of a packaged one (see `ckrr list`).
+    """Run SCENARIO: the path of a .toml file, or the name of a bundled scenario (see `ckrr list`).
 
-    The same command goes on where an earlier run stopped.
+    The same command resumes where an earlier run stopped.
     """
     from harness.core.errors import UserError
     from harness.execution.clusters import read_file, warm_up
@@ -59,7 +59,7 @@ def run(
     with handle_interrupts():
         on = (workers, read_file(cluster, workers))
         warm_up(on[1], workers)
-        from harness.scenario.load import load  # half a second, in which what workers are forked from starts
+        from harness.scenario.load import load  # takes half a second, in which the fork server starts
 
         loaded = [load(each, settings) for each in scenarios]  # all are checked before the first one starts
         return max(_run(each, store, on, smoke, as_json, retry=retry, accept_changed=accept_changed) for each in loaded)
@@ -85,7 +85,7 @@ def _run(
 
 
 def try_run(prepared: Any) -> Any:
-    """Runs what is left; None if the cluster died, which is told."""
+    """Run the remaining work; if the cluster fails, print the error and return None."""
     from harness.core.errors import ClusterError, StoppedError
     from harness.execution import driver
     from harness.execution.progress import choose_progress
@@ -97,14 +97,14 @@ def try_run(prepared: Any) -> Any:
         raise KeyboardInterrupt(str(stopped)) from None
     except KeyboardInterrupt:
         driver.mark_stopped(prepared)
-        raise KeyboardInterrupt("stopped: what is done is kept, the same command goes on") from None
+        raise KeyboardInterrupt("stopped: what is done is kept, the same command resumes") from None
     except ClusterError as broken:
         echo(f"error: {broken}", err=True)
         return None
 
 
 def announce(prepared: Any) -> None:
-    """Says what is about to be done."""
+    """Print the remaining work and its estimated duration."""
     from harness.core.text import format_count, format_duration
 
     plan, name = prepared.plan, prepared.loaded.scenario.name
@@ -127,12 +127,12 @@ def _report(prepared: Any, outcome: Any, as_json: bool) -> None:
     if as_json:
         echo(json.dumps(outcome_to_dict(prepared, outcome)))
         return
-    with translate_errors(outcome.url):  # the cube is read as it is shown
+    with translate_errors(outcome.url):  # the cube is read lazily
         echo(format_coverage(open_cube(outcome.url), prepared.loaded.extent))
     if outcome.failed:
         echo(f"{outcome.failed} replications of cells failed: ckrr errors {shorten_path(outcome.url)} says why")
     echo(f'the cube: xarray.open_zarr("{shorten_path(outcome.url)}")')
-    echo(f"what it says, in one file: ckrr report {shorten_path(outcome.url)}")
+    echo(f"HTML report: ckrr report {shorten_path(outcome.url)}")
 
 
 @click.command()
@@ -155,7 +155,7 @@ def plan(
     accept_changed: bool,
     as_json: bool,
 ) -> None:
-    """Say what a run of SCENARIO would do and cost, and do nothing."""
+    """Show what a run of SCENARIO would do and cost, without running it."""
     from harness.cli.plan_text import format_plan
     from harness.execution import prepare
     from harness.execution.clusters import read_file

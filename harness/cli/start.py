@@ -1,4 +1,4 @@
-"""Where one begins: `ckrr list` and `ckrr new`."""
+"""Commands to get started: `ckrr list` and `ckrr new`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from harness.cli.common import echo, json_option, user_errors
 @json_option
 @user_errors
 def list_(as_json: bool) -> None:
-    """List the scenarios that come along."""
+    """List the bundled scenarios."""
     import tomllib
 
     from harness.core.packaged import list_scenario_files
@@ -39,7 +39,7 @@ def new(name: str) -> None:
     if not path.stem.replace("-", "").replace("_", "").replace(".", "").isalnum():
         raise UserError(f"NAME must have only letters, digits, '.', '_' and '-', got {path.stem!r}")
     if path.exists():
-        raise UserError(f"{path} is there already: choose another name")
+        raise UserError(f"{path} already exists: choose another name")
     text = (find_scenario_folder() / "new.txt").read_text().replace('name = "new"', f'name = "{path.stem}"')
     path.write_text(text)
     echo(f"wrote {path}; try it with: ckrr run {path} --smoke")

@@ -1,4 +1,4 @@
-"""What the commands print: states, errors, and the short table at the end of a run. (Plans: `show_plan.py`.)"""
+"""Format what commands print: submissions, errors, replays, and the table at the end of a run."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ if TYPE_CHECKING:
 
 
 def format_submission(prepared: Prepared, done: SubmissionResult, store: str) -> str:
-    """What became of a study that was to be handed over, and how to follow it."""
+    """Format the result of `ckrr submit`, and how to follow the study."""
     follow = f"follow it: ckrr status {store} --watch"
     if done.running is not None:
-        return f"{done.running} is at work on it already: nothing was handed over\n{follow}"
+        return f"{done.running} is already running on it: nothing was submitted\n{follow}"
     if done.submission is None:
         return f"{prepared.loaded.scenario.name}: complete, nothing to do"
     plan = prepared.plan
     long = f"about {format_duration(plan.duration)}" if plan.duration > 5 else "a few seconds"
     count = format_count(sum(plan.replications_of.values()), "replication")
-    silent = "" if done.is_alive else "\nits driver hasn't been heard of yet: `ckrr status` may say why"
+    silent = "" if done.is_alive else "\nno heartbeat of its driver yet: `ckrr status` may say why"
     rest = f"its logs: ckrr logs {store}\nto end it: ckrr cancel {store}"
     return f"submitted as {done.submission.id}: {count}, {long} of computing{silent}\n{follow}\n{rest}"
 
 
 def format_precision(needs: Sequence[Need], target: float) -> str:
-    """What a target error needs, in words."""
-    rows = [["n", "error now", "paths in all", "or draws a path"]]
+    """Format the paths or draws that a target standard error of coverage needs, by n."""
+    rows = [["n", "error now", "paths in all", "or draws per path"]]
     for one in needs:
         known = one.paths is not None
         rows.append(
             [str(one.n), f"{one.se:.2g}" if known else "–", str(one.paths or "–"), str(one.draws or "–")],
         )
-    unknown = "\nwith one path the error between paths can't be told: run a few more" if _is_unknown(needs) else ""
+    unknown = "\nwith one path the error between paths can't be estimated: run a few more" if _is_unknown(needs) else ""
     note = (
-        "\n(–: more draws won't do, or with one draw a path it can't be told)"
+        "\n(–: more draws are not enough, or one draw per path allows no estimate)"
         if not all(one.draws for one in needs)
         else ""
     )
@@ -55,7 +55,7 @@ def _is_unknown(needs: Sequence[Need]) -> bool:
 
 
 def format_errors(groups: Sequence[Mapping[str, Any]], store: str) -> str:
-    """Failures in words."""
+    """Format groups of failures, each with the command that replays an example."""
     if not groups:
         return "nothing failed"
     lines = []
@@ -70,7 +70,7 @@ def format_errors(groups: Sequence[Mapping[str, Any]], store: str) -> str:
 
 
 def format_replay(found: ReplayResult) -> str:
-    """How a replay compares, in words."""
+    """Format how a replayed replication compares with the stored one."""
     what = f"{format_count(found.numbers, 'number')} in {format_count(found.cells, 'cell')}"
     failed = "".join(f"\nfailed here: {one.kind.lower()}: {escape_line(one.message)}" for one in found.failures[:3])
     if not found.written:
@@ -85,7 +85,7 @@ def format_replay(found: ReplayResult) -> str:
 
 
 def format_coverage(cube: xr.Dataset, asked: Extent) -> str:
-    """Coverage with its error and the median width, by procedure and n: for every γ, at one θ, λ and α."""
+    """Format coverage with its error and the median width by procedure and n: for every γ, at one θ, λ and α."""
     alpha, lam = min(asked.grid.alpha, key=lambda each: (abs(each - 0.1), each)), max(asked.grid.lam)
     theta = format_theta(asked.grid.theta[0])
     part = cube.sel(theta=theta, lam=lam, alpha=alpha, n=sorted(asked.grid.n)).sel(quantile=0.5)

@@ -1,4 +1,4 @@
-"""The desk: a unit's block while it is filled. Results, failures and time go to their places here."""
+"""Collect results, failures and times of a unit into its block."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from harness.core.text import format_error
 from harness.core.types import Block, Bools, Failure, Status, Unit, Values
 
 PROCEDURE_TIME_PREFIX = "score "
-"""Before a procedure's name: what is timed of it alone."""
+"""Prefix of a procedure's name in a block's times: seconds spent on this procedure alone."""
 
 
 @dataclass(frozen=True)
 class CellGroup:
-    """Cells that share a sample or a factor: places on the axes, and the values at which the source draws it."""
+    """Cells that share a sample or a factor: indices on the axes, and the values for which the source draws data."""
 
     gammas: Sequence[int]
     thetas: Sequence[int]
@@ -36,7 +36,7 @@ class CellGroup:
 
 @dataclass(frozen=True, eq=False)
 class FactorJob:
-    """A factor with its targets, one for each γ, and the places of its results."""
+    """A factor with its targets, one for each γ, and the indices of its results in the block."""
 
     path: int
     draw: int
@@ -48,29 +48,39 @@ class FactorJob:
 
     @property
     def cells(self) -> CellGroup:
-        """Its cells."""
+        """Cells that the results belong to."""
         return CellGroup(self.gammas, [self.theta], [self.lam])
 
 
 class BlockBuilder:
-    """A block that is being filled."""
+    """Collect the results of a unit, replication by replication.
+
+    Parameters
+    ----------
+    study : Study
+        The study that the unit belongs to.
+    unit : Unit
+        The unit to compute.
+    todo : array of bool, optional
+        Cells to compute, over path, draw, γ, θ and λ. Default: all that the scenario includes.
+    """
 
     def __init__(self, study: Study, unit: Unit, todo: Bools | None = None) -> None:
         self.study, self.unit, self._todo = study, unit, todo
         self.included: Bools = find_included(study.extent, unit.n)
-        """Over procedure, γ, θ and λ."""
+        """Cells that the scenario includes, over procedure, γ, θ and λ."""
         self._values = {v.name: _allocate_values(v, study, unit) for v in list_variables(study.keep)}
         self._values["status"][:] = np.where(self.included, np.uint8(Status.NOT_RUN), np.uint8(Status.EXCLUDED))
         self._failures: list[Failure] = []
         self._seconds: dict[str, float] = {}
 
     def build(self) -> Block:
-        """What it has become."""
+        """Return the block with everything collected so far."""
         return Block(self.unit, self._values, self._failures, self._seconds)
 
     @contextmanager
     def time_step(self, what: str, weight: int = 1) -> Iterator[None]:
-        """Adds the time that is spent within to `what`: a step for so many replications, which the watch is told of."""
+        """Add the time spent in the context to `what`, and restart the watchdog for a step of `weight` replications."""
         start_step(weight)
         start = perf_counter()
         try:
@@ -83,17 +93,17 @@ class BlockBuilder:
 
     @property
     def all_cells(self) -> CellGroup:
-        """All cells."""
+        """All cells of a replication."""
         _, gammas, thetas, lams = self.included.shape
         return CellGroup(range(gammas), range(thetas), range(lams))
 
     def requested(self, path: int, draw: int) -> Bools:
-        """Which cells of a replication are to be computed: over γ, θ and λ."""
+        """Return which cells of a replication to compute, over γ, θ and λ."""
         wanted = np.asarray(self.included.any(axis=0))
         return wanted if self._todo is None else wanted & self._todo[self._get_index(path, draw)]
 
     def add_scores(self, job: FactorJob, scores: Scores) -> None:
-        """Writes the measures of a job to their places."""
+        """Compute the measures of a job from its scores and store them in the block."""
         study, grid = self.study, self.study.extent.grid
         reference = None if study.family.reference is None else study.scored_procedures.index(study.family.reference)
         found = compute_measures(scores, job.target.Y_test.T, grid.alpha, reference, "pointwise" in study.keep)
@@ -111,7 +121,7 @@ class BlockBuilder:
                 self._add_seconds(f"{PROCEDURE_TIME_PREFIX}{name}", seconds)
 
     def add_replication(self, block: Block) -> None:
-        """Takes a replication that was computed elsewhere, as a block of its own."""
+        """Copy a replication that was computed in another process, given as a block with one replication."""
         here = self._get_index(block.unit.paths.start, block.unit.draws.start)
         for name, values in block.values.items():
             self._values[name][here] = values[0, 0]
@@ -120,13 +130,13 @@ class BlockBuilder:
             self._add_seconds(what, seconds)
 
     def record_exception(self, path: int, draw: int, part: CellGroup, error: Exception) -> None:
-        """What an exception cost. One that is the store's, not the replication's, goes on."""
+        """Record an exception as the failure of some cells; raise it again if the store is unreachable."""
         if isinstance(error, StoreUnreachableError):
             raise error
         self.record_failure(path, draw, part, classify_error(error), format_error(error))
 
     def record_failure(self, path: int, draw: int, part: CellGroup, kind: Status, message: str) -> None:
-        """A status and a message for every cell that a failure cost."""
+        """Record the failure in every affected cell, as a status and a message."""
         grid = self.study.extent.grid
         for g, t, r in product(part.gammas, part.thetas, part.lams):
             wanted = self.included[:, g, t, r] & self.requested(path, draw)[g, t, r]
@@ -139,7 +149,7 @@ class BlockBuilder:
         return path - self.unit.paths.start, draw - self.unit.draws.start
 
     def _set_status(self, job: FactorJob, gamma: int, bad: Bools) -> None:
-        """The status of a cell's procedures: ok, NaN, or excluded (and then without numbers)."""
+        """Set the status of each procedure in a cell: OK, NaN, or excluded (whose results become fill values)."""
         here, cell = self._get_index(job.path, job.draw), (slice(None), gamma, job.theta, job.lam)
         wanted = self.included[cell]
         status = np.where(bad, Status.NOT_A_NUMBER, Status.OK)
@@ -157,7 +167,7 @@ class BlockBuilder:
 
 
 def _allocate_values(variable: Variable, study: Study, unit: Unit) -> Values:
-    """An array for a unit's part of a variable, full of its fill."""
+    """Return an array for a unit's part of a variable, filled with its fill value."""
     sizes = {"quantile": len(QUANTILES), "point": study.source.test_points}
     grid = study.extent.grid
     inner = [sizes[dim] if dim in sizes else len(getattr(grid, dim)) for dim in variable.dims]
@@ -165,6 +175,6 @@ def _allocate_values(variable: Variable, study: Study, unit: Unit) -> Values:
 
 
 def classify_error(error: BaseException) -> Status:
-    """The status that an exception becomes."""
+    """Return the status that stands for an exception."""
     kinds = {np.linalg.LinAlgError: Status.SINGULAR, MemoryError: Status.MEMORY, TimeoutError: Status.SLOW}
     return next((status for kind, status in kinds.items() if isinstance(error, kind)), Status.ERROR)

@@ -1,4 +1,4 @@
-"""Compute the measures of a replication from what its regions did at the test points.
+"""Compute the measures of a replication from the results of its regions at the test points.
 
 `PointResults` has the arrays and the operations that the entries of `harness.core.schema.MEASURES` are written in.
 Arrays are over (target, procedure, level, point); a measure is over (target, procedure, level). An empty region has
@@ -6,7 +6,7 @@ width 0. The interval score (Winkler 1972; Gneiting & Raftery 2007) of a hull [l
 
     (u − l) + 2/α·(l − y)₊ + 2/α·(y − u)₊
 
-and inf for an empty region, which has no place to measure from.
+and inf for an empty region, which has no end to measure from.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from harness.core.schema import MEASURES, QUANTILES
 from harness.core.types import Array, Bools, Values
 
 VERSION = 1
-"""Version of the arithmetic, raised by any change that moves a bit of a result."""
+"""Version of the arithmetic, increased by every change that alters any bit of a result."""
 
 
 class PointResults:
-    """What the regions of one sample did at each test point.
+    """Results of the regions of one sample at each test point.
 
     Parameters
     ----------
@@ -35,9 +35,9 @@ class PointResults:
     y_test : array, shape (targets, points)
         Test values.
     alpha : sequence of float
-        The levels' α.
+        Significance level α of each entry on the level axis.
     reference : int or None
-        Place of the procedure that distances are measured from.
+        Index of the procedure that distances are measured from; without one, distances are NaN.
     """
 
     def __init__(self, scores: Scores, y_test: Array, alpha: Sequence[float], reference: int | None) -> None:
@@ -122,7 +122,7 @@ def interval_scores(lower: Array, upper: Array, y_test: Array, alpha: Sequence[f
 
 
 def compute_distances(ends: Array, reference: int | None) -> Array:
-    """Return the mean distance from the reference's end; inf where just one is infinite, NaN without a reference."""
+    """Return the mean distance from the reference's end; inf where only one is infinite, NaN without a reference."""
     if reference is None:
         return np.full(ends.shape[:3], np.nan)
     other = ends[:, [reference]]

@@ -1,4 +1,4 @@
-"""All that a worker needs to know to compute any unit of a study."""
+"""Everything that a worker needs to compute any unit of a study."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from harness.core.types import Extent
 
 @dataclass(frozen=True)
 class Study:
-    """All that a worker needs to know to compute any unit."""
+    """Everything that a worker needs to compute any unit."""
 
     extent: Extent
     source: Source
@@ -19,10 +19,10 @@ class Study:
     seeds: Seeds
     keep: tuple[str, ...] = ()
     threads: int = 1
-    """Of BLAS, whoever computes it: last digits depend on their number."""
+    """Number of BLAS threads, the same on every machine, because the last digits depend on it."""
 
     @property
     def scored_procedures(self) -> tuple[str, ...]:
-        """The grid's procedures, and the reference that ends are measured from, last if it isn't among them."""
+        """Procedures of the grid, followed by the reference for distances if it isn't among them."""
         names, reference = self.extent.grid.procedure, self.family.reference
         return names if reference is None or reference in names else (*names, reference)

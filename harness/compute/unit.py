@@ -1,7 +1,7 @@
-"""One unit, on whatever machine: data → factors → scores → a block of numbers.
+"""Compute one unit: data → factors → scores → a block of results.
 
-What can be shared is: the path by its draws, a sample by all cells the source doesn't redraw it for, a factor by all γ.
-A replication that fails is data: a status and a message. The others go on.
+Work is shared wherever possible: a path by its draws, a sample by all cells for which the source doesn't redraw it, a
+factor by all γ. A replication that fails is recorded as a status and a message, and the others continue.
 """
 
 from __future__ import annotations
@@ -18,23 +18,33 @@ from harness.core.types import Array, Block, Bools, Theta, Unit
 
 CellData = tuple[Sample, Target, Factor]
 _BATCH_BYTES, _LARGEST_BATCH = 64e6, 64
-"""Factors that are scored together: as many as fit into this, and no more than that."""
+"""Limits on factors that are scored together: bytes of their arrays, and their number."""
 _BATCH_MEMORY = 256e6
-"""Nor more than what their family says fits into this."""
+"""Limit on the bytes of factors that are scored together, by their family's memory estimate."""
 
 
 def compute_unit(study: Study, unit: Unit, todo: Bools | None = None) -> Block:
-    """All replications of a unit, every cell of them; or only those to do, over path, draw, γ, θ and λ."""
-    desk, batch = BlockBuilder(study, unit, todo), list[FactorJob]()
+    """Compute the replications of a unit.
+
+    Parameters
+    ----------
+    study : Study
+        The study that the unit belongs to.
+    unit : Unit
+        The unit to compute.
+    todo : array of bool, optional
+        Cells to compute, over path, draw, γ, θ and λ. Default: all that the scenario includes.
+    """
+    builder, batch = BlockBuilder(study, unit, todo), list[FactorJob]()
     for path in unit.paths:
-        for job in _iter_jobs(desk, path):
+        for job in _iter_jobs(builder, path):
             batch.append(job)
-            del job  # the next factor is made while a name for the last one would keep its memory
+            del job  # otherwise this name would keep the factor in memory while the next one is made
             if len(batch) >= _compute_batch_size(study, unit.n):
-                _score(desk, batch)
+                _score(builder, batch)
                 batch = []
-    _score(desk, batch)
-    return desk.build()
+    _score(builder, batch)
+    return builder.build()
 
 
 def _compute_batch_size(study: Study, n: int) -> int:
@@ -45,32 +55,32 @@ def _compute_batch_size(study: Study, n: int) -> int:
 
 
 def _bind_family(study: Study, path: int) -> Family:
-    """As it is on a path: features are drawn there."""
+    """Return the family for a path, with random features drawn from its streams where it uses any."""
     family = study.family
     return family.on_path(study.seeds.make_path_streams(path)) if isinstance(family, SupportsPath) else family
 
 
-def _iter_jobs(desk: BlockBuilder, path: int) -> Iterator[FactorJob]:
-    """Everything that is to be scored on one path, in a fixed order."""
-    study = desk.study
-    if not any(desk.requested(path, draw).any() for draw in desk.unit.draws):
+def _iter_jobs(builder: BlockBuilder, path: int) -> Iterator[FactorJob]:
+    """Yield the factors to score on one path, in a fixed order."""
+    study = builder.study
+    if not any(builder.requested(path, draw).any() for draw in builder.unit.draws):
         return
     try:
-        with desk.time_step("data"):
+        with builder.time_step("data"):
             world = study.source.path(study.seeds.make_path_streams(path))
             family = _bind_family(study, path)
     except Exception as error:
-        for draw in desk.unit.draws:
-            desk.record_exception(path, draw, desk.all_cells, error)
+        for draw in builder.unit.draws:
+            builder.record_exception(path, draw, builder.all_cells, error)
         return
-    for draw in desk.unit.draws:
-        for part in _iter_cell_groups(desk, path, draw):
-            yield from _iter_draw_jobs(desk, world, family, path, draw, part)
+    for draw in builder.unit.draws:
+        for part in _iter_cell_groups(builder, path, draw):
+            yield from _iter_draw_jobs(builder, world, family, path, draw, part)
 
 
-def _iter_cell_groups(desk: BlockBuilder, path: int, draw: int) -> Iterator[CellGroup]:
-    """The cells that share a sample: all of them, unless the source redraws at some axes."""
-    grid, redraws, asked = desk.study.extent.grid, desk.study.source.redraws, desk.requested(path, draw)
+def _iter_cell_groups(builder: BlockBuilder, path: int, draw: int) -> Iterator[CellGroup]:
+    """Yield groups of cells that share a sample: one group, unless the source redraws along some axes."""
+    grid, redraws, asked = builder.study.extent.grid, builder.study.source.redraws, builder.requested(path, draw)
     axes = ("gamma", "theta", "lam")
     sizes = [range(len(getattr(grid, axis))) for axis in axes]
     choices = [[[i] for i in size] if axis in redraws else [list(size)] for axis, size in zip(axes, sizes, strict=True)]
@@ -82,15 +92,15 @@ def _iter_cell_groups(desk: BlockBuilder, path: int, draw: int) -> Iterator[Cell
 
 
 def _iter_draw_jobs(
-    desk: BlockBuilder, world: Path, family: Family, path: int, draw: int, part: CellGroup
+    builder: BlockBuilder, world: Path, family: Family, path: int, draw: int, part: CellGroup
 ) -> Iterator[FactorJob]:
-    study, asked = desk.study, desk.requested(path, draw)
+    study, asked = builder.study, builder.requested(path, draw)
     try:
-        with desk.time_step("data"):
-            sample = world.draw(study.seeds.make_draw_streams(path, draw), desk.unit.n, part.at)
+        with builder.time_step("data"):
+            sample = world.draw(study.seeds.make_draw_streams(path, draw), builder.unit.n, part.at)
             inputs = family.inputs(sample.X, sample.X_test)
     except Exception as error:
-        desk.record_exception(path, draw, part, error)
+        builder.record_exception(path, draw, part, error)
         return
     for theta, lam in product(part.thetas, part.lams):
         gammas = [g for g in part.gammas if asked[g, theta, lam]]
@@ -99,26 +109,26 @@ def _iter_draw_jobs(
             try:
                 target = _make_target(sample, [study.extent.grid.gamma[g] for g in some], study.source.knows_f)
                 yield FactorJob(
-                    path, draw, some, theta, lam, _make_timed_factor(desk, inputs, target, theta, lam), target
+                    path, draw, some, theta, lam, _make_timed_factor(builder, inputs, target, theta, lam), target
                 )
             except Exception as error:
-                desk.record_exception(path, draw, CellGroup(some, [theta], [lam]), error)
+                builder.record_exception(path, draw, CellGroup(some, [theta], [lam]), error)
 
 
-def _make_timed_factor(desk: BlockBuilder, inputs: Inputs, target: Target, theta: int, lam: int) -> Factor:
-    grid = desk.study.extent.grid
+def _make_timed_factor(builder: BlockBuilder, inputs: Inputs, target: Target, theta: int, lam: int) -> Factor:
+    grid = builder.study.extent.grid
     how = grid.theta[theta]
-    with desk.time_step("search" if isinstance(how, str) else "factor"):
+    with builder.time_step("search" if isinstance(how, str) else "factor"):
         return _make_factor(inputs, target, how, grid.lam[lam])
 
 
 def _make_factor(inputs: Inputs, target: Target, theta: Theta, lam: float) -> Factor:
-    """For the θ that is given, or for the one that a search finds for the first target."""
+    """Return the factor for a given θ, or for the θ that a search finds for the first target."""
     return inputs.factor_ml(target.Y[:, 0], lam, theta) if isinstance(theta, str) else inputs.factor(theta, lam)
 
 
 def draw_cell(study: Study, n: int, path: int, draw: int, gamma: int, theta: int, lam: int) -> CellData:
-    """The data and the factor of one cell of one replication, for a look."""
+    """Return the sample, target and factor of one cell of one replication, for inspection."""
     grid, source = study.extent.grid, study.source
     at = {"gamma": grid.gamma[gamma], "theta": grid.theta[theta], "lam": grid.lam[lam], "path": path, "draw": draw}
     world = source.path(study.seeds.make_path_streams(path))
@@ -129,33 +139,33 @@ def draw_cell(study: Study, n: int, path: int, draw: int, gamma: int, theta: int
 
 
 def _make_target(sample: Sample, gammas: Sequence[float], knows_f: bool) -> Target:
-    """Noise of variance γ on top of what the source gave, one column for each γ."""
+    """Return training and test values with noise of variance γ added, one column for each γ."""
     Y = np.stack([_add_noise(sample.y, sample.noise, gamma) for gamma in gammas], axis=1)
     Y_test = np.stack([_add_noise(sample.y_test, sample.noise_test, gamma) for gamma in gammas], axis=1)
     return Target(Y, Y_test, sample.y_test if knows_f else None)
 
 
 def _add_noise(y: Array, noise: Array | None, gamma: float) -> Array:
-    """y + sqrt(γ)·noise."""
+    """Return y + sqrt(γ)·noise."""
     return y if noise is None else y + np.sqrt(gamma) * noise
 
 
-def _score(desk: BlockBuilder, batch: Sequence[FactorJob]) -> None:
-    """Scores jobs together; if that fails, one at a time, to find the guilty."""
-    study = desk.study
+def _score(builder: BlockBuilder, batch: Sequence[FactorJob]) -> None:
+    """Score jobs together; if that fails, score them one at a time to find those that fail."""
+    study = builder.study
     if not batch:
         return
     try:
-        with desk.time_step("score", len(batch)):
+        with builder.time_step("score", len(batch)):
             streams = [study.seeds.make_draw_streams(job.path, job.draw) for job in batch]
             factors, targets = [job.factor for job in batch], [job.target for job in batch]
             scores = study.family.score(factors, targets, study.scored_procedures, study.extent.grid.alpha, streams)
-        with desk.time_step("measure", len(batch)):
+        with builder.time_step("measure", len(batch)):
             for job, one in zip(batch, scores, strict=True):
-                desk.add_scores(job, one)
+                builder.add_scores(job, one)
     except Exception as error:
         if len(batch) > 1:
             for job in batch:
-                _score(desk, [job])
+                _score(builder, [job])
         else:
-            desk.record_exception(batch[0].path, batch[0].draw, batch[0].cells, error)
+            builder.record_exception(batch[0].path, batch[0].draw, batch[0].cells, error)

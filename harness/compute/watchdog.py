@@ -1,7 +1,7 @@
-"""The watch: ends the process when a step of a replication takes longer than it may.
+"""End the process when a step of a replication exceeds its time limit.
 
-`faulthandler` does it from a thread of its own that needs no GIL, so code that hangs while holding it is ended, too. It
-has one timer for the process; here every thread that computes has a deadline, and the timer is set for the first.
+`faulthandler` does this from a separate thread that doesn't need the GIL, so code that hangs while holding it is ended,
+too. It has one timer per process; here every computing thread has a deadline, and the timer is set for the earliest.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from threading import Lock, get_ident
 from time import monotonic
 
 _LATE = 1.0
-"""Seconds that a step may get on top: setting the timer takes 0.1 ms, too much for every short step."""
+"""Tolerance in seconds: setting the timer takes 0.1 ms, too much to do for every short step."""
 _LONGEST = 1e8
-"""Seconds that the timer can be set for, and nobody waits."""
+"""Upper bound in seconds on a deadline, within what the timer accepts; in effect no limit."""
 
 
 @dataclass
 class _WatchedThread:
-    """A thread."""
+    """A thread with its time limit per step, its file for the traceback, and its current deadline."""
 
     limit: float
     file: int
@@ -31,14 +31,21 @@ class _WatchedThread:
 _watched: dict[int, _WatchedThread] = {}
 _lock = Lock()
 _set_for: list[float] = []
-"""When the timer goes off; empty while it isn't set."""
+"""Time at which the timer fires; empty while it isn't set."""
 
 
 @contextmanager
 def watch_steps(seconds: float, file: int) -> Iterator[None]:
-    """Within, no step of this thread may take longer; where all threads were goes to the file with this number.
+    """End the process if a step of this thread takes too long within the context.
 
-    Only for a process that somebody replaces: a nanny's worker, or a child of ours.
+    Use it only in a process that is restarted when it ends: a worker with a nanny, or a sandbox.
+
+    Parameters
+    ----------
+    seconds : float
+        Time limit of a step.
+    file : int
+        File descriptor to which the tracebacks of all threads are written before the process ends.
     """
     me, limit = get_ident(), min(seconds, _LONGEST)
     _watched[me] = _WatchedThread(limit, file, monotonic() + limit)
@@ -52,7 +59,7 @@ def watch_steps(seconds: float, file: int) -> Iterator[None]:
 
 
 def start_step(weight: float = 1.0) -> None:
-    """A step starts here that may take `weight` times the limit; nothing where nobody watches."""
+    """Start a step that may take `weight` times the limit. Does nothing if this thread isn't watched."""
     mine = _watched.get(get_ident())
     if mine is None:
         return
@@ -64,12 +71,12 @@ def start_step(weight: float = 1.0) -> None:
 
 
 def is_set() -> bool:
-    """Whether this process will be ended if nothing happens."""
+    """Return whether the timer that ends this process is set."""
     return bool(_set_for)
 
 
 def _set_timer() -> None:
-    """Sets the timer for the first deadline, or stops it if there is none."""
+    """Set the timer for the earliest deadline, or cancel it if there is none."""
     _set_for.clear()
     if not _watched:
         faulthandler.cancel_dump_traceback_later()

@@ -1,4 +1,5 @@
-"""Shared nouns of the harness: types, errors, protocols, the schema of measures, seeds and text.
+"""Types, errors, protocols, the schema of stored variables, seeds and text helpers shared by the whole harness.
 
-Imports nothing else of ours, and no NumPy at run time, so that light commands start at once.
+The package imports nothing else of the project. Only `seeds` loads NumPy on import, so that commands such as
+`ckrr status` start fast.
 """

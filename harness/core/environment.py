@@ -1,4 +1,4 @@
-"""The commit of the installed ckrr, where it is run from a git checkout."""
+"""Describe the software and the machine that compute a study: git commit, host, package versions, BLAS."""
 
 from __future__ import annotations
 
@@ -14,9 +14,12 @@ _GIT_TIMEOUT = 2.0
 
 @cache
 def find_commit() -> str | None:
-    """Its hash, with "+" where files are changed; None where there is no checkout, or no git."""
+    """Return the git commit that ckrr runs from, with "+" if tracked files are modified.
+
+    None if ckrr does not run from a checkout, or if git fails.
+    """
     root = Path(__file__).parent.parent.parent
-    if not (root / ".git").exists():  # a folder, or the file of a worktree; never the repository of somebody else
+    if not (root / ".git").exists():  # a folder, or a worktree's file; an enclosing repository isn't ours
         return None
     found = _run_git(root, "rev-parse", "HEAD")
     if found is None:
@@ -25,7 +28,7 @@ def find_commit() -> str | None:
 
 
 def _run_git(root: Path, *arguments: str) -> str | None:
-    """What git says; None if it fails."""
+    """Return the standard output of a git command, or None if it fails."""
     try:
         done = subprocess.run(
             ["git", "-C", str(root), *arguments],
@@ -42,7 +45,7 @@ def _run_git(root: Path, *arguments: str) -> str | None:
 
 @cache
 def describe_machine() -> Mapping[str, Any]:
-    """Where a unit was computed: host, versions, and the BLAS core type that bits depend on."""
+    """Return host name, package versions and the BLAS core type, on which the last bits of results depend."""
     from importlib.metadata import version
 
     from threadpoolctl import threadpool_info

@@ -1,50 +1,37 @@
-"""Exceptions of the harness, and who has to act on each."""
+"""Exceptions of the harness: errors of the user, of the store, and of the cluster."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    Array = npt.NDArray[np.float64]
-    Bools = npt.NDArray[np.bool_]
-    Values = npt.NDArray[Any]
-    Generator = np.random.Generator
-else:  # whoever computes loads NumPy; `ckrr status` does without
-    Array = Bools = Values = Generator = Any
-
 
 class UserError(Exception):
-    """What the user has to put right: one line for each, told without a traceback, exit code 2."""
+    """A problem that the user has to fix. The command line prints its message without a traceback, exit code 2."""
 
 
 class StoreUnreachableError(UserError):
-    """A store that doesn't answer. During a run that may pass, and what is done is kept."""
+    """The store does not answer. A run retries for a while; completed units are kept."""
 
 
 class StoreRefusedError(StoreUnreachableError):
-    """A store that won't have us, or isn't there: waiting doesn't help."""
+    """The store denies access, does not exist or cannot be written: retrying does not help."""
 
 
 class StoreReplacedError(StoreRefusedError):
-    """A store that was removed, or replaced by another study's: what is computed doesn't belong there any more."""
+    """The store was removed, or replaced by that of another study: results must no longer be written to it."""
 
 
 class ClusterError(Exception):
-    """A unit failed at every attempt, or the cluster is gone."""
+    """A unit failed at every attempt, or the cluster was lost."""
 
     def __init__(self, why: str) -> None:
-        super().__init__(f"{why}; what is done is kept: run again to go on")
+        super().__init__(f"{why}; what is done is kept: run again to resume")
 
 
 class StoppedError(Exception):
-    """Somebody asked the driver to end."""
+    """The driver was asked to stop."""
 
     def __init__(self) -> None:
-        super().__init__("stopped as asked: what is done is kept, the same command goes on")
+        super().__init__("stopped on request: what is done is kept, the same command resumes")
 
 
 class IncompatibleWorkerError(Exception):
-    """A worker that would compute otherwise than this process."""
+    """A worker's environment differs from the driver's in a way that could change results."""

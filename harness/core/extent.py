@@ -1,7 +1,7 @@
-"""Extents: which cells there are, what two of them have together, and how they are written down.
+"""Combine, compare and serialise extents: the grid of cells and the numbers of paths and draws of a study.
 
-Stores only ever grow. A store keeps the list of its extents, one for each growth, and a receipt says at which of them
-its unit was written: that tells what the unit holds without a look at its chunks.
+Stores only ever grow. A store keeps the list of its extents, one for each growth, and a receipt records the index of
+the extent at which its unit was written. Together they tell what a unit holds without reading its chunks.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ T = TypeVar("T")
 
 
 def union(old: Extent, new: Extent) -> Extent:
-    """What holds both: old values keep their places, new ones come after them. The rules are the new ones.
+    """Return the smallest extent that holds both `old` and `new`.
+
+    On each axis, old values keep their positions and new values are appended. The exclusion rules are those of `new`.
 
     Examples
     --------
@@ -37,8 +39,8 @@ def _append_new(old: tuple[T, ...], new: tuple[T, ...]) -> tuple[T, ...]:
 
 
 def find_included(extent: Extent, n: int) -> Bools:
-    """Which cells at this n the rules leave in: over procedure, γ, θ and λ."""
-    import numpy as np  # not before rules are looked at: `ckrr status` starts at once
+    """Return a mask over procedure, γ, θ and λ of the cells at `n` that no rule excludes."""
+    import numpy as np  # imported late, so that `ckrr status` starts fast
 
     grid = extent.grid
     mask = np.ones([len(getattr(grid, axis)) for axis in CELL], dtype=bool)
@@ -50,7 +52,7 @@ def find_included(extent: Extent, n: int) -> Bools:
 
 
 def is_complete(held: Extent, asked: Extent, unit: Unit) -> bool:
-    """Whether a unit that was written at the extent `held` has everything of it that is asked for."""
+    """Return whether a unit written at the extent `held` contains everything that `asked` requests of it."""
     inner = all(set(getattr(asked.grid, axis)) <= set(getattr(held.grid, axis)) for axis in (*CELL, "alpha"))
     if not inner or unit.n not in held.grid.n or held.paths < unit.paths.stop or held.draws < unit.draws.stop:
         return False
@@ -63,22 +65,22 @@ def is_complete(held: Extent, asked: Extent, unit: Unit) -> bool:
 
 
 def count_cells(extent: Extent) -> int:
-    """How many cells there are, over all n, α among them."""
+    """Return the number of cells that no rule excludes, over all axes of the grid including n and α."""
     return sum(int(find_included(extent, n).sum()) for n in extent.grid.n) * len(extent.grid.alpha)
 
 
 def to_json(extent: Extent) -> dict[str, Any]:
-    """As plain lists and numbers."""
+    """Convert an extent to JSON-serialisable dictionaries, lists and numbers."""
     return asdict(extent)
 
 
 def from_json(plain: Mapping[str, Any]) -> Extent:
-    """Back from plain lists and numbers."""
+    """Build an extent from the output of `to_json`, after a round trip through JSON."""
     grid = Grid(**{axis: tuple(values) for axis, values in plain["grid"].items()})
     rules = tuple({axis: tuple(values) for axis, values in rule.items()} for rule in plain["exclude"])
     return Extent(grid, plain["paths"], plain["draws"], rules)
 
 
 def get_axis_lengths(grid: Grid) -> dict[str, int]:
-    """How long each axis is."""
+    """Return the length of each axis of a grid."""
     return {f.name: len(list_axis_values(grid, f.name)) for f in fields(Grid)}

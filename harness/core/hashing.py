@@ -1,4 +1,4 @@
-"""Hash the files that a study's source needs: the fingerprint of the study knows them by their bytes."""
+"""Hash the files that a study's source needs. The study's fingerprint identifies them by these hashes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from hashlib import sha256
 
 _PREFIX = "sha256:"
 PATTERN = rf"({_PREFIX})?[0-9a-f]{{64}}"
-"""What a hash looks like. Version 0.1 wrote none of the prefix, and hashed the syntax tree of a `.py` file."""
+"""Regular expression of a hash. Version 0.1 wrote no prefix, and hashed the syntax tree of a `.py` file."""
 
 
 def hash_file(data: bytes) -> str:
@@ -23,7 +23,7 @@ def hash_file(data: bytes) -> str:
 def is_hash_of(hashed: str, name: str, data: bytes) -> bool:
     """Return whether a file may be the one that was hashed.
 
-    The hash that version 0.1 made of a `.py` file can't be compared with: there the answer is yes.
+    A version 0.1 hash of a `.py` file cannot be compared with bytes: the result is then always True.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""How values are written: in coordinates, receipts and messages."""
+"""Format axis values as text for coordinates, receipts and messages, and parse them back."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from harness.core.types import Grid, Theta
 
 
 def format_number(value: float) -> str:
-    """The shortest decimal that is this number, without a trailing ".0".
+    """Return the shortest decimal that round-trips to this number, without a trailing ".0".
 
     Examples
     --------
@@ -19,7 +19,7 @@ def format_number(value: float) -> str:
 
 
 def format_theta(theta: Theta) -> str:
-    """θ as text: "10", "100", "ml".
+    """Return θ as text: "10", "100", "ml".
 
     Examples
     --------
@@ -30,7 +30,7 @@ def format_theta(theta: Theta) -> str:
 
 
 def is_number(theta: str) -> bool:
-    """Whether a θ, as text, is a given one; else it is the name of a search.
+    """Return whether the label of a θ is a number; otherwise it names a search for θ.
 
     Examples
     --------
@@ -45,18 +45,18 @@ def is_number(theta: str) -> bool:
 
 
 def format_label(value: object) -> str:
-    """Any value of any axis as text."""
+    """Return any value of any axis as text."""
     return format_number(value) if isinstance(value, float) else str(value)
 
 
 def list_axis_values(grid: Grid, axis: str) -> Sequence[object]:
-    """The values of an axis as its coordinate has them: θ as text."""
+    """Return the values of an axis as stored in its coordinate: θ as text, all others unchanged."""
     values: Sequence[object] = getattr(grid, axis)
     return [format_theta(each) for each in grid.theta] if axis == "theta" else values
 
 
 def parse_theta(text: str) -> Theta:
-    """θ from the command line: a number, or the name of a search."""
+    """Parse θ from the command line: a number, or the name of a search."""
     try:
         return float(text)
     except ValueError:

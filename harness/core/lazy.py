@@ -1,4 +1,4 @@
-"""Load public names on first use (PEP 562), so that `import harness` and light commands start at once."""
+"""Load public names on first use (PEP 562), so that `import harness` and light commands start fast."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 
 
 def attach(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Make the functions `__getattr__` and `__dir__` of a package whose names are loaded when they are asked for.
+    """Return the functions `__getattr__` and `__dir__` of a package that imports its public names on first use.
 
     Parameters
     ----------
     package : str
-        The package's name, for messages.
+        Name of the package, for error messages.
     homes : mapping
-        For each public name the module that defines it.
+        The module that defines each public name.
     """
 
     def get_attribute(name: str) -> Any:

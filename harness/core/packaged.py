@@ -1,4 +1,4 @@
-"""Find the bundled files, and check that the packages beside this one are ours."""
+"""Find bundled scenarios, and check that `ckrr`, `scenarios` and `cluster` are imported from this distribution."""
 
 from __future__ import annotations
 
@@ -8,16 +8,13 @@ from pathlib import Path
 from harness.core.errors import UserError
 
 _ROOT = Path(__file__).parents[2]
-"""The folder that all our packages are in: site-packages, or a checkout."""
+"""The folder that contains all packages of the project: site-packages, or a checkout."""
 
 
 def check_packages() -> None:
-    """Refuse to start if another package has the name of one of ours: `scenarios`, `cluster` and `harness` are common.
+    """Raise `UserError` if Python would import another package of the same name as one of this distribution.
 
-    Raises
-    ------
-    UserError
-        With the path of the package that Python would import instead.
+    `scenarios` and `cluster` are common names. The message has the path of the package that shadows ours.
     """
     for name in ("ckrr", "scenarios", "cluster"):
         spec = find_spec(name)
@@ -30,12 +27,12 @@ def check_packages() -> None:
 
 
 def find_scenario_folder() -> Path:
-    """Return the folder of the bundled scenarios, without importing the package."""
+    """Return the folder of the bundled scenarios, without importing the package `scenarios`."""
     return _ROOT / "scenarios"
 
 
 def list_scenario_files() -> dict[str, Path]:
-    """Return the bundled scenarios by name: `quickstart` first, those of a folder last.
+    """Return the files of the bundled scenarios by name: `quickstart` first, those in subfolders last.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Processes that belong to another: they are started with what it can import, and end with it."""
+"""Start child processes that inherit the import path and end with their parent; tune their garbage collection."""
 
 from __future__ import annotations
 
@@ -14,13 +14,23 @@ from contextlib import suppress
 from pathlib import Path
 
 _DIE_WITH_PARENT = 1
-"""PR_SET_PDEATHSIG."""
+"""The option PR_SET_PDEATHSIG of prctl(2)."""
 
 
 def start_module(module: str, *words: str, files: Sequence[int] = (), quiet: bool = False) -> subprocess.Popen[bytes]:
-    """`python -m module words`, with these open files."""
+    """Start `python -m module words` as a child process that inherits `sys.path` and the file descriptors `files`.
+
+    Parameters
+    ----------
+    module, words : str
+        The module to run, and its command-line arguments.
+    files : sequence of int
+        Open file descriptors to pass on.
+    quiet : bool
+        Whether to discard standard output and standard error.
+    """
     command = [sys.executable, "-P", "-m", module, *words]
-    paths = {"PYTHONPATH": os.pathsep.join(sys.path)}  # what can be imported here can be there
+    paths = {"PYTHONPATH": os.pathsep.join(sys.path)}  # the child can import what this process can
     out = subprocess.DEVNULL if quiet else None
     return subprocess.Popen(
         command, pass_fds=files, stdin=subprocess.DEVNULL, stdout=out, stderr=out, env={**os.environ, **paths}
@@ -28,27 +38,27 @@ def start_module(module: str, *words: str, files: Sequence[int] = (), quiet: boo
 
 
 def die_with_parent(parent: int) -> None:
-    """Ends with its parent, and before others when the machine's memory runs out.
+    """Have the kernel kill this process when its parent dies, and first when memory runs out (Linux only).
 
-    Where there is no Linux, whoever started it has to end it.
+    On other systems this does nothing, and the parent has to end its children itself.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
-        if os.getppid() != parent:  # it died before
+        if os.getppid() != parent:  # the parent died before prctl was called
             sys.exit()
         with suppress(OSError):
             Path("/proc/self/oom_score_adj").write_text("1000")
 
 
 _GC_THRESHOLD = 50_000
-"""Python looks for garbage whenever there are so many more objects; as it comes, it does after 700."""
+"""Net allocations after which Python collects garbage; Python's default is 700."""
 
 
 def limit_garbage_collection() -> None:
-    """For a process of our own: it starts by a tenth sooner, and ends in a few hundredths of a second.
+    """Collect garbage less often, and not at exit, so that a process starts and ends faster.
 
-    At the end Python looks for garbage in all that there is, which takes a third of a second, and the process is over
-    anyway; `gc.freeze` takes it out of its sight.
+    Only for processes that the harness starts itself. Start-up is a tenth faster. At exit, Python would search all
+    objects for garbage, which takes a third of a second; after `gc.freeze` it takes a few hundredths.
     """
     gc.set_threshold(_GC_THRESHOLD)
-    atexit.register(gc.freeze)  # the first that is registered is called last
+    atexit.register(gc.freeze)  # registered first, so called last

@@ -1,6 +1,8 @@
-"""What the harness sees of sources and of families of procedures: small protocols and plain arrays, and nothing else.
+"""Protocols through which the harness uses data sources and families of procedures.
 
-A source or a family that can do more says so by having the methods of one protocol more.
+The harness depends on these protocols and on plain arrays, never on a concrete source or family. `Source` and `Family`
+are required; the runtime-checkable protocols (`LimitedSource`, `Supports…`, `TimedScores`) are optional capabilities,
+which a class has by implementing their methods.
 """
 
 from __future__ import annotations
@@ -17,163 +19,235 @@ if TYPE_CHECKING:
 
 
 class Sample(Protocol):
-    """One train sample, and the test points that go with it."""
+    """One training sample, and the test points that belong to it."""
 
     @property
-    def X(self) -> Array: ...  # noqa: D102 - shape (n, dimension)
+    def X(self) -> Array:
+        """Training inputs, of shape (n, dimension)."""
+        ...
+
     @property
-    def y(self) -> Array: ...  # noqa: D102 - shape (n,), without the noise that γ scales
+    def y(self) -> Array:
+        """Training values, of shape (n,), without the noise that γ scales."""
+        ...
+
     @property
-    def noise(self) -> Array | None: ...  # noqa: D102 - of variance 1; None adds nothing
+    def noise(self) -> Array | None:
+        """Noise of variance 1 of the training values, of shape (n,); None for no noise."""
+        ...
+
     @property
-    def X_test(self) -> Array: ...  # noqa: D102
+    def X_test(self) -> Array:
+        """Test inputs, of shape (test_points, dimension)."""
+        ...
+
     @property
-    def y_test(self) -> Array: ...  # noqa: D102
+    def y_test(self) -> Array:
+        """Test values, of shape (test_points,), without the noise that γ scales."""
+        ...
+
     @property
-    def noise_test(self) -> Array | None: ...  # noqa: D102
+    def noise_test(self) -> Array | None:
+        """Noise of variance 1 of the test values; None for no noise."""
+        ...
 
 
 class Path(Protocol):
-    """One draw of the world."""
+    """One independent realisation of the data-generating process."""
 
     def draw(self, streams: Streams, n: int, at: Mapping[str, object]) -> Sample:
-        """A train sample of size n; `at` has the values of the axes that the source redraws at."""
+        """Draw a training sample.
+
+        Parameters
+        ----------
+        streams : Streams
+            Named random streams of this draw.
+        n : int
+            Size of the training sample.
+        at : Mapping
+            Values of the axes that `Source.redraws` names.
+        """
         ...
 
 
 class Source(Protocol):
-    """Where data come from."""
+    """A data-generating process that studies draw paths and samples from."""
 
     @property
-    def dimension(self) -> int: ...  # noqa: D102
-    @property
-    def test(self) -> str:
-        """How test points are laid out: "iid" from the law of the train inputs, "shifted" from another, or "grid"."""
+    def dimension(self) -> int:
+        """Number of input variables."""
         ...
 
     @property
-    def test_points(self) -> int: ...  # noqa: D102
+    def test(self) -> str:
+        """Layout of test points: "iid" as the training inputs, "shifted" from another distribution, or "grid"."""
+        ...
+
+    @property
+    def test_points(self) -> int:
+        """Number of test points of a sample."""
+        ...
+
     @property
     def knows_f(self) -> bool:
-        """Whether y and y_test of a sample are the latent function's values."""
+        """Whether y and y_test of a sample are the values of the latent function."""
         ...
 
     @property
     def redraws(self) -> tuple[str, ...]:
-        """The axes (of REDRAWS) whose values `at` has: data are drawn anew at each γ, θ or λ; () shares them.
+        """Axes (of `REDRAWS`) that the data depend on besides n, and whose values `at` contains.
 
-        A source that has data of its own for each replication names path or draw: then `at` has its number.
+        Data are redrawn at each value of γ, θ or λ named here; with () all cells share them. A source with separate
+        data for each replication names "path" or "draw", and `at` contains its number.
         """
         ...
 
     @property
-    def largest_n(self) -> int | None: ...  # noqa: D102
+    def largest_n(self) -> int | None:
+        """Largest training sample available; None if there is no limit."""
+        ...
 
     def path(self, streams: Streams) -> Path:
-        """One draw of the world."""
+        """Draw one independent realisation of the data-generating process."""
         ...
 
 
 @runtime_checkable
 class LimitedSource(Protocol):
-    """A source that has data for some values only."""
+    """A source that has data only for some values of the axes."""
 
     @property
     def only(self) -> Mapping[str, Sequence[object]]:
-        """For some of gamma, theta, lam, n, path and draw the values there are."""
+        """Available values, for those of gamma, theta, lam, n, path and draw that are limited."""
         ...
 
 
 @runtime_checkable
 class SupportsWorld(Protocol):
-    """A source that takes the keys of `scenarios.World`: noise that isn't normal, test inputs of another law."""
+    """A source that accepts the keys of `scenarios.World`, such as non-normal noise or shifted test inputs."""
 
     def in_world(self, world: Any) -> Source:
-        """The same source in another world; a ValueError says what can't be, in a line that begins with the key."""
+        """Return the same source under another noise and input distribution.
+
+        Raises
+        ------
+        ValueError
+            If the source does not support a key; the message is one line that begins with the key.
+        """
         ...
 
 
 @runtime_checkable
 class SupportsPreparation(Protocol):
-    """A source that needs arrays that are expensive, and shared: made once, before the units, and kept in the store."""
+    """A source that needs expensive, shared arrays, computed once before the units and kept in the store."""
 
     def preparations(self, grid: Mapping[str, Sequence[object]]) -> Mapping[str, tuple[float, float]]:
-        """The names of what the data of a grid need, each with its operations (n³/3 is a Cholesky factor) and bytes."""
+        """Return the names of the arrays that the data of a grid need, each with its operations and peak bytes.
+
+        Operations are those of a matrix product: n³/3 is a Cholesky factor.
+        """
         ...
 
     def prepare(self, name: str) -> Array:
-        """One of them; with one BLAS thread."""
+        """Compute one of these arrays, with one BLAS thread."""
         ...
 
     def given(self, find: Callable[[str], Array]) -> Source:
-        """The same source, which finds what was prepared by its name."""
+        """Return the same source with access to prepared arrays: `find` returns one by its name."""
         ...
 
 
 class Scores(Protocol):
-    """How regions did at known values: arrays of shape (targets, procedures, points, levels)."""
+    """Results of regions at known test values: arrays of shape (targets, procedures, points, levels)."""
 
     @property
-    def hits(self) -> Bools: ...  # noqa: D102 - the region contains y*
+    def hits(self) -> Bools:
+        """Whether the region contains y*."""
+        ...
+
     @property
-    def hits_f(self) -> Bools | None: ...  # noqa: D102 - the region contains f(x*), where f was given
+    def hits_f(self) -> Bools | None:
+        """Whether the region contains f(x*); None if f was not given."""
+        ...
+
     @property
-    def lower(self) -> Array: ...  # noqa: D102 - of the hull; NaN where empty
+    def lower(self) -> Array:
+        """Lower end of the region's hull; NaN where the region is empty."""
+        ...
+
     @property
-    def upper(self) -> Array: ...  # noqa: D102
+    def upper(self) -> Array:
+        """Upper end of the region's hull; NaN where the region is empty."""
+        ...
+
     @property
-    def length(self) -> Array: ...  # noqa: D102 - of the region
+    def length(self) -> Array:
+        """Length of the region."""
+        ...
+
     @property
-    def count(self) -> npt.NDArray[np.int64]: ...  # noqa: D102 - of components
+    def count(self) -> npt.NDArray[np.int64]:
+        """Number of connected components of the region."""
+        ...
 
 
 @runtime_checkable
 class TimedScores(Protocol):
-    """Scores of procedures that were computed one after the other: receipts have the time of each."""
+    """Scores of procedures that were computed one after the other, so that receipts can record the time of each."""
 
     @property
     def seconds(self) -> Mapping[str, float]:
-        """By the name of the procedure."""
+        """Computing time of each procedure, by its name."""
         ...
 
 
 class Factor(Protocol):
-    """A fit that is ready to be asked about targets."""
+    """A factorised fit, ready to score targets."""
 
     @property
-    def theta(self) -> float: ...  # noqa: D102
+    def theta(self) -> float:
+        """The θ in use: given, or found by a search."""
+        ...
 
 
 class Inputs(Protocol):
-    """Train and test inputs."""
+    """Training and test inputs, ready to be factorised for any θ and λ."""
 
     def factor(self, theta: float, lam: float) -> Factor:
-        """For a given θ: shared by all targets."""
+        """Factorise for a given θ. All targets can share the result."""
         ...
 
     def factor_ml(self, y: Array, lam: float, search: str) -> Factor:
-        """For the θ that a search finds for this target."""
+        """Factorise for the θ that a search finds for the target `y`."""
         ...
 
 
 class Family(Protocol):
-    """Procedures that share work: the only thing the harness knows of them."""
+    """A family of procedures that share work. The harness uses procedures only through this protocol."""
 
     @property
-    def procedures(self) -> Sequence[str]: ...  # noqa: D102
+    def procedures(self) -> Sequence[str]:
+        """Names of the procedures."""
+        ...
+
     @property
-    def searches(self) -> Sequence[str]: ...  # noqa: D102
+    def searches(self) -> Sequence[str]:
+        """Names of the searches for θ."""
+        ...
+
     @property
     def reference(self) -> str | None:
-        """The procedure that the ends of all others are measured from."""
+        """The procedure that `distance_lower` and `distance_upper` are measured from; None if there is none."""
         ...
 
     @property
     def version(self) -> int:
-        """Raised by any change that moves a bit of a result."""
+        """Version of the numerics: raised by any change that alters a bit of a result."""
         ...
 
-    def inputs(self, X: Array, X_test: Array) -> Inputs: ...  # noqa: D102
+    def inputs(self, X: Array, X_test: Array) -> Inputs:
+        """Compute what all fits on these training and test inputs share."""
+        ...
 
     def score(
         self,
@@ -183,33 +257,43 @@ class Family(Protocol):
         alpha: Sequence[float],
         streams: Sequence[Streams],
     ) -> Sequence[Scores]:
-        """All procedures and levels for each factor with its target. Bits don't depend on how many come at once.
+        """Score all procedures and levels for each factor with its target.
 
-        A procedure that needs chance takes it from its replication's streams, by a name of its own.
+        Results are bitwise identical to scoring each target separately. A randomised procedure draws random numbers
+        from its replication's streams, from a stream with a name that no other procedure uses.
         """
         ...
 
     def level(self, procedure: str, n: int, alpha: float) -> float | None:
-        """The coverage that a procedure promises where train and test points are exchangeable; None if none is."""
+        """Return the exact coverage of a procedure for exchangeable training and test points; None if it has none."""
         ...
 
     def flops(self, n: int, points: int, targets: int, searched: bool) -> float:
-        """The work of one factor and its scores, in operations of a matrix product: n³/3 is a Cholesky factor."""
+        """Return the work of one factor and its scores, in operations of a matrix product.
+
+        For scale: a Cholesky factor takes n³/3.
+        """
         ...
 
     def memory(self, n: int, points: int) -> float:
-        """Bytes that one replication needs at its peak."""
+        """Return the bytes that one replication needs at its peak."""
         ...
 
 
 @runtime_checkable
 class SupportsKernel(Protocol):
-    """A family whose procedures are on a kernel, which the scenario may choose."""
+    """A family of kernel methods whose kernel the scenario may choose."""
 
     def on_kernel(
         self, dimension: int, kernel: str = ..., scales: Sequence[float] | None = ..., features: int | None = ...
     ) -> Family:
-        """The same family on another kernel; a ValueError says what can't be, in a line that begins with the key."""
+        """Return the same family with another kernel.
+
+        Raises
+        ------
+        ValueError
+            If a value is invalid; the message is one line that begins with the key.
+        """
         ...
 
 
@@ -218,40 +302,40 @@ class SupportsTestGrid(Protocol):
     """A source whose test points may lie on a fixed grid."""
 
     def test_grid(self) -> Array:
-        """The points of the grid, without drawing anything."""
+        """Return the points of the grid. Draws no random numbers."""
         ...
 
 
 @runtime_checkable
 class SupportsSmoothing(Protocol):
-    """A family whose p-values can be smoothed by chance."""
+    """A family whose conformal p-values can be smoothed (ties broken at random)."""
 
     def smooth(self) -> Family:
-        """The same family with smoothed p-values; its levels are those, too."""
+        """Return the same family with smoothed p-values and the exact levels that belong to them."""
         ...
 
 
 @runtime_checkable
 class SupportsHoldout(Protocol):
-    """A family with searches for θ that leave some of the train points alone."""
+    """A family with searches for θ that hold out some of the training points."""
 
     def left(self, search: str, n: int) -> int | None:
-        """Of n train points how many a search leaves alone, for which levels hold exactly; None if it looks at all."""
+        """Return how many of n training points a search holds out, for which exact levels hold; None if it uses all."""
         ...
 
 
 @runtime_checkable
 class SupportsPath(Protocol):
-    """A family that takes chance before it sees data: the same for all draws on a path."""
+    """A family that draws random numbers before it sees data, such as random features: once for each path."""
 
     def on_path(self, streams: Streams) -> Family:
-        """The family with a path's streams."""
+        """Return the same family with random numbers drawn from a path's streams."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """Train and test values, a column for each γ; and the latent function at the test points, if it is known."""
+    """Training and test values, one column for each γ, and the latent function at the test points if known."""
 
     Y: Array
     Y_test: Array

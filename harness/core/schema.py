@@ -57,7 +57,7 @@ class Measure(Variable):
     summary: str
     """Sentence stored with the reduced variable in the cube."""
     title: str
-    """What tables and figures call the reduced measure."""
+    """Name of the reduced measure in tables and figures."""
     error: str | None = None
     """Sentence stored with the standard error in the cube, if the cube has one."""
 
@@ -240,6 +240,4 @@ def _list_cube_variables() -> tuple[CubeVariable, ...]:
 
 CUBE = _list_cube_variables()
 """Arrays at the root of the store, with the axes `CUBE_DIMS`. Written by the driver."""
-
-
 CUBE_DIMS = ("procedure", "gamma", "theta", "lam", "n", "alpha")

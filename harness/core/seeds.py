@@ -1,8 +1,8 @@
-"""Seeds from content, never from a place in a grid.
+"""Derive random streams from the content of a study, never from positions in a grid.
 
 Every stream is `SeedSequence(scenario seed, spawn_key)` with a key of seven words of 32 bits: four from a hash of the
-source and its parameters, then path, draw, and a word for the stream's name. So no extension, block size, order or
-worker changes a number, and two sources, paths, draws or streams never share one.
+source and its parameters, then path, draw, and a hash of the stream's name. So random numbers do not depend on growth,
+block size, order or workers, and no two sources, paths, draws or streams share them.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ import numpy as np
 from harness.core.types import Streams
 
 _WHOLE_PATH = 2**32 - 1
-"""In the place of a draw: streams that belong to the path."""
+"""Stands for the draw in the key of streams that belong to a whole path."""
 
 
 def hash_words(text: str, count: int) -> tuple[int, ...]:
-    """The first words of 32 bits of the SHA-256 of a text."""
+    """Return the first `count` words of 32 bits of the SHA-256 of a text."""
     digest = sha256(text.encode()).digest()
     return tuple(int.from_bytes(digest[4 * i : 4 * i + 4], "big") for i in range(count))
 
@@ -34,7 +34,7 @@ def _hash_stream(name: str) -> int:
 
 @dataclass(frozen=True)
 class Seeds:
-    """All random streams of a study.
+    """Generator of all random streams of a study.
 
     Examples
     --------
@@ -49,19 +49,19 @@ class Seeds:
 
     @classmethod
     def from_source(cls, seed: int, source: Mapping[str, object]) -> Seeds:
-        """For a scenario's seed and its source, told by name and parameters."""
+        """Make the seeds of a study from the scenario's seed and from the name and parameters of its source."""
         return cls(seed, hash_words(json.dumps(source, sort_keys=True), 4))
 
     def make_spawn_key(self, path: int, draw: int, stream: str) -> tuple[int, ...]:
-        """The spawn key of one stream."""
+        """Return the spawn key of one stream."""
         return (*self.source, path, draw, _hash_stream(stream))
 
     def make_path_streams(self, path: int) -> Streams:
-        """The streams of a path."""
+        """Return the streams shared by all draws of a path."""
         return lambda name: self._make_generator(path, _WHOLE_PATH, name)
 
     def make_draw_streams(self, path: int, draw: int) -> Streams:
-        """The streams of a draw."""
+        """Return the streams of one draw on a path."""
         return lambda name: self._make_generator(path, draw, name)
 
     def _make_generator(self, path: int, draw: int, stream: str) -> np.random.Generator:

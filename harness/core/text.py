@@ -1,36 +1,25 @@
-"""Make text that comes from files safe to print.
+"""Format numbers, times, sizes and tables for printing, and make text that comes from files safe to print.
 
-A store may be a stranger's: its messages, host names and logs could carry control characters that move the cursor,
-retitle the window or hide lines of a terminal.
+A store may come from an untrusted source: its messages, host names and logs could contain control characters that move
+the cursor, retitle the window or hide lines of a terminal.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    pass
-
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    pass
-
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from difflib import get_close_matches
 
 _CONTROL = "\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff"
-"""Control characters but tab and newline, marks that change the direction of text, separators, lone surrogates."""
+"""Control characters except tab and newline, directional marks, line separators, lone surrogates."""
 _LONGEST_SHOWN = 60
 _IN_TEXT = re.compile(f"[{_CONTROL}]")
 _IN_LINE = re.compile(f"[{_CONTROL}\t\n]")
 
 
 def escape(text: str) -> str:
-    r"""Replace control characters by their escapes; newlines and tabs stay.
+    r"""Replace control characters by escape sequences, except newlines and tabs.
 
     Examples
     --------
@@ -41,7 +30,7 @@ def escape(text: str) -> str:
 
 
 def escape_line(text: str, longest: int = 2000) -> str:
-    r"""Replace control characters, newlines among them, and shorten: the result is one line.
+    r"""Replace control characters, newlines and tabs by escape sequences, and shorten the result: one line.
 
     Examples
     --------
@@ -57,12 +46,12 @@ def _escape_match(match: re.Match[str]) -> str:
 
 
 def shorten(text: str, longest: int = _LONGEST_SHOWN) -> str:
-    """Return the beginning of a long text, with an ellipsis."""
+    """Cut a text after `longest` characters, and append an ellipsis if anything was cut."""
     return text if len(text) <= longest else f"{text[:longest]}…"
 
 
 def fold_whitespace(text: object) -> str:
-    r"""Return a text on one line: white space is folded.
+    r"""Replace each run of white space, newlines included, by one space.
 
     Examples
     --------
@@ -78,7 +67,7 @@ def get_timestamp() -> str:
 
 
 def format_error(error: BaseException) -> str:
-    r"""What an exception says, on one line.
+    r"""Return the type and message of an exception on one line.
 
     Examples
     --------
@@ -89,11 +78,11 @@ def format_error(error: BaseException) -> str:
 
 
 _LONGEST_NAME = 100
-"""Characters of a name to which near ones are looked for."""
+"""Longest name, in characters, for which similar names are suggested."""
 
 
 def shorten_repr(value: object) -> str:
-    """How a value is quoted in a message: its repr, on one line, shortened."""
+    """Return the repr of a value for a message: on one line, and shortened."""
     try:
         text = " ".join(repr(value).split())
     except ValueError:  # Python prints no more than 4300 decimal digits
@@ -102,7 +91,7 @@ def shorten_repr(value: object) -> str:
 
 
 def suggest_name(name: str, known: Iterable[str]) -> str:
-    """The question "did you mean …?" in brackets, if a name is near; otherwise nothing.
+    """Return " (did you mean …?)" with the most similar known name, or "" if none is similar.
 
     Examples
     --------
@@ -117,7 +106,7 @@ def suggest_name(name: str, known: Iterable[str]) -> str:
 
 
 def format_rate(rate: float, of: str = "") -> str:
-    """How many in a second, or in a minute or an hour if that is more telling.
+    """Format a rate per second, or per minute or hour if it is small.
 
     Examples
     --------
@@ -130,7 +119,7 @@ def format_rate(rate: float, of: str = "") -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """A time as people say it.
+    """Format a duration in its two largest units.
 
     Examples
     --------
@@ -147,7 +136,7 @@ def format_duration(seconds: float) -> str:
 
 
 def format_table(rows: Sequence[Sequence[str]], left: int = 1) -> str:
-    """Columns that stand under each other, the first ones to the left and the others to the right.
+    """Format rows as aligned columns: the first `left` columns left-aligned, the others right-aligned.
 
     Examples
     --------
@@ -166,7 +155,7 @@ def format_table(rows: Sequence[Sequence[str]], left: int = 1) -> str:
 
 
 def format_size(count: float) -> str:
-    """Bytes as people say them.
+    """Format a number of bytes in B, kB, MB or GB.
 
     Examples
     --------
@@ -181,7 +170,7 @@ def format_size(count: float) -> str:
 
 
 def format_count(count: int, noun: str) -> str:
-    """A number of things.
+    """Format a count with its noun in the singular or plural.
 
     Examples
     --------
@@ -192,7 +181,7 @@ def format_count(count: int, noun: str) -> str:
 
 
 def format_estimate(value: float, error: float) -> str:
-    """A number with its error; without one where it can't be known.
+    """Format an estimate with its standard error, without the error if that is NaN, and "-" if the value is NaN.
 
     Examples
     --------

@@ -1,1 +1,1 @@
-"""Turn a prepared study into a complete store. The only package that talks to Dask and to `cluster`."""
+"""Run a prepared study until its store is complete. The only package that uses Dask and `cluster`."""

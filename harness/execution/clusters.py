@@ -1,4 +1,4 @@
-"""The wiring: cluster files become machines to plan for, and clients to run on."""
+"""Turn cluster files into machines to plan for and Dask clients to run on."""
 
 from __future__ import annotations
 
@@ -14,38 +14,58 @@ from harness.planning.machine import Machine, count_cores, get_free_disk, get_to
 from harness.scenario.errors import from_pydantic, make_key_lookup, make_user_error
 
 _PRELOAD = ("harness.worker.task", "harness.families.krr")
-"""What every worker imports, and the procedures that nearly all need."""
+"""Modules that the fork server imports for workers: the task itself, and the family that most studies use."""
 _UNKNOWN_SPEED = 1e9
-"""Operations a second, to plan with where it can't be measured: a run will not start there."""
+"""Operations per second to plan with where the speed cannot be measured; a run does not start there anyway."""
 
 
 def read_file(path: str | Path | None, workers: int | None = None, client: Any = None) -> ClusterFile | None:
-    """A cluster file, checked; None without one. It alone says what to run on."""
+    """Read and validate a cluster file; return None without a path.
+
+    Raises
+    ------
+    UserError
+        If the file is invalid, or `workers` or a `client` is given as well.
+    """
     if path is None:
         return None
     if workers is not None or client is not None:
         what = "workers" if workers is not None else "client"
-        raise UserError(f"{path}: {what} and a cluster file are two ways to say what to run on: give one of them")
+        raise UserError(f"{path}: {what} and a cluster file exclude each other: give one of them")
     with _translate_errors():
         return cluster.read(path)
 
 
 def check_installed(file: ClusterFile | None) -> None:
-    """Refuses a cluster file that needs a package which isn't here."""
+    """Raise UserError if a package that the cluster file needs is not installed."""
     if file is not None:
         with _translate_errors():
             cluster.check_installed(file)
 
 
 def warm_up(file: ClusterFile | None, workers: int | None) -> None:
-    """Start early what takes long to start and does no harm: a cluster will be wanted soon, if all goes well."""
+    """Start the fork server early, to hide the start-up time of workers."""
     cluster.warm_up(file or cluster.Local(workers=workers), _PRELOAD)
 
 
 def measure_machine(
     url: str, workers: int | None, speed: float | None, file: ClusterFile | None, client: Any = None
 ) -> Machine:
-    """What there is to compute with, as far as it can be known before it starts; what a client has, if there is one."""
+    """Return the workers, memory, speed and disk to plan for, as far as known before the cluster starts.
+
+    Parameters
+    ----------
+    url : str
+        The store, for the free disk space.
+    workers : int, optional
+        Workers on this machine. Default: one per core.
+    speed : float, optional
+        Operations per second of a worker. Default: measured on this machine.
+    file : ClusterFile, optional
+        The cluster file. Default: workers on this machine.
+    client : distributed.Client, optional
+        A client whose current workers count instead.
+    """
     described = file or cluster.Local(workers=workers)
     with _translate_errors():
         size = cluster.size_of(described) if client is None else cluster.size_of_client(client, described.threads)
@@ -56,25 +76,25 @@ def measure_machine(
 
 
 def _measure_speed(threads: int) -> float:
-    """Measure how fast this machine is; where it has too little address space, BLAS would wait for it without end."""
+    """Measure the speed of this machine, unless it lacks address space: BLAS would then hang."""
     return measure_flops(threads) if cluster.has_address_space() else _UNKNOWN_SPEED
 
 
 def snapshot(path: str | Path) -> dict[str, str]:
-    """A cluster file as it is kept for later: its text, where it was, and the folder that its paths are relative to."""
+    """Return a cluster file to be stored: its text, its path, and the folder that paths in it are relative to."""
     with _translate_errors():
         return {"text": cluster.read_text(path), "where": str(path), "folder": str(Path(path).absolute().parent)}
 
 
 def restore(file: Mapping[str, str]) -> ClusterFile:
-    """A cluster file that was kept."""
+    """Parse a cluster file stored by `snapshot`."""
     with _translate_errors():
         return cluster.parse(file["text"], file["where"], Path(file["folder"]))
 
 
 @contextmanager
 def connect(file: ClusterFile | None, counted: Machine, note: Callable[[str], None]) -> Iterator[Any]:
-    """A client of the cluster, while it is needed."""
+    """Start or reach the cluster and yield a connected client; shut down at the end."""
     with (
         _translate_errors(),
         cluster.connect(file or cluster.Local(), counted.workers, counted.memory, note, _PRELOAD) as client,
@@ -84,7 +104,7 @@ def connect(file: ClusterFile | None, counted: Machine, note: Callable[[str], No
 
 @contextmanager
 def _translate_errors() -> Iterator[None]:
-    """Raise what is wrong with a cluster file as the user's `Mistake`, and a cluster that can't start as `Broken`."""
+    """Raise `UserError` for an invalid cluster file, and `ClusterError` for a cluster that cannot start."""
     try:
         yield
     except cluster.ClusterFileError as wrong:

@@ -1,4 +1,7 @@
-"""Keeping the root cube fresh while units come in, beside the run: reading many chunks takes long, and workers wait."""
+"""Refresh the root cube in a background process while units complete.
+
+Refreshing reads many chunks, which takes long, and workers would wait for the driver meanwhile.
+"""
 
 from __future__ import annotations
 
@@ -18,32 +21,32 @@ from harness.store.identity import check_same_store
 from harness.store.manifest import Manifest
 
 _EVERY = 20.0
-"""Seconds between two refreshes of the cube, and at least twenty times what one takes."""
+"""Minimum seconds between two refreshes of the cube; the interval is also at least 20 times the longest refresh."""
 _LONG = 5.0
-"""Seconds of a refresh after which whoever waits for the end of a run should be told of it."""
+"""Seconds of a refresh above which the user is told that the end of the run takes a while."""
 _QUICK = 1.0
-"""Seconds that a run which is stopped spends on refreshing the cube; the next run does it anyway."""
+"""Seconds that a stopped run may spend on refreshing the cube; the next run refreshes it anyway."""
 
 
 class _DeadlineError(Exception):
-    """Somebody waits."""
+    """The time allowed for the last refresh of an aborted run is over."""
 
 
 @dataclass
 class CubeKeeper:
-    """Has the cube written now and then, without spending more than a twentieth of the time on it."""
+    """Refresh the cube from time to time, spending at most a twentieth of the run's time on it."""
 
     url: str
     manifest: Manifest
     stale: set[int]
-    """Where the cube may be behind the replications."""
+    """Values of n at which the cube may be out of date."""
     longest_refresh: float = 0.0
-    """Seconds of the longest refresh."""
+    """Seconds that the longest refresh took."""
     _next: float = field(default_factory=lambda: monotonic() + _EVERY)
     _background: BackgroundRefresh | None = None
 
     def note_unit(self, n: int) -> None:
-        """A unit at this n was written."""
+        """Note that a unit at `n` was written, and start a background refresh if one is due."""
         self.stale.add(n)
         if self._background is not None and self._background.process.poll() is not None:
             self._finish_background(self._background)
@@ -54,11 +57,19 @@ class CubeKeeper:
 
     @property
     def is_slow(self) -> bool:
-        """Whether the end will take its time."""
+        """Whether the final refresh will take long enough to tell the user."""
         return self.longest_refresh > _LONG
 
     def finish(self) -> None:
-        """The cube as it stays. If a unit can't be read, it loses its receipt, so that the next run computes it."""
+        """Write the final cube.
+
+        Units that cannot be read lose their receipts, so that the next run computes them again.
+
+        Raises
+        ------
+        ClusterError
+            If units are damaged.
+        """
         self._stop_background()
         try:
             self._refresh(self.stale)
@@ -70,11 +81,11 @@ class CubeKeeper:
             if not found:
                 raise
             first = f"{found[0].unit}: {found[0].what}"
-            raise ClusterError(f"{len(found)} of {count} units are no good ({first})") from None
+            raise ClusterError(f"{len(found)} of {count} units are damaged ({first})") from None
         self.stale = set()
 
     def abort(self) -> None:
-        """The run was stopped, or broke: what ended it is to be told, and soon."""
+        """Refresh the cube briefly after a run was stopped or failed, so that its error is reported soon."""
         self._stop_background()
         end = monotonic() + _QUICK
 
@@ -87,14 +98,17 @@ class CubeKeeper:
                 self._refresh(self.stale, hurry)
 
     def _finish_background(self, beside: BackgroundRefresh) -> None:
-        """It has ended, or was ended. What went wrong (a torn chunk, a store that doesn't answer) is for the end."""
+        """Clean up after a background refresh that has ended or was killed.
+
+        After an error (a damaged chunk, an unreachable store) its sizes stay stale: `finish` reports the cause.
+        """
         if beside.process.returncode != 0:
             self.stale |= beside.sizes
         self._note_duration(beside.start)
         self._background, self._next = None, monotonic() + max(_EVERY, 20 * self.longest_refresh)
 
     def _stop_background(self) -> None:
-        """What is being computed beside the run is old already."""
+        """Kill the background refresh: its result would already be out of date."""
         if self._background is not None:
             self._background.process.kill()
             self._background.process.wait()
@@ -112,7 +126,7 @@ class CubeKeeper:
 
 @dataclass
 class BackgroundRefresh:
-    """A process that refreshes the cube at some n."""
+    """A process that refreshes the cube at some values of n."""
 
     process: subprocess.Popen[bytes]
     sizes: set[int]

@@ -1,6 +1,6 @@
-"""Execution: units go out, results come in. The one place that talks to Dask.
+"""Run units on a Dask cluster and yield their results; the only module of the harness that submits tasks.
 
-The serial loop is the definition; Dask must give the identical cube.
+The serial loop (`run_serial`) defines the results; Dask must give the identical cube.
 """
 
 from __future__ import annotations
@@ -34,50 +34,51 @@ from harness.core.text import format_error
 from harness.core.types import Limits, Preparation, Unit
 from harness.execution.futures import CompletedFutures
 from harness.execution.health import GRACE, ClusterHealth, describe_scheduler, stall_limit
+from harness.execution.tasks import Result, Task, never_stop
 from harness.worker.compatibility import check_worker
 
-Result = dict[str, Any]
 Facts = Mapping[str, str] | None
-Task = tuple[Unit | Preparation, Limits]
 ATTEMPTS = 3
-"""A unit that raises an exception as a whole is tried again, elsewhere if there is an elsewhere."""
+"""How often a unit that raises an exception as a whole is tried, on another worker if there is one."""
 DEATHS = 10
-"""So often a unit may be lost with its worker: others' deaths, and killed machines, hit innocent ones, too."""
+"""How often a unit may be lost with its worker: killed machines also take units that are not the cause."""
 _POLL = 0.02
-"""Seconds between two looks for results."""
-
-
-def _never_stop() -> bool:
-    return False
+"""Seconds between two checks for results."""
 
 
 @dataclass(frozen=True)
 class RunOptions:
-    """How a run deals with its cluster."""
+    """Options of a run on a cluster."""
 
     window: int | None = None
-    """Tasks on their way at once; by the number of workers if not told."""
+    """Tasks submitted at once. Default: by the number of workers."""
     workers: int = 1
-    """How many there will be, when all have come."""
+    """Number of workers once all have joined."""
     note: Callable[[str], None] = lambda text: None
-    """Where to say what happens."""
+    """Receives messages for the user."""
     patience: float | None = None
-    """Seconds without any worker after which the cluster is dead, if that isn't as usual."""
+    """Seconds without any worker after which the cluster counts as dead. Default: `health.PATIENCE`."""
     ours: Facts = None
-    """What every worker has to have, those that join late, too."""
-    stop: Callable[[], bool] = _never_stop
-    """Whether somebody asked the run to end."""
+    """Facts of this environment that every worker must match, including those that join late."""
+    stop: Callable[[], bool] = never_stop
+    """Returns whether the run was asked to stop."""
     grace: float = GRACE
-    """Seconds without a result that are allowed in any case."""
+    """Seconds without a result that are always allowed."""
 
 
 _USUAL = RunOptions()
 
 
 def inspect_cluster(client: Client, look: Callable[..., Any], arguments: tuple[Any, ...]) -> dict[str, Any]:
-    """What scheduler and workers say of themselves, or the exception that they raise instead.
+    """Call a function on the scheduler and on every worker.
 
-    The scheduler unpickles tasks, so our modules must be there, too; the user's needn't.
+    The scheduler unpickles tasks, so the harness must be importable there, too; the user's modules need not be. It
+    is therefore called without arguments there.
+
+    Returns
+    -------
+    dict
+        Results, or the exceptions raised instead, by a description of the process.
     """
     found: dict[str, Any] = {}
     try:
@@ -89,7 +90,7 @@ def inspect_cluster(client: Client, look: Callable[..., Any], arguments: tuple[A
 
 
 def compute_window(client: Client) -> int:
-    """How many tasks are on their way at once: enough to keep all threads busy, few enough to forget about."""
+    """Return how many tasks to submit at once: enough to keep all threads busy, few enough to cost little memory."""
     threads = sum(client.nthreads().values())
     return int(max(64, 3 * threads))
 
@@ -97,9 +98,10 @@ def compute_window(client: Client) -> int:
 def run_on_worker(
     work: Callable[..., Result], arguments: tuple[Any, ...], unit: Unit | Preparation, care: Limits, ours: Facts
 ) -> Result:
-    """What a task does: its work, with the care that this worker allows.
+    """Run one unit on a worker: the function that tasks call.
 
-    A limit ends the process, so it is only for a worker whose nanny starts another. Without one, a child has the limit.
+    Exceeding a time limit kills the process, which is only possible where a nanny restarts the worker. Without a
+    nanny, a limit set by the user is enforced in a sandbox.
     """
     worker = get_worker()
     check_worker(ours)
@@ -114,7 +116,7 @@ def run_on_worker(
 
 @dataclass(frozen=True)
 class _Attempt:
-    """A unit on its way, and what became of it before."""
+    """A submitted unit, with the number of its earlier failures."""
 
     unit: Unit | Preparation
     care: Limits
@@ -122,14 +124,14 @@ class _Attempt:
     deaths: int = 0
 
     def make_next(self, error: BaseException) -> _Attempt:
-        """The next try, a careful one if a replication may be to blame."""
+        """Return the next attempt, sandboxed if a replication may be the cause; raise if there were too many."""
         if isinstance(error, StoreReplacedError):
             raise error
         if isinstance(
             error, IncompatibleWorkerError | StoreUnreachableError
-        ):  # a worker that was patient with the store; one that isn't like us
+        ):  # the worker has retried the store already; its versions differ
             raise ClusterError(str(error))
-        lost = isinstance(error, CancelledError)  # with the connection: nobody died of it
+        lost = isinstance(error, CancelledError)  # with the connection: no worker died
         died = isinstance(error, KilledWorker)
         following = replace(
             self,
@@ -150,10 +152,33 @@ def run_dask(
     jobs: Iterable[Task],
     terms: RunOptions = _USUAL,
 ) -> Iterator[Result]:
-    """Through a bounded window of tasks; every future is let go as soon as it is done."""
+    """Run units on a cluster, and yield their results as they complete.
+
+    At most `terms.window` tasks are submitted at a time, and every future is released once its result is known.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        Where to run.
+    work : callable
+        Computes a unit: ``work(*arguments, unit, limits)``.
+    arguments : tuple
+        Arguments common to all units.
+    jobs : iterable of (Unit or Preparation, Limits)
+        The work.
+    terms : RunOptions
+        Options of the run.
+
+    Raises
+    ------
+    ClusterError
+        If the scheduler or all workers are lost, the run stalls, or a unit fails too often.
+    StoppedError
+        If the run was asked to stop.
+    """
     try:
         yield from _stream_results(client, work, arguments, jobs, terms)
-    except (OSError, ClosedClientError) as error:  # of the connection: those of the work come as results
+    except (OSError, ClosedClientError) as error:  # connection errors only: exceptions of tasks are returned
         raise ClusterError(f"{describe_scheduler(client)} can't be reached ({type(error).__name__})") from None
 
 
@@ -200,12 +225,12 @@ def _stream_results(
                 for job in islice(waiting, 1):
                     send(_Attempt(*job))
     finally:
-        for future in sent.values():  # of a run that ends early: a client that lives on would see to it that they run
+        for future in sent.values():  # the run ends early: a client that stays open would keep them running
             future.release()
 
 
 def _wait_for_batch(harvest: CompletedFutures, guard: ClusterHealth) -> list[tuple[Future[Any], Any]]:
-    """What has come in: at least one, unless the cluster dies before."""
+    """Wait for at least one completed future; raise if the cluster fails first."""
     while True:
         guard.raise_if_stopped()
         batch = harvest.next_batch()
@@ -217,18 +242,18 @@ def _wait_for_batch(harvest: CompletedFutures, guard: ClusterHealth) -> list[tup
 
 
 def submit_detached(client: Client, work: Callable[..., Any], arguments: tuple[Any, ...], key: str) -> None:
-    """A task that nobody waits for: it lives on when the client has left."""
+    """Submit a task that keeps running after the client has disconnected."""
     fire_and_forget(client.submit(work, *arguments, key=key, pure=False))
 
 
 def worker_client() -> Client:
-    """The client of the worker that this task is on; the task gives its thread back, and goes on beside others."""
+    """Return a client inside a task, and secede: the task releases its thread to others and keeps running."""
     client = get_client()
     secede()
     return client
 
 
 def fetch_worker_logs(client: Client) -> dict[str, str]:
-    """What each worker has logged lately."""
+    """Return the last 200 log lines of each worker."""
     found = client.get_worker_logs(n=200)
     return {name: "\n".join(line for _, line in reversed(lines)) for name, lines in found.items()}

@@ -1,6 +1,6 @@
-"""The driver: from a scenario to a finished store. It plans, makes or grows the store, sends units out, keeps the cube.
+"""Drive a run from a prepared study to a complete store: create or grow the store, execute units, refresh the cube.
 
-All it knows of progress it reads from receipts, so it may die at any moment: the next run goes on.
+Progress is known from receipts alone, so the driver may die at any moment: the next run resumes.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from harness.execution.interrupts import is_interrupted
 from harness.execution.prepare import Prepared, prepare
 from harness.execution.progress import Progress, ProgressCounter
 from harness.execution.serial import run_serial
+from harness.execution.tasks import Result, Task
 from harness.planning.plan import check_fits
 from harness.store import arrays
 from harness.store.heartbeat import Heartbeat, current_driver, from_bytes, other_driver, run_heartbeat, to_bytes
@@ -38,19 +39,19 @@ from harness.worker import compatibility
 from harness.worker.task import prepare_artifact as prepare_array, run_unit
 
 _HANG_FACTOR = 30.0
-"""A step of a replication hangs if it takes so many times as long as the replication is planned to take, or longer."""
+"""A step of a replication counts as hung if it takes this many times the planned time of the whole replication."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a run ended."""
+    """Summary of a completed run."""
 
     url: str
     units: int
     failed: int
     seconds: float
     efficiency: float
-    """Seconds of pure computing over those that the workers had, from the first unit's start to the last one's end."""
+    """Seconds of pure computing, divided by the workers' seconds from the first unit's start to the last one's end."""
 
 
 def run_prepared(
@@ -60,7 +61,28 @@ def run_prepared(
     window: int | None = None,
     presence: Heartbeat | None = None,
 ) -> Outcome:
-    """Computes what is left, with the client that is given, or on workers of its own on this machine."""
+    """Compute what the store lacks.
+
+    Parameters
+    ----------
+    prepared : Prepared
+        The study and its plan (`prepare`).
+    progress : Progress
+        Receives progress and notes.
+    client : distributed.Client, optional
+        Where to run. Default: the cluster file of `prepared`, or new workers on this machine.
+    window : int, optional
+        Tasks submitted at once. Default: by the number of workers.
+    presence : Heartbeat, optional
+        The driver's heartbeat. Default: a new one in the store.
+
+    Raises
+    ------
+    UserError
+        If the plan does not fit the machine, or the store cannot grow or be written.
+    ClusterError
+        If the cluster fails, or a unit fails at every attempt.
+    """
     check_fits(prepared.plan, prepared.machine, prepared.loaded.where)
     shared = _check_other_driver(prepared, progress)
     with run_heartbeat(presence or Heartbeat(prepared.backend)) as signs:
@@ -77,15 +99,23 @@ def run_prepared(
 
 
 def _check_other_driver(prepared: Prepared, progress: Progress) -> bool:
-    """Whether another driver is at work: two on one store do no harm, unless one of them makes it grow."""
+    """Return whether another driver is active on the store.
+
+    Two drivers can share a store, unless one of them has to grow it.
+
+    Raises
+    ------
+    UserError
+        If this run has to grow the store while another driver is active.
+    """
     another = other_driver(prepared.backend)
     if another is None:
         return False
     if not prepared.is_new and prepared.grows:
         raise UserError(
-            f"{prepared.backend.url} can't grow while {another} is at work on it: wait until that has ended"
+            f"{prepared.backend.url} can't grow while {another} is running on it: wait until that has ended"
         )
-    progress.note(f"{another} is at work on this store, too: this run begins at the other end of what is left")
+    progress.note(f"{another} is running on this store, too: this run starts from the other end of the remaining units")
     return True
 
 
@@ -100,7 +130,7 @@ def _run(
     keeper = CubeKeeper(backend.url, manifest, _find_stale_sizes(prepared.manifest) | find_cube_gaps(backend, manifest))
     if prepared.damaged:
         lost = len(prepared.damaged)
-        progress.note(f"{lost} unit{'s' * (lost != 1)} lost a chunk since it was written, and will be computed again")
+        progress.note(f"{lost} unit{'s' * (lost != 1)} lost a chunk after being written, and will be recomputed")
     progress.start(prepared.plan)
     tally = ProgressCounter(prepared.plan)
     presence.set_progress(tally.to_dict())
@@ -129,7 +159,10 @@ def _run(
 
 
 def _acquire_store(prepared: Prepared, client: Any) -> Prepared:
-    """Sees to it that one driver alone makes or grows the store; another one waits, and looks again at what is left."""
+    """Claim the store, so that only one driver creates or grows it.
+
+    A second driver waits for the claim. If the first one has created the store meanwhile, prepare again.
+    """
     backend = prepared.backend
     now = load_manifest(backend)
     if now is not None and (now.extents, now.groups) == (prepared.manifest.extents, prepared.manifest.groups):
@@ -138,7 +171,7 @@ def _acquire_store(prepared: Prepared, client: Any) -> Prepared:
         raw = backend.get(CLAIM)
         holder = from_bytes(raw)
         if raw is not None and (holder is None or not holder.alive):
-            backend.delete(CLAIM)  # of a driver that was killed
+            backend.delete(CLAIM)  # left by a driver that was killed
         sleep(0.1)
     if prepared.is_new and load_manifest(backend) is not None:
         backend.delete(CLAIM)
@@ -149,7 +182,7 @@ def _acquire_store(prepared: Prepared, client: Any) -> Prepared:
 
 @dataclass
 class Usage:
-    """What units took, added up: there may be very many.
+    """Running totals of the time that units took; no list of units is kept, since there may be very many.
 
     Examples
     --------
@@ -166,12 +199,12 @@ class Usage:
     last: float = -inf
 
     def add(self, began: float, ended: float, pure: float) -> None:
-        """One more, by when it began and ended, and its seconds of pure computing."""
+        """Add a unit by its start and end times and its seconds of pure computing."""
         self.units, self.pure = self.units + 1, self.pure + pure
         self.first, self.last = min(self.first, began), max(self.last, ended)
 
     def compute_efficiency(self, workers: int) -> float:
-        """Computing by what the workers had; NaN of nothing."""
+        """Return the share of the workers' time spent on pure computing; NaN without units."""
         return self.pure / (workers * (self.last - self.first)) if self.units else nan
 
 
@@ -183,9 +216,9 @@ def _generate_results(
     note: Callable[[str], None],
     presence: Heartbeat,
     shared: bool,
-) -> Iterator[dask_executor.Result]:
+) -> Iterator[Result]:
     machine, jobs = prepared.machine, list(zip(prepared.plan.units, _time_limits(prepared), strict=True))
-    if shared:  # with a driver that began at the other end: they meet in the middle
+    if shared:  # the other driver starts at the front: the two meet in the middle
         jobs.reverse()
     first = [
         (one, Limits(max(Limits.seconds, _HANG_FACTOR * seconds), planned=seconds))
@@ -215,23 +248,27 @@ def _generate_results(
 def _check_workers(
     prepared: Prepared, client: Any, arguments: tuple[Any, ...], note: Callable[[str], None]
 ) -> Mapping[str, str] | None:
-    """Refuses workers that can't compute this study, or would compute it otherwise. What late ones must have, too."""
+    """Refuse workers that cannot compute this study, or would compute other numbers.
+
+    Returns
+    -------
+    mapping or None
+        Facts that workers which join later must match, too; None if the cluster file allows any versions.
+    """
     scenario = prepared.loaded.scenario
     names = compatibility.list_user_modules(str(scenario.source["function"]), scenario.family)
     ours = compatibility.environment_facts(names)
     strict = prepared.cluster is None or prepared.cluster.versions == "same"
     try:
         seen = dask_executor.inspect_cluster(client, compatibility.inspect_worker, (arguments[:3], names))
-    except OSError as error:  # of the connection: what workers raise comes as a result
+    except OSError as error:  # connection errors only: exceptions on workers are returned
         raise ClusterError(f"{describe_scheduler(client)} can't be reached ({type(error).__name__})") from None
     compatibility.check_cluster(ours, seen, strict, note)
     return ours if strict else None
 
 
-def _run_preparations(
-    results: Iterator[dask_executor.Result], jobs: Sequence[dask_executor.Task], note: Callable[[str], None]
-) -> None:
-    """Stage one: all of it comes before the first unit."""
+def _run_preparations(results: Iterator[Result], jobs: Sequence[Task], note: Callable[[str], None]) -> None:
+    """Prepare all shared arrays, before the first unit starts."""
     if jobs:
         note(f"preparing {', '.join(job.name for job, _ in jobs)}")
     for result in results:
@@ -239,7 +276,7 @@ def _run_preparations(
 
 
 def _time_limits(prepared: Prepared) -> list[Limits]:
-    """The limit of each unit: the scenario's, or one that only what hangs can reach."""
+    """Return the limits of each unit: the scenario's, or a default that only a hung replication can reach."""
     told = prepared.loaded.scenario.replications.seconds
     cares = {}
     for size in prepared.plan.sizes:
@@ -249,12 +286,12 @@ def _time_limits(prepared: Prepared) -> list[Limits]:
 
 
 def _find_stale_sizes(manifest: Manifest) -> set[int]:
-    """Where the cube may be behind the replications: nowhere if the last run ended in order and nothing grew since."""
+    """Return the n at which the cube may be out of date: none if the last run ended cleanly and nothing grew since."""
     return set() if manifest.is_settled else set(manifest.extent.grid.n)
 
 
 def _begin_run(prepared: Prepared) -> Manifest:
-    """Makes or grows the store, with this run in its history."""
+    """Create or grow the store, add this run to its history, and return the new manifest."""
     backend, manifest = prepared.backend, prepared.manifest
     entry = {
         "start": get_timestamp(),
@@ -273,7 +310,7 @@ def _begin_run(prepared: Prepared) -> Manifest:
     if old is None or any(
         getattr(old, part) != getattr(manifest, part) for part in ("extents", "groups", "fingerprint")
     ):
-        arrays.clear_handles()  # another store may have been here
+        arrays.clear_handles()  # another store may have been at this URL
         arrays.publish(backend, manifest, prepared.loaded.built.files)
         backend.delete(CLAIM)
     elif old.root_is_lost or old.is_torn:
@@ -287,21 +324,21 @@ def _begin_run(prepared: Prepared) -> Manifest:
 
 
 def _mark_ended(backend: Backend, entry: Mapping[str, Any], start: float) -> None:
-    """Another run may have begun meanwhile."""
+    """Record in the history that the run of `entry` has ended; another run may have started meanwhile."""
     add_to_history(backend, {"end": get_timestamp(), "seconds": round(monotonic() - start, 1)}, entry)
 
 
 def mark_stopped(prepared: Prepared) -> None:
-    """The user stopped the run: that is no crash."""
+    """Record in the history that the user stopped the run, to tell it from a crash."""
     mark_store_stopped(prepared.backend)
 
 
 def mark_store_stopped(backend: Backend) -> None:
-    """The same of a store."""
+    """Record in a store's history that the user stopped its last run."""
     _mark_last_run(backend, "stopped")
 
 
 def _mark_last_run(backend: Backend, how: str) -> None:
-    """How the last run ended, if not at its end; where there is nobody to tell, it isn't told."""
+    """Record in the history how the last run ended early. Does nothing if the store is unreachable."""
     with suppress(UserError):
         add_to_history(backend, {how: get_timestamp()})

@@ -1,4 +1,4 @@
-"""Plans and outcomes of runs as plain values, for --json."""
+"""Convert plans and outcomes of runs to plain values, for --json."""
 
 from __future__ import annotations
 
@@ -8,17 +8,12 @@ from typing import TYPE_CHECKING, Any
 from harness.planning.diff import diff
 
 if TYPE_CHECKING:
-    from harness.execution.prepare import Prepared
-
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
     from harness.execution.driver import Outcome
     from harness.execution.prepare import Prepared
 
 
 def outcome_to_dict(prepared: Prepared, outcome: Outcome) -> dict[str, Any]:
-    """How a run ended, as plain values."""
+    """Return the outcome of a run as plain values."""
     return {
         "scenario": prepared.loaded.scenario.name,
         "store": outcome.url,
@@ -32,7 +27,7 @@ def outcome_to_dict(prepared: Prepared, outcome: Outcome) -> dict[str, Any]:
 
 
 def plan_to_dict(prepared: Prepared) -> dict[str, Any]:
-    """A plan as plain values."""
+    """Return the plan of a run as plain values."""
     plan, asked = prepared.plan, prepared.loaded.extent
     return {
         "scenario": prepared.loaded.scenario.name,
@@ -69,7 +64,7 @@ def plan_to_dict(prepared: Prepared) -> dict[str, Any]:
 
 
 def _cluster_to_dict(prepared: Prepared) -> dict[str, Any] | None:
-    """What the cluster file offers; None without one."""
+    """Return what the cluster file offers; None without one."""
     file, machine = prepared.cluster, prepared.machine
     if file is None:
         return None
@@ -83,7 +78,7 @@ def _cluster_to_dict(prepared: Prepared) -> dict[str, Any] | None:
 
 
 def _diff_to_dict(prepared: Prepared) -> dict[str, Any]:
-    """What the scenario asks for beyond what the store has, and the work that this is."""
+    """Return what the scenario asks for beyond what the store has, and the work that this takes."""
     manifest, plan = prepared.manifest, prepared.plan
     present = manifest.extents[-2 if prepared.grows else -1]
     older = (manifest.extents[generation] for generation in sorted(plan.generations))

@@ -1,4 +1,8 @@
-"""The harvest of a run: futures that are done, with what came of them. It asks futures, and knows no Dask besides."""
+"""Collect results of Dask futures as they complete.
+
+`distributed.as_completed` drops a future whose result cannot be fetched because the connection broke, so the caller
+waits forever. `CompletedFutures` fetches the result again. It uses futures and their event loop, nothing else of Dask.
+"""
 
 from __future__ import annotations
 
@@ -8,25 +12,29 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 _RETRY_DELAY = 0.5
-"""Seconds until a result is asked for again that could not be fetched."""
+"""Seconds before a result that could not be fetched is requested again."""
 
 
 class CompletedFutures:
-    """Futures go in, and come out when they are done, with their results or with the exceptions that ended them.
+    """Return futures in batches once their results, or the exceptions that they raised, are available.
 
-    Dask's own `as_completed` loses a future for good if the connection breaks while its result is fetched: whoever
-    waits for it waits for ever. Here it is fetched again, until its client has given it up.
+    A result is requested again after a connection error, until the client cancels the future.
+
+    Parameters
+    ----------
+    loop : tornado.ioloop.IOLoop
+        Event loop of the client that owns the futures.
     """
 
     def __init__(self, loop: Any) -> None:
         self._loop, self._completed = loop, SimpleQueue[tuple[Any, Any]]()
 
     def add(self, future: Any) -> None:
-        """One more to wait for."""
+        """Add a future to wait for."""
         self._loop.add_callback(self._fetch, future)
 
     def next_batch(self) -> list[tuple[Any, Any]]:
-        """Those that are done by now, and weren't when it was asked before."""
+        """Return all futures completed since the last call, with their results or exceptions, without blocking."""
         found = list[tuple[Any, Any]]()
         with suppress(Empty):
             while True:
@@ -38,7 +46,7 @@ class CompletedFutures:
             try:
                 outcome = await future.result()
             except Exception as error:
-                if isinstance(error, OSError) and future.status != "error":  # of the connection, not of the work
+                if isinstance(error, OSError) and future.status != "error":  # raised by the connection, not by the task
                     await asyncio.sleep(_RETRY_DELAY)
                     continue
                 outcome = error

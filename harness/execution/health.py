@@ -1,8 +1,8 @@
-"""Notice when a run waits for nothing: its scheduler is gone, its workers are gone, or no result comes.
+"""Detect a run that waits in vain: the scheduler is lost, all workers are lost, or no result arrives.
 
-One rule covers all that makes a cluster silent without ending it (a network that drops packets, a clock that was set
-back where the scheduler runs, a worker that hangs beyond its limits): no result in a multiple of the time that was
-planned. It asks a client, and knows no Dask besides.
+One rule covers everything that silences a cluster without ending it (a network that drops packets, a scheduler whose
+clock was set back, a worker that hangs beyond its limits): no result within a multiple of the planned time. Uses a
+client, and nothing else of Dask.
 """
 
 from __future__ import annotations
@@ -17,30 +17,30 @@ from harness.core.errors import ClusterError, StoppedError
 from harness.core.types import Limits, Preparation, Unit
 
 PATIENCE = 60.0
-"""Seconds that a run waits for workers to come back, or for the scheduler."""
+"""Seconds to wait for lost workers or for a lost scheduler."""
 _POLL, _LOOK = 0.02, 2.0
-"""Seconds between two looks for a lost scheduler, and for workers."""
+"""Seconds between two checks for a lost scheduler, and between two checks for workers."""
 _PLANNED = 10.0
-"""How many times longer than planned a unit may take."""
+"""A unit may take this many times its planned seconds."""
 GRACE = 60.0
-"""Seconds without a result that are allowed in any case: workers have to start, and to load the study."""
+"""Seconds without a result that are always allowed: workers have to start and load the study."""
 
 
 def get_scheduler_address(client: Any) -> str:
-    """Where its scheduler is."""
+    """Return the address of a client's scheduler."""
     return str(client.scheduler.address) if client.scheduler is not None else "a scheduler"
 
 
 def describe_scheduler(client: Any) -> str:
-    """Its scheduler, in words."""
+    """Describe a client's scheduler for messages."""
     return f"the scheduler at {get_scheduler_address(client)}" if client.scheduler is not None else "the scheduler"
 
 
 def stall_limit(units: Iterable[tuple[Unit | Preparation, Limits]], grace: float) -> float:
     """Return the seconds without a result after which a run has stalled.
 
-    A unit may take many times as long as planned. One step of it may take its limit before it is ended; computed in a
-    sandbox, after something went wrong, each of its replications may.
+    A unit may take many times as long as planned. In addition a hung step takes up to its time limit; in a sandbox,
+    which is used after a failure, every replication may.
 
     Examples
     --------
@@ -58,38 +58,38 @@ def _longest(unit: Unit | Preparation, care: Limits) -> float:
 
 @dataclass
 class ClusterHealth:
-    """Notices when there is nobody left to wait for."""
+    """Watch a cluster during a run, and raise if waiting for it is pointless."""
 
     client: Any
     note: Callable[[str], None]
     patience: float | None
-    """Seconds without any worker after which the cluster is dead, if that isn't as usual."""
+    """Seconds without any worker after which the cluster counts as dead. None: `PATIENCE`."""
     stop: Callable[[], bool]
     limit: Callable[[], float]
-    """Seconds that may pass without a result, given the units that are on their way now."""
+    """Returns the seconds that may pass without a result, given the units submitted now."""
     next: float = 0.0
-    """When to look again."""
+    """Time of the next check."""
     had_workers: bool = False
-    """Whether there were workers at all: at first they may wait in a queue for hours."""
+    """Whether there have been any workers yet: the first ones may wait in a queue for hours."""
     no_workers_since: float | None = None
-    """When there were none any more."""
+    """When the last worker was lost; None while there are workers."""
     warned: bool = False
-    """Whether the user knows."""
+    """Whether the user has been told that there are no workers."""
     last: float = field(default_factory=monotonic)
-    """When the last result came, or the run began."""
+    """When the last result arrived, or the run started."""
 
     def raise_if_stopped(self) -> None:
-        """Ends the run if somebody asked for it."""
+        """Raise `StoppedError` if the run was asked to stop."""
         if self.stop():
             raise StoppedError
 
     def note_result(self) -> None:
-        """Results come, so there are workers."""
+        """Note that a result arrived, so there are workers."""
         self.had_workers, self.no_workers_since = True, None
         self.last = monotonic()
 
     def poll(self) -> None:
-        """Now and then, whether scheduler and workers are there."""
+        """Check scheduler and workers, if a check is due."""
         if self.client.status != "running":
             self.wait_for_scheduler()
         if monotonic() < self.next:
@@ -110,16 +110,16 @@ class ClusterHealth:
     def _count_workers(self) -> int:
         try:
             return len(self.client.nthreads())
-        except OSError:  # the connection was lost just now
+        except OSError:  # the connection has just been lost
             return 0
 
     def note_no_workers(self) -> None:
-        """Wait for workers to come back, as long as patience lasts."""
+        """Tell the user that there are no workers; raise `ClusterError` once `patience` is exceeded."""
         now, patience = monotonic(), self.patience or PATIENCE
-        self.last = now  # without workers no result can come, and patience is another rule
+        self.last = now  # no result is possible without workers: `patience` applies instead of the stall limit
         if self.no_workers_since is None:
             self.no_workers_since, self.warned = now, False
-        elif not self.warned:  # they are missed twice: nannies take a second or two to start others
+        elif not self.warned:  # missing in two checks: a nanny replaces a worker within a second or two
             limit = f" for {patience:.0f} s" if self.had_workers and patience < inf else ""
             self.note(f"there are no workers: waiting for them{limit}")
             self.warned = True
@@ -127,7 +127,7 @@ class ClusterHealth:
             raise ClusterError(f"there have been no workers for {patience:.0f} s")
 
     def wait_for_scheduler(self) -> None:
-        """Until a lost connection is there again: the client tries for a while."""
+        """Wait until the client has reconnected; raise `ClusterError` if it gives up."""
         end = monotonic() + PATIENCE
         while self.client.status != "running":
             if self.client.status != "connecting" or monotonic() > end:

@@ -1,4 +1,4 @@
-"""Stopping: the first Ctrl-C ends a run in order, a second one at once. Nothing is lost by either."""
+"""Handle Ctrl-C: the first one shuts a run down cleanly, a second one exits immediately. Neither loses results."""
 
 from __future__ import annotations
 
@@ -15,23 +15,28 @@ from typing import NoReturn
 
 EXIT_INTERRUPTED = 130
 _FIRST = "stopping: what is done is kept (Ctrl-C again to quit at once)"
-_SECOND = "quit: what is done is kept, the same command goes on"
+_SECOND = "quit: what is done is kept, the same command resumes"
 _SHOW_CURSOR = b"\x1b[?25h"
-"""A bar hides it."""
-
-
+"""Terminal code that shows the cursor again: the progress bar hides it."""
 _pressed = False
 
 
 def is_interrupted() -> bool:
-    """Whether Ctrl-C was heard: what it raises is lost where Python can't raise, in a callback of C say."""
+    """Return whether Ctrl-C was pressed.
+
+    The `KeyboardInterrupt` alone is not enough: it is lost where Python cannot raise, e.g. in a callback from C.
+    """
     return _pressed
 
 
 @contextmanager
 def handle_interrupts() -> Iterator[None]:
-    """For the while, the first Ctrl-C is told at once and raises `KeyboardInterrupt`; a second one ends everything."""
-    if threading.current_thread() is not threading.main_thread():  # only the main thread hears signals
+    """Handle Ctrl-C inside the `with` block.
+
+    The first one prints a line and raises `KeyboardInterrupt`; a second one exits immediately. Has no effect outside
+    the main thread, which alone receives signals.
+    """
+    if threading.current_thread() is not threading.main_thread():  # only the main thread receives signals
         yield
         return
     global _pressed
@@ -50,28 +55,28 @@ def handle_interrupts() -> Iterator[None]:
     try:
         yield
     finally:
-        if not _pressed:  # otherwise a second one may still come
+        if not _pressed:  # otherwise keep the handler for a second Ctrl-C
             signal.signal(signal.SIGINT, before)
 
 
 def _say(text: str) -> None:
-    """Past Python's buffers, which may be in the middle of a line and then refuse; and past a bar."""
+    """Write a line to stderr, on a terminal below the bar, past Python's buffer, which refuses re-entrant calls."""
     os.write(2, f"{chr(10) * os.isatty(2)}{text}\n".encode())
 
 
 def exit_immediately() -> NoReturn:
-    """Ends our workers, if any are left, and then us, whatever anybody is at.
+    """Kill the worker processes that are left, then exit this process with code 130.
 
-    Python's own way out takes a second, in which Ctrl-C again would be an ugly end.
+    Python's own shutdown takes a second, in which another Ctrl-C would print a traceback.
     """
     for child in multiprocessing.active_children():
         child.kill()
     for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, RuntimeError, ValueError):  # nobody reads it, it is busy, it is closed
+        with suppress(OSError, RuntimeError, ValueError):  # broken pipe, re-entrant call, closed
             stream.flush()
     if os.isatty(2):
         os.write(2, _SHOW_CURSOR)
     temporary = getattr(multiprocessing.current_process(), "_config", {}).get("tempdir")
-    if temporary is not None:  # Python would remove it on its own way out
+    if temporary is not None:  # Python removes it at a regular exit
         shutil.rmtree(temporary, ignore_errors=True)
     os._exit(EXIT_INTERRUPTED)

@@ -1,4 +1,4 @@
-"""What a run would do: the store is read and checked, and what is left is planned. Nothing is written."""
+"""Prepare a run: read and check the store, and plan the remaining work. Writes nothing."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from harness.store.manifest_io import load_manifest
 
 @dataclass(frozen=True)
 class Prepared:
-    """A study that could start now: nothing is written yet."""
+    """A study that is ready to run; nothing is written yet."""
 
     loaded: Loaded
     backend: Backend
@@ -46,28 +46,28 @@ class Prepared:
     plan: Plan
     machine: Machine
     failed: int
-    """Replications of cells that failed in earlier runs, in units that are not to be done again."""
+    """Replications of cells that failed in earlier runs, in units that will not be recomputed."""
     retry: bool = False
-    """Whether what failed is to be done again."""
+    """Whether failed cells are recomputed."""
     grows: bool = False
-    """Whether the store has to grow for what is asked."""
+    """Whether the store has to grow to hold what the scenario asks for."""
     cluster: Any = None
-    """The cluster file that it is to run on; None for workers of its own on this machine."""
+    """The cluster file to run on; None for new workers on this machine."""
     command: str | None = None
-    """What somebody typed to have it done, if that isn't this process's own command."""
+    """The command that the user typed, if it is not that of this process (a submitted study)."""
     damaged: tuple[receipts.Receipt, ...] = ()
-    """Receipts of units that lack a chunk: they are computed again."""
+    """Receipts of units that lack a chunk: they are recomputed."""
     accept_changed: bool = False
-    """Whether files of the source may have been edited since the store was made."""
+    """Whether files of the source may have been edited since the store was created."""
 
 
 def get_default_store(loaded: Loaded) -> str:
-    """Where results go unless told otherwise."""
+    """Return the URL of the store that a study uses by default."""
     return locate.get_default_store(loaded.scenario.name)
 
 
 def reduce_to_smoke(loaded: Loaded) -> Loaded:
-    """Two replications of the smallest n, in a store of its own."""
+    """Reduce a study to two replications of its smallest n, in a separate store."""
     scenario = loaded.scenario
     n = min(scenario.grid.n)
     rules = tuple(rule for rule in scenario.exclude if n in (rule.n or (n,)))
@@ -85,10 +85,10 @@ def reduce_to_smoke(loaded: Loaded) -> Loaded:
 def remove_earlier_smoke(
     loaded: Loaded, url: str | None, find_active: Callable[[Backend], str | None], cluster: Any = None
 ) -> None:
-    """Remove the store of an earlier smoke run of the same study, so that this one begins anew.
+    """Remove the store of an earlier smoke run of the same study, so that this one starts afresh.
 
-    In the default store its name says whose it is, however the scenario was edited since; elsewhere the fingerprint
-    must be the same.
+    The default store is identified by its name, even if the scenario was edited since; any other store must have the
+    same fingerprint.
     """
     loaded = loaded if cluster is None else loaded.with_threads(cluster.threads)
     backend = open_backend(get_default_store(loaded) if url is None else str(url))
@@ -98,7 +98,7 @@ def remove_earlier_smoke(
 
 
 def _limit_replications(asked: Replications) -> dict[str, int]:
-    """Two paths with a draw each; where there is one path, two draws on it."""
+    """Return two paths with one draw each, or two draws of the only path."""
     return {"paths": 2, "draws": 1} if asked.paths > 1 or asked.draws == 1 else {"paths": 1, "draws": 2}
 
 
@@ -112,24 +112,26 @@ def prepare(
     client: Any = None,
     accept_changed: bool = False,
 ) -> Prepared:
-    """Read the store, check that it is this study's, and plan what is left. Nothing is written.
+    """Read the store, check that it belongs to this study, and plan the remaining work. Writes nothing.
 
     Parameters
     ----------
     loaded : Loaded
         The scenario.
     url : str, optional
-        The store; results/<name>.zarr by default.
-    workers, speed : optional
-        How many workers there are on this machine, and operations a second of each.
+        URL of the store. Default: results/<name>.zarr.
+    workers : int, optional
+        Workers on this machine. Default: one per core.
+    speed : float, optional
+        Operations per second of a worker. Default: measured.
     retry : bool
-        Whether what failed in earlier runs is left to do.
-    cluster : optional
-        A cluster file (`clusters.described`).
-    client : optional
-        A client to plan for: its workers count.
+        Whether to recompute cells that failed in earlier runs.
+    cluster : ClusterFile, optional
+        The cluster file to run on (`clusters.read_file`).
+    client : distributed.Client, optional
+        A client whose current workers to plan for.
     accept_changed : bool
-        Whether files of the source may have been edited since the store was made.
+        Whether files of the source may have been edited since the store was created.
     """
     loaded = loaded if cluster is None else loaded.with_threads(cluster.threads)
     backend = open_backend(get_default_store(loaded) if url is None else str(url))
@@ -139,7 +141,7 @@ def prepare(
         loaded = _with_known_files(loaded, backend, found)
         check_fingerprint(backend.url, found.fingerprint, loaded.fingerprint, accept_changed)
     source = artifacts.attach(loaded.built.source, backend)
-    whole = loaded.extent if found is None else found.extend(loaded.extent).extent  # units have all that the store has
+    whole = loaded.extent if found is None else found.extend(loaded.extent).extent  # units span the whole store
     lacking = artifacts.list_missing(backend, artifacts.list_needed(source, whole.grid))
     drawing = (
         ReplicationShape.draw_seconds if lacking else check_source(source, loaded.seeds, loaded.extent, loaded.where)
@@ -159,7 +161,7 @@ def prepare(
 
 
 def _make_manifest(loaded: Loaded, found: Manifest | None, shape: ReplicationShape, machine: Machine) -> Manifest:
-    """The store's record as it will be."""
+    """Return the manifest that the store will have once the run has started."""
     scenario = loaded.scenario.model_dump(mode="json", exclude_defaults=False)
     if found is None:
         groups = choose_blocks(loaded.extent, shape, loaded.family, machine)
@@ -184,7 +186,7 @@ def _make_manifest(loaded: Loaded, found: Manifest | None, shape: ReplicationSha
 
 
 def check_unit_count(manifest: Manifest, where: str) -> None:
-    """Refuse a study of more units than anybody could list, before they are listed."""
+    """Raise UserError if a study has more units than can be listed, before listing them."""
     for n in manifest.extent.grid.n:
         units = manifest.count_units(n)
         if units > MOST_UNITS:
@@ -193,7 +195,10 @@ def check_unit_count(manifest: Manifest, where: str) -> None:
 
 
 def compute_holdout_levels(family: Family, grid: Grid) -> Mapping[str, Levels]:
-    """Those with searches for θ that leave some of the train points alone: by how many these are."""
+    """Compute the exact levels for searches for θ that hold out training points.
+
+    They depend on the number of points that are left. Keyed by the name of the search.
+    """
     searches = [theta for theta in grid.theta if isinstance(theta, str)]
     return {
         theta: compute_exact_levels(family, grid, theta)
@@ -203,7 +208,10 @@ def compute_holdout_levels(family: Family, grid: Grid) -> Mapping[str, Levels]:
 
 
 def compute_exact_levels(family: Family, grid: Grid, theta: str | None = None) -> Levels:
-    """The exact levels of the procedures that have one; those with a search for θ, if one is named."""
+    """Compute the exact finite-sample levels of the procedures that have one, by procedure, n and α.
+
+    With the name of a search for θ, the levels for the training points that the search does not hold out.
+    """
     found: dict[str, dict[int, dict[float, float]]] = {}
     for name, n, alpha in product(grid.procedure, grid.n, grid.alpha):
         left = family.left(theta, n) if theta is not None and isinstance(family, SupportsHoldout) else n
@@ -214,7 +222,7 @@ def compute_exact_levels(family: Family, grid: Grid, theta: str | None = None) -
 
 
 def _with_known_files(loaded: Loaded, backend: Backend, found: Manifest) -> Loaded:
-    """Let files that have the bytes which the store keeps have the store's hashes: version 0.1 made others."""
+    """Use the store's hashes for files whose bytes equal the stored copies: version 0.1 hashed differently."""
     old, new = found.fingerprint["files"], loaded.fingerprint["files"]
     if old == new or old.keys() != new.keys():
         return loaded
@@ -224,16 +232,16 @@ def _with_known_files(loaded: Loaded, backend: Backend, found: Manifest) -> Load
 
 
 def check_fingerprint(url: str, old: Mapping[str, Any], new: Mapping[str, Any], accept_changed: bool = False) -> None:
-    """Refuse to mix two studies in one store, and say how they differ.
+    """Raise UserError if a store belongs to another study, and list the differences.
 
     Parameters
     ----------
     url : str
-        The store.
+        URL of the store, for the message.
     old, new : mapping
-        Its fingerprint, and that of the scenario.
+        Fingerprints of the store and of the scenario.
     accept_changed : bool
-        Whether the files of the source may differ: their author says that the numbers don't.
+        Whether files of the source may differ: the user asserts that they give the same numbers.
     """
     keys = sorted({*old, *new} - ({"files"} if accept_changed else set()))
     differing = [key for key in keys if old.get(key) != new.get(key)]
@@ -244,4 +252,4 @@ def check_fingerprint(url: str, old: Mapping[str, Any], new: Mapping[str, Any], 
     if differing:
         text = "; ".join(f"{key} was {old.get(key)!r} and is {new.get(key)!r}" for key in differing)
         text += f" (threads = {old.get('blas_threads')} in a cluster file)" * (differing == ["blas_threads"])
-        raise UserError(f"{url} belongs to another study: {text}. Choose another place with --store")
+        raise UserError(f"{url} belongs to another study: {text}. Choose another --store")

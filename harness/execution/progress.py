@@ -1,4 +1,4 @@
-"""Progress: a bar on a terminal, plain lines elsewhere, nothing where nobody looks."""
+"""Report the progress of a run: a bar on a terminal, plain lines elsewhere, or nothing."""
 
 from __future__ import annotations
 
@@ -14,43 +14,43 @@ if TYPE_CHECKING:
 
 
 class Progress(Protocol):
-    """What a run tells while it goes on."""
+    """Interface through which a run reports its progress."""
 
     def start(self, plan: Plan) -> None:
-        """Work is about to start."""
+        """Start reporting on a plan."""
         ...
 
     def advance(self, unit: Unit, failed: int, seconds: float) -> None:
-        """A unit is on disk."""
+        """Report a completed unit, its failed cells and the seconds that it took."""
         ...
 
     def note(self, text: str) -> None:
-        """Something worth knowing."""
+        """Show a message to the user."""
         ...
 
     def finish(self) -> None:
-        """Nothing more will come."""
+        """Stop reporting."""
         ...
 
 
 class SilentProgress:
-    """Says nothing."""
+    """Report nothing."""
 
     def start(self, plan: Plan) -> None:
-        """Work is about to start."""
+        """Start reporting on a plan."""
 
     def advance(self, unit: Unit, failed: int, seconds: float) -> None:
-        """A unit is on disk."""
+        """Report a completed unit, its failed cells and the seconds that it took."""
 
     def note(self, text: str) -> None:
-        """Something worth knowing."""
+        """Show a message to the user."""
 
     def finish(self) -> None:
-        """Nothing more will come."""
+        """Stop reporting."""
 
 
 class ProgressCounter:
-    """How far a run is, weighed by what units cost."""
+    """Count completed work, with units weighted by their planned seconds."""
 
     def __init__(self, plan: Plan) -> None:
         self._cost = plan.seconds_of
@@ -63,11 +63,14 @@ class ProgressCounter:
         self._start: float | None = None
 
     def get_cost(self, unit: Unit) -> float:
-        """Planned seconds."""
+        """Return the planned seconds of a unit."""
         return self._cost[unit.name]
 
     def add(self, unit: Unit, failed: int, seconds: float) -> None:
-        """A unit is done, which took so many seconds. The clock starts with the first: workers take time to start."""
+        """Count a completed unit that took `seconds`.
+
+        The clock starts when the first unit started, to leave out the start-up of workers.
+        """
         if self._start is None:
             self._start = monotonic() - seconds
         self.done += self.get_cost(unit)
@@ -76,12 +79,12 @@ class ProgressCounter:
 
     @property
     def rate(self) -> float:
-        """Replications a second."""
+        """Replications per second."""
         return self.count / max(self._elapsed, 1e-9)
 
     @property
     def left(self) -> float:
-        """Seconds until the end, from how fast it went so far."""
+        """Estimated seconds until the end, from the speed so far; NaN before the first unit."""
         return self._elapsed * (self.total - self.done) / self.done if self.done else float("nan")
 
     @property
@@ -89,7 +92,7 @@ class ProgressCounter:
         return 0.0 if self._start is None else monotonic() - self._start
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as plain values."""
+        """Return the counts, the rate and the time left as plain values."""
         return {
             "replications": self.count,
             "of": self.replications,
@@ -100,7 +103,7 @@ class ProgressCounter:
         }
 
     def format_line(self) -> str:
-        """All of it in one line."""
+        """Format the counts, the rate and the time left as one line."""
         failed = f", {self.failed} cells failed" if self.failed else ""
         return (
             f"{self.done / self.total:4.0%}  {self.count} of {self.replications} replications, "
@@ -109,18 +112,18 @@ class ProgressCounter:
 
 
 class Lines:
-    """A plain line now and then, where output goes to a file or a pipe."""
+    """Print a plain line from time to time, for output to a file or a pipe."""
 
     def __init__(self, every: float = 5.0) -> None:
         self._every, self._next, self._printed = every, 0.0, 0
         self._counter: ProgressCounter | None = None
 
     def start(self, plan: Plan) -> None:
-        """Work is about to start."""
+        """Start reporting on a plan."""
         self._counter, self._next = ProgressCounter(plan), monotonic() + self._every
 
     def advance(self, unit: Unit, failed: int, seconds: float) -> None:
-        """A unit is on disk."""
+        """Report a completed unit, its failed cells and the seconds that it took."""
         assert self._counter is not None
         self._counter.add(unit, failed, seconds)
         if monotonic() >= self._next:
@@ -128,11 +131,11 @@ class Lines:
             self._next = monotonic() + self._every
 
     def note(self, text: str) -> None:
-        """Something worth knowing."""
+        """Show a message to the user."""
         print(text, file=sys.stderr, flush=True)
 
     def finish(self) -> None:
-        """Nothing more will come."""
+        """Stop reporting."""
         if self._counter is not None and self._counter.count != self._printed:
             self._print()
 
@@ -143,7 +146,7 @@ class Lines:
 
 
 class Bar:
-    """A bar that fills, on a terminal."""
+    """Show a progress bar on a terminal."""
 
     def __init__(self) -> None:
         from rich.console import Console
@@ -154,27 +157,27 @@ class Bar:
         self._counter: ProgressCounter | None = None
 
     def start(self, plan: Plan) -> None:
-        """Work is about to start."""
+        """Start reporting on a plan."""
         self._counter = ProgressCounter(plan)
         self._task = self._rich.add_task("starting workers …", total=self._counter.total)
         if plan.units:
             self._rich.start()
 
     def advance(self, unit: Unit, failed: int, seconds: float) -> None:
-        """A unit is on disk."""
+        """Report a completed unit, its failed cells and the seconds that it took."""
         assert self._counter is not None
         self._counter.add(unit, failed, seconds)
         self._rich.update(self._task, completed=self._counter.done, description=self._counter.format_line())
 
     def note(self, text: str) -> None:
-        """Something worth knowing."""
+        """Show a message to the user."""
         self._rich.console.print(text)
 
     def finish(self) -> None:
-        """Nothing more will come."""
+        """Stop reporting."""
         self._rich.stop()
 
 
 def choose_progress() -> Progress:
-    """A bar on a terminal, lines elsewhere."""
+    """Return a progress bar if stderr is a terminal, plain lines otherwise."""
     return Bar() if sys.stderr.isatty() else Lines()

@@ -1,7 +1,7 @@
-"""Remove a store, after proving that it is ours to remove.
+"""Remove the store of an earlier smoke run, after checking that nothing else would be lost.
 
-The only store that a command ever removes is that of a smoke run, to make room for the next smoke run of the same
-study. Everything in it must be a part of it, and nobody may be at work there.
+A command removes only the store of a smoke run, to make room for the next smoke run of the same study. Every key in
+it must belong to the store, and no run may be active.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from harness.store.manifest_io import load_manifest
 
 _CHUNK = re.compile(r"c([./]\d+)+")
 _SUBMITTED = re.compile(r"(submission|handle|starts|ended|cluster)\.json|(driver|workers)\.log|room|driver-[^/]+\.out")
-"""Names that a submission leaves."""
+"""Names of the files that a submission leaves."""
 
 
 def remove_smoke_store(
@@ -27,20 +27,20 @@ def remove_smoke_store(
 
     Parameters
     ----------
-    there : Place
-        Where the next smoke run goes.
+    backend : Backend
+        Backend of the store to remove.
     name : str
-        The name of its study.
+        Name of the study.
     fingerprint : str or None
-        The digest that the store's fingerprint must have; None where its place belongs to the study by its name, and
-        the scenario may have been edited since.
+        Digest that the store's fingerprint must have; None in the default store, whose URL contains the study's name
+        and whose scenario may have been edited since.
     find_active : callable
-        Returns who is at work on a store, or is about to be; None if no run is active.
+        Returns a description of the driver that is running on a store or about to start; None if no run is active.
 
     Raises
     ------
-    Mistake
-        If what is there isn't such a store, holds anything else, or if a run is active. Nothing is removed then.
+    UserError
+        If this is not such a store, if it holds anything else, or if a run is active. Nothing is removed then.
     """
     manifest = load_manifest(backend)
     if manifest is None:
@@ -54,33 +54,29 @@ def remove_smoke_store(
         or manifest.scenario["name"] != name
         or fingerprint not in (None, hash_fingerprint(manifest.fingerprint))
     ):
-        raise UserError(
-            f"{backend.url} holds another study, which --smoke never replaces: choose another place with --store"
-        )
+        raise UserError(f"{backend.url} holds another study, which --smoke never replaces: choose another --store")
     active = find_active(backend)
     if active is not None:
-        raise UserError(f"{backend.url} can't be replaced while {active} is at work on it: wait until that has ended")
+        raise UserError(f"{backend.url} can't be replaced while {active} is running on it: wait until that has ended")
     keys = backend.list_keys("")
     strange = sorted(filter(_make_foreign_filter(backend, manifest), keys))
     if strange:
         what = f"{strange[0]} isn't a part of it"
-        raise UserError(
-            f"{backend.url} can't be replaced: {what}. Move that away, or choose another place with --store"
-        )
+        raise UserError(f"{backend.url} can't be replaced: {what}. Move that away, or choose another --store")
     backend.remove(sorted([*keys, *backend.list_drafts()], key=lambda key: (key == ROOT, key == COPY)))
 
 
 def _is_unmarked(manifest: Manifest, name: str) -> bool:
-    """Whether it looks like a smoke run of this study, and doesn't say so."""
+    """Return whether a store has the size and name of a smoke run but lacks the mark, as those of ckrr 0.1 do."""
     extent = manifest.extent
     small = len(extent.grid.n) == 1 and extent.paths * extent.draws <= 2
     return not manifest.is_smoke and small and manifest.scenario["name"] == name
 
 
 def _make_foreign_filter(backend: Backend, manifest: Manifest) -> Callable[[str], bool]:
-    """Return a function that says of a key whether no store of this record has it."""
+    """Return a predicate for keys that no store with this manifest contains."""
     from harness.store import artifacts
-    from harness.store.layout import make_template  # NumPy and Zarr take their time
+    from harness.store.layout import make_template  # imports NumPy and Zarr, which is slow
 
     meant = {*make_template(manifest), ROOT, COPY, CLAIM, DRIVER, CANCEL}
     arrays = {key.rpartition("/")[0] for key in meant if key.endswith(f"/{ROOT}")}

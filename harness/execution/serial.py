@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from harness.core.errors import StoppedError
-from harness.execution.dask_executor import Result, Task, _never_stop
+from harness.execution.tasks import Result, Task, never_stop
 
 
 def run_serial(
@@ -15,9 +15,9 @@ def run_serial(
     arguments: tuple[Any, ...],
     jobs: Iterable[Task],
     memory: float,
-    stop: Callable[[], bool] = _never_stop,
+    stop: Callable[[], bool] = never_stop,
 ) -> Iterator[Result]:
-    """One after the other, here; in a child, since nobody would replace this process."""
+    """Run units one after the other, each in a sandbox: nothing would restart this process if it died."""
     for unit, care in jobs:
         if stop():
             raise StoppedError

@@ -1,4 +1,4 @@
-"""Families of procedures, and the only modules that import `ckrr`.
+"""Bundled families of procedures. Within the harness, only these modules import `ckrr`.
 
 A scenario names a family; `harness.scenario.families` finds it.
 """

@@ -1,8 +1,8 @@
-"""The family of what people would use instead, beside all that `krr.py` has: one factor, one store, the same data.
+"""Compare common alternatives (GPR-t, split, jackknife+, CV+) with all procedures of the family `krr` on the same data.
 
-GPR-t, split, jackknife+ and CV+ are told in `ckrr/baselines.py`. Chance (halves, folds) is one random order of the
-sample, from the replication's stream "order". Where θ is searched for, split searches on its first half alone, and so
-keeps its level; the others take the θ of all points.
+`ckrr.baselines` describes these procedures. All of them share one factorisation. Halves and folds come from one random
+permutation of the sample, drawn from the replication's stream "order". Where θ is searched for, split searches on its
+first half alone, and so keeps its level; the others use the θ of all points.
 """
 
 from __future__ import annotations
@@ -25,28 +25,28 @@ from harness.core.types import Array, Bools, Streams
 from harness.families.krr import FAMILY as KRR, KernelRidge
 
 Ends = tuple[Array, Array]
-"""Of intervals, each over (test point, α): ±inf where there is no end, NaN where the interval is empty."""
+"""Lower and upper ends of intervals, each over (test point, α): ±inf if unbounded, NaN if the interval is empty."""
 
 
 @dataclass(frozen=True, eq=False)
 class BaselineFactor:
-    """A sample's inputs with their factor."""
+    """Training and test inputs of a sample, with the factorisation for the training inputs."""
 
     X: Array
     X_test: Array
     factor: ckrr.Factor
     make_factor: Callable[[Array, Array], ckrr.Factor]
-    """Of other points, with their values: λ and θ as given, or θ searched for again."""
+    """Factorise other points with their values: λ as given, θ as given or searched for again."""
 
     @property
     def theta(self) -> float:
-        """Of all points."""
+        """The θ that was given, or found by the search on all points."""
         return self.factor.theta
 
 
 @dataclass(frozen=True, eq=False)
 class Query:
-    """What a baseline is asked: the sample, one target, an order of the points by chance, and the levels."""
+    """Input of a baseline: the sample, one target, a random permutation of the points, and the values of α."""
 
     sample: BaselineFactor
     y: Array
@@ -55,7 +55,7 @@ class Query:
 
     @property
     def halves(self) -> tuple[Array, Array, Array, Array]:
-        """X and y of the half that fits, then of the half that judges."""
+        """Return X and y of the half for fitting, then of the half for calibration."""
         first, second = halves(self.order)
         return self.sample.X[first], self.y[first], self.sample.X[second], self.y[second]
 
@@ -65,7 +65,7 @@ IntervalMethod = Callable[[Query], Ends]
 
 @dataclass(frozen=True, eq=False)
 class TimedScores:
-    """Scores, and what each procedure took."""
+    """Scores, and the seconds that each procedure took."""
 
     hits: Bools
     hits_f: Bools | None
@@ -81,9 +81,9 @@ def _student(asked: Query) -> Ends:
 
 
 def _split(asked: Query) -> Ends:
-    X, y, X_judge, y_judge = asked.halves
+    X, y, X_calibration, y_calibration = asked.halves
     fit = asked.sample.make_factor(X, y).fit(y)
-    return _get_ends(split(fit, X_judge, y_judge, asked.sample.X_test, asked.alpha))
+    return _get_ends(split(fit, X_calibration, y_calibration, asked.sample.X_test, asked.alpha))
 
 
 def _jackknife_plus(asked: Query) -> Ends:
@@ -108,18 +108,18 @@ METHODS: Mapping[str, IntervalMethod] = {
 
 @dataclass(frozen=True)
 class BaselineInputs:
-    """Train and test inputs."""
+    """Training and test inputs of a sample."""
 
     krr: KernelRidge
     X: Array
     X_test: Array
 
     def factor(self, theta: float, lam: float) -> Factor:
-        """For a given θ."""
+        """Factorise for a given θ."""
         return self._make_factor(np.empty(0), lambda inputs, y: inputs.factor(theta, lam))
 
     def factor_ml(self, y: Array, lam: float, search: str) -> Factor:
-        """For the θ that a search finds."""
+        """Factorise for the θ that a search finds."""
         return self._make_factor(y, lambda inputs, y: inputs.factor_ml(y, lam, search))
 
     def _make_factor(self, y: Array, made: Callable[[Inputs, Array], Factor]) -> BaselineFactor:
@@ -133,28 +133,28 @@ class BaselineInputs:
 
 @dataclass(frozen=True)
 class Baselines:
-    """The procedures of `krr.py`, and some that give intervals, on the same samples."""
+    """Family of the procedures of `krr`, plus methods that give intervals, on the same samples."""
 
     methods: Mapping[str, IntervalMethod] = field(default_factory=lambda: METHODS)
     split_based: tuple[str, ...] = ("split",)
-    """Those of them that have the level of split conformal prediction."""
+    """Methods that have the level of split conformal prediction."""
     work: Callable[[int, int], float] = lambda n, points: 0.0
-    """Operations for a target besides those of ours, for a sample of n and so many test points."""
+    """Operations per target beyond those of the built-in methods, given n and the number of test points."""
     gaussian_only: bool = False
-    """Whether there is no choice of kernels."""
+    """Whether only the Gaussian kernel without scales is supported."""
     krr: KernelRidge = KRR
     searches: Sequence[str] = tuple(each for each in KRR.searches if each != HOLDOUT)
-    """All points are used: split has a held-out half of its own."""
+    """Searches on all points. "holdout" is left out: split has its own held-out half."""
     reference: str | None = KRR.reference
     version: int = KRR.version
 
     @property
     def procedures(self) -> Sequence[str]:
-        """Conformal and Bayesian ones first."""
+        """Names of all procedures, those of `krr` first."""
         return (*self.krr.procedures, *self.methods)
 
     def inputs(self, X: Array, X_test: Array) -> Inputs:
-        """Train and test inputs."""
+        """Return the training and test inputs of a sample, to be factorised."""
         return BaselineInputs(self.krr, X, X_test)
 
     def on_kernel(
@@ -164,11 +164,11 @@ class Baselines:
         scales: Sequence[float] | None = None,
         features: int | None = None,
     ) -> Self:
-        """The same with another kernel, but not on random features."""
+        """Return the family with another kernel; raise ValueError for kernels on random features."""
         if self.gaussian_only:
-            raise ValueError("kernel must be left out, and scales: the family has the Gaussian one alone")
+            raise ValueError("kernel and scales must be left out: this family supports only the Gaussian kernel")
         if is_random(kernel):
-            raise ValueError(f"kernel must not be on random features, which CV+ isn't made for, got {kernel!r}")
+            raise ValueError(f"kernel must not use random features, which CV+ does not support, got {kernel!r}")
         return replace(self, krr=self.krr.on_kernel(dimension, kernel, scales, features))
 
     def score(
@@ -179,7 +179,7 @@ class Baselines:
         alpha: Sequence[float],
         streams: Sequence[Streams],
     ) -> Sequence[Scores]:
-        """One procedure after the other, each as if it were alone, so that their times can be compared."""
+        """Score the procedures one after the other, each on its own, so that their times can be compared."""
         samples = [factor for factor in factors if isinstance(factor, BaselineFactor)]
         orders = [some("order").permutation(len(sample.X)) for sample, some in zip(samples, streams, strict=True)]
         parts, seconds = [], {}
@@ -203,11 +203,18 @@ class Baselines:
         return score_intervals(lower, upper, target)
 
     def level(self, procedure: str, n: int, alpha: float) -> float | None:
-        """The exact ones of conformal procedures, split ones among them; jackknife+ and CV+ promise 1 − 2α at most."""
+        """Return the exact level of conformal procedures, split ones included; None for others.
+
+        Jackknife+ and CV+ guarantee 1 − 2α at most, which is not an exact level.
+        """
         return split_level(n, alpha) if procedure in self.split_based else self.krr.level(procedure, n, alpha)
 
     def flops(self, n: int, points: int, targets: int, searched: bool) -> float:
-        """Besides those of `krr.py`: half a factor, folds by QR, products for each procedure anew, sorts."""
+        """Estimate the operations for one factor and its targets.
+
+        To those of `krr` this adds the factorisation of one half, QR factorisations for the folds, and products and
+        sorts for each procedure.
+        """
         folds = 4.0 * n**3 / FOLDS
         half = (n / 2) ** 3 * 2 / 3 + 0.5 * n * n * (points + n / 2)
         passes = points * (400.0 * n + 6e3) + 5.0 * n * n * points + 6e7
@@ -220,12 +227,12 @@ class Baselines:
         )
 
     def memory(self, n: int, points: int) -> float:
-        """A fold in orthogonal columns, and what is sorted of a block of test points."""
+        """Estimate the bytes for one replication: those of `krr`, a fold's QR factor, and sorts of a test block."""
         return self.krr.memory(n, points) + 8.0 * (n * n / 4 + 3 * n * n / FOLDS + 6 * n * min(points, TEST_BLOCK))
 
 
 def score_intervals(lower: Array, upper: Array, target: Target) -> ckrr.Scores:
-    """How intervals did: ends over (γ, procedure, test point, α)."""
+    """Return the scores of intervals, given their ends over (γ, procedure, test point, α)."""
     y = target.Y_test.T[:, None, :, None]
     empty = np.isnan(lower)
     length = np.where(empty, 0.0, upper - lower)
@@ -238,7 +245,7 @@ def _is_inside(lower: Array, y: Array, upper: Array) -> Bools:
 
 
 def _join_scores(parts: Sequence[Scores], seconds: Mapping[str, float]) -> TimedScores:
-    """Of several procedures."""
+    """Join the scores of several procedures along the procedure axis."""
     latent = [one.hits_f for one in parts if one.hits_f is not None]
     return TimedScores(
         np.concatenate([one.hits for one in parts], axis=1),

@@ -1,4 +1,4 @@
-"""The family of procedures that `ckrr` computes: the one place where the harness names it."""
+"""The family `krr`: conformal and Bayesian regions on kernel ridge regression, computed by `ckrr`."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from harness.core.protocols import Factor, Inputs, Scores, Target
 from harness.core.types import Array, Streams
 
 _SCRATCH = 1e8
-"""Bytes of buffers that don't grow with n."""
+"""Bytes of buffers whose size does not depend on n."""
 _SEARCH = 60
-"""Evaluations of the likelihood in a search by factorisations alone."""
+"""Likelihood evaluations of a search that factorises at every θ."""
 
 
 @dataclass(frozen=True)
 class KernelRidge:
-    """Conformal and Bayesian regions on kernel ridge regression, with a kernel or on random features of one."""
+    """Family of conformal and Bayesian regions on kernel ridge regression, with a kernel or its random features."""
 
     kernel: str = "gaussian"
     scales: tuple[float, ...] | None = None
     features: int | None = None
     streams: Streams | None = None
-    """Of the path: frequencies come from there."""
+    """Random streams of the path; frequencies of random features are drawn from "frequencies"."""
     smoothed: bool = False
-    """Whether p-values are smoothed, by numbers from the replication's stream "smoothing"."""
+    """Whether p-values are smoothed, with random numbers from the replication's stream "smoothing"."""
 
     procedures: Sequence[str] = tuple(ALL_PROCEDURES)
     searches: Sequence[str] = tuple(SEARCHES)
@@ -41,7 +41,7 @@ class KernelRidge:
     version: int = ckrr.NUMERICS_VERSION
 
     def inputs(self, X: Array, X_test: Array) -> Inputs:
-        """Train and test inputs."""
+        """Return the training and test inputs of a sample, to be factorised."""
         if not is_random(self.kernel):
             return ckrr.Inputs(X, X_test, self.kernel, self.scales)
         assert self.streams is not None, "features belong to a path"
@@ -54,16 +54,16 @@ class KernelRidge:
         scales: Sequence[float] | None = None,
         features: int | None = None,
     ) -> Self:
-        """The same with another kernel."""
-        make_space(dimension, kernel, scales, features)  # says what can't be
+        """Return the family with another kernel; raise ValueError if the options are invalid."""
+        make_space(dimension, kernel, scales, features)  # validates the options
         return replace(self, kernel=kernel, scales=None if scales is None else tuple(scales), features=features)
 
     def smooth(self) -> Self:
-        """The same with smoothed p-values."""
+        """Return the family with smoothed p-values."""
         return replace(self, smoothed=True)
 
     def on_path(self, streams: Streams) -> Self:
-        """With the frequencies of a path."""
+        """Return the family with the random frequencies of a path, if the kernel uses random features."""
         return replace(self, streams=streams) if is_random(self.kernel) else self
 
     def score(
@@ -74,7 +74,7 @@ class KernelRidge:
         alpha: Sequence[float],
         streams: Sequence[Streams],
     ) -> Sequence[Scores]:
-        """All of them stacked: twice as fast where n is small, the same bits."""
+        """Score all targets together: twice as fast for small n, and bitwise identical to scoring each separately."""
         mine = [factor for factor in factors if isinstance(factor, ckrr.Factor)]
         Y, Y_test = [target.Y for target in targets], [target.Y_test for target in targets]
         latent = [target.f_test for target in targets if target.f_test is not None]
@@ -82,17 +82,19 @@ class KernelRidge:
         return ckrr.score_together(mine, Y, Y_test, procedures, alpha, f_test=latent or None, smoothed=by)
 
     def level(self, procedure: str, n: int, alpha: float) -> float | None:
-        """The exact one of conformal procedures."""
+        """Return the exact level of a conformal procedure; None for others."""
         return ckrr.exact_level(procedure, n, alpha, self.smoothed)
 
     def left(self, search: str, n: int) -> int | None:
-        """With "holdout" the rows that θ wasn't chosen on."""
+        """Return the number of rows that the search "holdout" does not use; None for other searches."""
         return len(kept_rows(n)) if search == HOLDOUT else None
 
     def flops(self, n: int, points: int, targets: int, searched: bool) -> float:
-        """Factorisation and inverse 2n³/3, products 2n²·points; then passes over n × points numbers, and calls.
+        """Estimate the operations for one factor and its targets.
 
-        The constants of what isn't BLAS were measured against it: within a third of the truth for n = 25 … 1500.
+        Factorisation and inverse take 2n³/3, products 2n²·points; passes over n × points numbers and the overhead of
+        calls are added. The constants of the parts that aren't BLAS were measured relative to BLAS: the estimate is
+        within a third of the true cost for n = 25 … 1500.
         """
         scores = targets * (points * (86e3 + 1200.0 * n) + 1.6e7)
         if is_random(self.kernel):
@@ -101,7 +103,11 @@ class KernelRidge:
         return 2 * n**3 / 3 + 2.0 * n * n * points + scores + (search if searched else 0.0)
 
     def _count_feature_flops(self, n: int, points: int, targets: int, searched: bool) -> float:
-        """QR factorisation 2nD² at half the speed, leverages nD², weights 2nD·points; a cosine is 900 operations."""
+        """Estimate the operations on D random features, without the scores.
+
+        QR factorisation takes 2nD² at half the speed, leverages nD², weights 2nD·points; a cosine counts as 900
+        operations.
+        """
         D = self.features or FEATURES
         once = 4.0 * n * D * D + D**3 / 3 + 1e7
         passes = 900.0 * n * D * (2 + 3 * targets + points // 128)
@@ -110,9 +116,10 @@ class KernelRidge:
         )
 
     def memory(self, n: int, points: int) -> float:
-        """The factor, its inverse in place, and blocks of test points; on features there is nothing of n × n.
+        """Estimate the bytes for one replication: the factor, its inverse in place, and blocks of test points.
 
-        A search takes no more. Of small samples several are scored together, and a search may take twice the factor.
+        With random features there are no n × n arrays. For large n a search takes no more than that; for small n
+        several samples are scored together, and a search may take twice the memory of the factor.
         """
         if is_random(self.kernel):
             return estimate_feature_memory(n, points, self.features or FEATURES)

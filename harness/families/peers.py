@@ -1,8 +1,9 @@
-"""The family `baselines`, and MAPIE and crepes as their documentation uses them: `pip install 'ckrr[bench]'`.
+"""Add MAPIE and crepes, used as in their documentation, to the family `baselines`: `pip install 'ckrr[bench]'`.
 
-Both wrap scikit-learn's `KernelRidge` with the kernel exp(−θ‖x − x′‖²) and the ridge λ. They see the halves and folds
-that ours see, so that MAPIE's split, jackknife+ and CV+ and crepes's split are ours, to rounding, with refits in place
-of the closed form; crepes-norm divides errors by those of near points in the first half. θ has to be given.
+Both wrap scikit-learn's `KernelRidge` with the kernel exp(−θ‖x − x′‖²) and the ridge λ. They are given the same halves
+and folds as the built-in baselines. So split, jackknife+ and CV+ of MAPIE and split of crepes agree with the built-in
+ones up to rounding, with refits in place of the closed form. crepes-norm divides errors by those of nearby points in
+the first half. θ must be given; searches are not supported.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from ckrr.baselines import FOLDS, split_level
 from harness.families.baselines import METHODS, Baselines, Ends, IntervalMethod, Query
 
 NEIGHBOURS = 25
-"""Points that crepes judges difficulty by, as by default."""
+"""Neighbours from which crepes estimates difficulty; its default."""
 
 
 def _make_ridge(asked: Query) -> Any:
@@ -34,17 +35,17 @@ def _compute_confidence(alpha: Sequence[float]) -> list[float]:
 
 
 def _mapie_split(asked: Query) -> Ends:
-    """At levels that it can't reach MAPIE refuses; then the interval is the whole line."""
+    """Compute MAPIE's split intervals; at levels too high for n, where MAPIE raises, return the whole line."""
     from mapie.regression import SplitConformalRegressor
 
-    X, y, X_judge, y_judge = asked.halves
+    X, y, X_calibration, y_calibration = asked.halves
     reached = [k for k, each in enumerate(asked.alpha) if split_level(len(asked.y), each) < 1]
     lower, upper = np.full((2, len(asked.sample.X_test), len(asked.alpha)), np.inf)
     lower = -lower
     if reached:
         levels = _compute_confidence([asked.alpha[k] for k in reached])
         model = SplitConformalRegressor(_make_ridge(asked).fit(X, y), confidence_level=levels, prefit=True)
-        _, found = model.conformalize(X_judge, y_judge).predict_interval(asked.sample.X_test)
+        _, found = model.conformalize(X_calibration, y_calibration).predict_interval(asked.sample.X_test)
         lower[:, reached], upper[:, reached] = found[:, 0], found[:, 1]
     return lower, upper
 
@@ -92,10 +93,10 @@ def _crepes_norm(asked: Query) -> Ends:
 def _crepes(asked: Query, difficulty: Any) -> Ends:
     from crepes import WrapRegressor
 
-    X, y, X_judge, y_judge = asked.halves
+    X, y, X_calibration, y_calibration = asked.halves
     model = WrapRegressor(_make_ridge(asked))
     model.fit(X, y)
-    model.calibrate(X_judge, y_judge, de=difficulty)
+    model.calibrate(X_calibration, y_calibration, de=difficulty)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="the no. of calibration examples is too small")
         found = [model.predict_int(asked.sample.X_test, confidence=each) for each in _compute_confidence(asked.alpha)]
@@ -112,7 +113,10 @@ PEER_METHODS: Mapping[str, IntervalMethod] = {
 
 
 def count_extra_flops(n: int, points: int) -> float:
-    """Of n fits for the jackknife, and a dozen besides; up to n = 200 most of it is calls. Measured, as in `krr.py`."""
+    """Estimate the operations of MAPIE and crepes for one target: n fits for the jackknife, and a dozen others.
+
+    Up to n = 200 the overhead of calls dominates. The constants were measured, as in `harness.families.krr`.
+    """
     return (n + 12.0) * (4 * n**3 / 3 + 500.0 * n * n + 2.0 * n * points + 7e7) + 2e9
 
 
@@ -126,7 +130,7 @@ _FAMILY = Baselines(
 
 
 def __getattr__(name: str) -> object:
-    """`FAMILY` is there where MAPIE and crepes are."""
+    """Return `FAMILY` if MAPIE and crepes are installed; raise ImportError otherwise."""
     if name != "FAMILY":
         raise AttributeError(f"module 'harness.families.peers' has no attribute {name!r}")
     missing = [package for package in ("mapie", "crepes") if find_spec(package) is None]

@@ -1,4 +1,4 @@
-"""Pictures of a study: coverage, widths, the trade between them, and where things go wrong.
+"""Draw figures of a study: coverage, width, the trade-off between them, failures and run times.
 
 >>> from harness.figures import draw, save
 >>> save(draw("results/my.zarr", "coverage", {"theta": ["ml"]}), "coverage.svg")                  # doctest: +SKIP

@@ -1,4 +1,4 @@
-"""Figures as files: PNG, or SVG that is the same each time and may stand beside others in one page."""
+"""Save figures as PNG or SVG. SVG is reproducible, and several fit into one page."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ENDINGS = (".png", ".svg")
 
 
 def check_ending(path: str | Path) -> str:
-    """.png or .svg."""
+    """Return the ending of a file name; raise UserError unless it is .png or .svg."""
     ending = Path(path).suffix.lower()
     if ending not in ENDINGS:
         raise UserError(f"{path}: a figure's file must end in .png or .svg, got {ending or 'no ending'}")
@@ -25,7 +25,10 @@ def check_ending(path: str | Path) -> str:
 
 
 def save(figure: Figure, path: str | Path) -> None:
-    """Writes it as PNG or SVG, by the ending; the folder is made if need be."""
+    """Save a figure as PNG or SVG, by the ending of `path`.
+
+    Missing folders are created.
+    """
     ending = check_ending(path)
     from harness.figures.canvas.style import figure_style
 
@@ -38,7 +41,10 @@ def save(figure: Figure, path: str | Path) -> None:
 
 
 def svg_text(figure: Figure) -> str:
-    """One <svg> element to put into a page: real text, no dates, and ids that no other figure has."""
+    """Render a figure as one <svg> element to embed in a page.
+
+    Text stays text, there are no dates, and no other figure has the same ids.
+    """
     from harness.figures.canvas.style import figure_style
 
     out = StringIO()
@@ -52,7 +58,7 @@ _ID = re.compile(r'(\bid="|url\(#|href="#)')
 
 
 def _isolate_ids(svg: str, label: object) -> str:
-    """Ids begin with a digest of the picture, and its style is for itself alone."""
+    """Prefix ids with a digest of the picture, and limit its style rules to itself."""
     mark = f"f{sha256(svg.encode()).hexdigest()[:10]}-"
     svg = _ID.sub(rf"\g<1>{mark}", svg)
     return svg.replace('<style type="text/css">*{', f'<style type="text/css">#{mark}figure_1 *{{', 1)

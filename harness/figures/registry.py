@@ -1,4 +1,4 @@
-"""From a name to a figure. Matplotlib is loaded only when something is drawn."""
+"""Find figures by name, and draw them. Matplotlib is imported only when something is drawn."""
 
 from __future__ import annotations
 
@@ -15,13 +15,21 @@ if TYPE_CHECKING:
 
 
 def draw(url: str, name: str, where: Where | None = None) -> Figure:
-    """A figure of a store.
+    """Draw a figure of a store.
 
     Parameters
     ----------
-    url : the store
-    name : one of `FIGURES`
-    where : for some axes the values that are wanted, as {"n": [100, 400], "theta": ["ml"]}
+    url : str
+        Store.
+    name : str
+        One of `FIGURES`.
+    where : mapping, optional
+        Values to show on some axes, as in ``{"n": [100, 400], "theta": ["ml"]}``.
+
+    Raises
+    ------
+    UserError
+        If there is no such figure, or the store lacks what it needs.
     """
     check_name(name)
     from harness.figures.canvas import style
@@ -41,7 +49,7 @@ def draw(url: str, name: str, where: Where | None = None) -> Figure:
 
 
 def check_name(name: str) -> None:
-    """A figure that there is."""
+    """Raise UserError unless `name` is a figure."""
     if name not in FIGURES:
         raise UserError(
             f"there is no figure {name!r}: it must be one of {', '.join(FIGURES)}{suggest_name(name, FIGURES)}"
@@ -50,30 +58,29 @@ def check_name(name: str) -> None:
 
 @dataclass(frozen=True)
 class FigureKind:
-    """One kind of figure."""
+    """Name and description of a figure."""
 
     name: str
     what: str
-    """A sentence."""
+    """One sentence, without capital and full stop."""
 
 
 DEFAULT = "coverage"
-
-
+"""Figure that `ckrr figure` draws unless one is named."""
 FIGURES = {
     one.name: one
     for one in (
         FigureKind("coverage", "coverage against n, with its Monte-Carlo interval, the nominal and the exact level"),
         FigureKind("width", "widths against n: the median, and the 5 % and 95 % quantiles over test points"),
-        FigureKind("tradeoff", "coverage against width as n grows, so that the trade is seen"),
+        FigureKind("tradeoff", "the trade-off between coverage and width as n grows"),
         FigureKind(
-            "pointwise", "coverage at each test point, a line in one dimension and a map in two; needs pointwise kept"
+            "pointwise", 'coverage at each test point, as a line (1-d) or a map (2-d); needs keep = ["pointwise"]'
         ),
-        FigureKind("paths", "coverage on each path, sorted, with its interval: what a single sample may get"),
+        FigureKind("paths", "coverage on each path, sorted, with its interval: the spread behind the average"),
         FigureKind(
             "failures", "where replications failed, and where regions are unbounded, empty or in several pieces"
         ),
         FigureKind("seconds", "seconds of a replication against n, with the fitted exponent"),
     )
 }
-"""By name."""
+"""All figures by name."""

@@ -1,1 +1,1 @@
-"""What can be done to a store between runs: verify, merge, replay, list failures."""
+"""Verify, merge and replay stores between runs, and list their failures."""

@@ -1,4 +1,4 @@
-"""Failures: grouped by message, from the receipts that have any."""
+"""List the failures of a store, grouped by message."""
 
 from __future__ import annotations
 
@@ -15,11 +15,18 @@ _NUMBER = re.compile(r"\d+(\.\d+)?(e[+-]?\d+)?")
 
 
 def group_failures(store: str) -> list[dict[str, Any]]:
-    """Each message once, the most frequent first: how often, and a replication that shows it."""
+    """Return the failures of a store, one entry per message, most frequent first.
+
+    Returns
+    -------
+    list of dict
+        Each has "kind", "message", "count", and "example": a replication that fails so, to replay. Messages that differ
+        only in numbers are counted together.
+    """
     found: dict[tuple[str, str], dict[str, Any]] = {}
     for one in _iter_failures(store):
         kind, message = one.pop("kind"), one.pop("message")
-        key = (kind, _NUMBER.sub("#", message))  # one cause has many numbers
+        key = (kind, _NUMBER.sub("#", message))  # the same cause often appears with different numbers
         group = found.setdefault(key, {"kind": kind, "message": message, "count": 0, "example": one})
         group["count"] += 1
     return sorted(found.values(), key=lambda group: (-group["count"], group["message"]))

@@ -1,6 +1,6 @@
-"""Merging: stores of one study, made in two places, become one.
+"""Merge stores of one study, computed separately, into a new store.
 
-Where both have a number it must be the same in every bit: if it isn't, that is named and nothing is made.
+Results that several stores have must be bitwise identical. Otherwise the difference is reported and nothing is written.
 """
 
 from __future__ import annotations
@@ -29,26 +29,43 @@ from harness.store.zarr_store import open_checked_store
 
 @dataclass(frozen=True)
 class _InputStore:
-    """One of the stores that are merged."""
+    """A store to merge."""
 
     backend: Backend
     manifest: Manifest
     failures: Sequence[tuple[int, Failure]]
-    """Each with its n."""
+    """Failures, each with its n."""
 
 
 def merge_stores(urls: Sequence[str], target: str) -> tuple[int, int]:
-    """Joins stores into a new one; how many units of it are complete, and how many there are in all.
+    """Merge stores into a new one.
 
-    A unit of which only some cells are there is left out: an α, say, that one of the stores has and another one hasn't.
+    Units with missing cells are left out, for example if only one of the stores has some α; the next run computes them.
+
+    Parameters
+    ----------
+    urls : sequence of str
+        The stores to merge; all must have the same fingerprint.
+    target : str
+        Where to write the new store.
+
+    Returns
+    -------
+    complete, total : int
+        Number of complete units, and number of all units, of the new store.
+
+    Raises
+    ------
+    UserError
+        If the target exists, or the stores belong to different studies or have different results.
     """
     parts = [_open_input(url) for url in urls]
     backend = open_backend(target)
     if load_manifest(backend) is not None:
-        raise UserError(f"{target} is there already: choose another name with -o")
+        raise UserError(f"{target} already exists: choose another name with -o")
     for part in parts[1:]:
         if part.manifest.fingerprint != parts[0].manifest.fingerprint:
-            raise UserError(f"{part.backend.url} is of another study than {parts[0].backend.url}: they can't be merged")
+            raise UserError(f"{part.backend.url} holds another study than {parts[0].backend.url}: they can't be merged")
     manifest = _merge_manifests(parts)
     units = [unit for n in manifest.extent.grid.n for unit in manifest.list_units(n, manifest.extent)]
     for unit in units:  # all are compared before anything is written
@@ -63,7 +80,7 @@ def merge_stores(urls: Sequence[str], target: str) -> tuple[int, int]:
 
 
 def _open_input(url: str) -> _InputStore:
-    open_checked_store(url)  # before anything is made of what it claims
+    open_checked_store(url)  # before using anything that its metadata claim
     backend = open_backend(url)
     manifest = load_manifest(backend)
     if manifest is None:
@@ -72,7 +89,7 @@ def _open_input(url: str) -> _InputStore:
 
 
 def _merge_manifests(parts: Sequence[_InputStore]) -> Manifest:
-    """Everything that any of them holds; each n is cut as in the first that has it."""
+    """Return the manifest of the union; each n has the blocks of the first store that has it."""
     extent = reduce(union, (part.manifest.extent for part in parts))
     groups = {n: group for part in reversed(parts) for n, group in part.manifest.groups.items()}
     now = get_timestamp()
@@ -96,7 +113,7 @@ def _read_files(part: _InputStore) -> dict[str, bytes]:
 
 
 def _merge_unit(manifest: Manifest, parts: Sequence[_InputStore], unit: Unit) -> Block:
-    """A unit of the new store from what the old ones have of it."""
+    """Assemble a unit of the new store from the results of the old ones."""
     variables = list_variables(manifest.keep)
     values = {v.name: _allocate_values(v, manifest, unit) for v in variables}
     failures: dict[tuple[object, ...], Failure] = {}
@@ -113,7 +130,7 @@ def _allocate_values(variable: Variable, manifest: Manifest, unit: Unit) -> Valu
 
 
 def _find_overlap(manifest: Manifest, unit: Unit) -> tuple[range, range] | None:
-    """The paths and draws of a unit that a store has."""
+    """Return the paths and draws of a unit that a store has, or None if it has none."""
     paths = range(unit.paths.start, min(unit.paths.stop, manifest.extent.paths))
     draws = range(unit.draws.start, min(unit.draws.stop, manifest.extent.draws))
     return (paths, draws) if paths and draws else None
@@ -127,7 +144,7 @@ def _add_values(
     variables: Sequence[Variable],
     manifest: Manifest,
 ) -> None:
-    """Puts what a store has of a unit to its place, and compares where something is already."""
+    """Copy a store's results of a unit into `values`; raise UserError if they differ from those already there."""
     here = [list(range(len(each))) for each in found]
     where = tuple(slice(each.start, each.stop) for each in found)
     read = {v.name: arrays.read(part.backend.url, unit.n, v.name, part.manifest.generation, where) for v in variables}
@@ -147,12 +164,12 @@ def _add_values(
             take = take | (_is_nan(old) & ~_is_nan(new))
         if (both & (old != new)).any():
             what = f"{variable.name} of {unit.name}"
-            raise UserError(f"{part.backend.url} has other numbers than the stores before it: {what}")
+            raise UserError(f"{part.backend.url} has different results than the stores before it: {what}")
         values[variable.name][places] = np.where(take, new, old)
 
 
 def _find_indices(variable: Variable, old: Manifest, new: Manifest, here: list[list[int]]) -> tuple[Values, ...]:
-    """Where the values of one store are in the arrays of another."""
+    """Return the indices of one store's values in the arrays of another."""
     inner = []
     for dim, length in zip(variable.dims, get_shape(variable, old)[2:], strict=True):
         if dim in INNER:
@@ -172,7 +189,7 @@ def _is_nan(values: Values) -> Values:
 
 
 def _iter_failures(backend: Backend, manifest: Manifest) -> Iterator[tuple[int, Failure]]:
-    """All of a store, each with its n."""
+    """Yield all failures of a store, each with its n."""
     some = [one for one in receipts.list_receipts(backend, manifest.extent.grid.n).values() if one.failed]
     for receipt, content in zip(some, receipts.read_all(backend, some), strict=True):
         n = int(receipt.unit.partition("/")[0].removeprefix("n="))
@@ -180,7 +197,7 @@ def _iter_failures(backend: Backend, manifest: Manifest) -> Iterator[tuple[int, 
 
 
 def _is_in(one: Failure, unit: Unit) -> bool:
-    """Whether it is of a replication of a unit, whatever unit it was in before."""
+    """Return whether a failure belongs to a replication of a unit; it may come from a unit cut differently."""
     return one.path in unit.paths and one.draw in unit.draws
 
 
@@ -189,7 +206,7 @@ def _get_cell_key(one: Failure) -> tuple[object, ...]:
 
 
 def _write(backend: Backend, manifest: Manifest, block: Block) -> bool:
-    """Writes a unit if it is complete; the others are computed by the next run."""
+    """Write a unit and return True if it is complete; the next run computes the others."""
     status = block.values["status"][..., find_included(manifest.extent, block.unit.n)]
     levels = np.isnan(block.values["coverage"]).any(axis=-1) & (block.values["status"] == Status.OK)
     if (status == Status.NOT_RUN).any() or levels.any():

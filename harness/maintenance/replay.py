@@ -1,4 +1,4 @@
-"""Replay: one replication computed again, here, and compared with what the store has of it."""
+"""Compute one replication again on this machine and compare it with the stored results."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from harness.worker.study import build_study
 
 @dataclass(frozen=True)
 class CellSelection:
-    """Which replication, and which of its cells: all values of an axis where it is None."""
+    """A replication and some of its cells; None selects all values of an axis."""
 
     n: int
     path: int
@@ -42,32 +42,42 @@ class CellSelection:
 
 @dataclass(frozen=True)
 class ReplayResult:
-    """How a replay compares with the store."""
+    """Comparison of a replayed replication with the store."""
 
     cells: int
-    """Cells of γ, θ and λ that were computed again."""
+    """Number of cells of γ, θ and λ that were computed again."""
     numbers: int
-    """Numbers compared, over procedures and levels."""
+    """Number of values compared, over procedures and levels."""
     differing: Mapping[str, int]
-    """By variable, how many aren't equal bit for bit."""
+    """Number of values that aren't bitwise identical, by variable."""
     largest: float
-    """The largest relative difference."""
+    """Largest relative difference."""
     failures: Sequence[Failure]
     same_machine: bool
-    """Whether the BLAS core type is the one that the store's numbers were computed on."""
+    """Whether the BLAS core type is the one that the stored results were computed with."""
     written: bool
-    """Whether the store has this replication at all."""
+    """Whether the store has a receipt for the unit of this replication."""
     killed_process: bool = False
-    """Whether it ended its process when it was computed first, so that it got one of its own now."""
+    """Whether the replication ended its process in the original run, so that it was replayed in a sandbox."""
 
     @property
     def equal(self) -> bool:
-        """In every bit."""
+        """Whether all values are bitwise identical."""
         return self.written and not self.differing
 
 
 def replay_one(url: str, asked: CellSelection, note: Callable[[str], None] = lambda text: None) -> ReplayResult:
-    """Computes a replication again and compares every number of it; a note says if that may take long."""
+    """Compute a replication again and compare all its values with the store.
+
+    Parameters
+    ----------
+    url : str
+        Address of the store.
+    asked : CellSelection
+        The replication and its cells.
+    note : callable
+        Receives a note if the replication is computed in a sandbox, which may take long.
+    """
     url = open_backend(url).url
     manifest = _require_manifest(url)
     study, unit, todo = build_study(url, manifest), _find_unit(manifest, asked), _select_cells(manifest, asked)
@@ -78,7 +88,7 @@ def replay_one(url: str, asked: CellSelection, note: Callable[[str], None] = lam
             block = compute_unit(study, unit, todo)
     else:
         care = _make_limits(manifest)
-        note(f"it failed so: {before}; it gets a process of its own, and {care.seconds:g} s for each of its steps")
+        note(f"it failed before: {before}; replaying in a separate process, with at most {care.seconds:g} s per step")
         block = compute_in_sandbox(study, (url, cache_key(manifest), manifest.generation), unit, todo, care)
     differing: dict[str, int] = {}
     numbers, largest = 0, 0.0
@@ -99,7 +109,7 @@ def replay_one(url: str, asked: CellSelection, note: Callable[[str], None] = lam
 
 
 def _find_fatal_failure(receipt: Mapping[str, Any] | None, asked: CellSelection) -> str | None:
-    """How it ended its process before, if it did."""
+    """Return the message of an earlier failure that may end the process again; None without one."""
     for one in [] if receipt is None else receipt["failures"]:
         if (one["path"], one["draw"]) == (asked.path, asked.draw) and is_fatal(one["kind"], one["message"]):
             return str(one["message"])
@@ -112,7 +122,7 @@ def _make_limits(manifest: Manifest) -> Limits:
 
 
 def check_code(url: str, trusted: bool) -> None:
-    """Refuse to run code that only the store knows, unless it is trusted."""
+    """Raise UserError if a replay would run code that comes with the store only, unless it is trusted."""
     backend = open_backend(url)
     check_trusted(backend, _require_manifest(backend.url), Path.cwd(), trusted)
 
@@ -137,7 +147,7 @@ def _find_unit(manifest: Manifest, asked: CellSelection) -> Unit:
 
 
 def _select_cells(manifest: Manifest, asked: CellSelection) -> Bools:
-    """The cells that are asked for: over path, draw, γ, θ and λ."""
+    """Return the selected cells as a mask over path, draw, γ, θ and λ."""
     sides = []
     for axis in ("gamma", "theta", "lam"):
         values, one = getattr(manifest.extent.grid, axis), getattr(asked, axis)
@@ -148,13 +158,13 @@ def _select_cells(manifest: Manifest, asked: CellSelection) -> Bools:
 
 
 def _take_cells(values: Values, dims: tuple[str, ...], cells: Bools) -> Values:
-    """The numbers of some cells: an array over these cells and the other axes."""
+    """Return the values of some cells, as an array over these cells and the remaining axes."""
     one = values[0, 0] if dims[0] != "procedure" else np.moveaxis(values[0, 0], 0, 3)
     return np.asarray(one[cells])
 
 
 def _find_differences(new: Values, old: Values) -> Bools:
-    """Where bits differ; one NaN is as good as another."""
+    """Return where values differ; NaNs count as equal."""
     if new.dtype.kind != "f":
         return np.asarray(new != old)
     return np.asarray((new != old) & ~(np.isnan(new) & np.isnan(old)))
@@ -167,13 +177,13 @@ def _compute_largest_difference(new: Values, old: Values) -> float:
 
 
 def _read_receipt(url: str, manifest: Manifest, asked: CellSelection) -> Mapping[str, Any] | None:
-    """What stands in the receipt of the unit that has the replication."""
+    """Return the content of the receipt for the unit of a replication; None without one."""
     found = receipts.list_unit_receipts(open_backend(url), _find_unit(manifest, asked))
     return receipts.read(open_backend(url), found[-1]) if found else None
 
 
 def extract_arrays(url: str, asked: CellSelection) -> dict[str, Values]:
-    """Data, fits and regions of a replication as plain arrays, one set for each cell."""
+    """Return data, fits and regions of a replication as plain arrays, named "cell/array"."""
     manifest = _require_manifest(url)
     study, unit = build_study(url, manifest), _find_unit(manifest, asked)
     cells, grid, found = _select_cells(manifest, asked)[0, 0], manifest.extent.grid, dict[str, Values]()

@@ -1,7 +1,8 @@
-"""Decide whether code that a store brings may run here.
+"""Decide whether code that comes with a store may run here.
 
-Opening a store runs nothing. Replaying a replication runs its source and its procedures: those that come with ckrr are
-trusted, and so is a file that the user has, too. Anything else is a stranger's code until the user says otherwise.
+Opening a store runs no code from it. Replaying a replication runs its source and its procedures. Those bundled with
+ckrr are trusted, and so is a file of which the user has an identical copy. All other code is untrusted unless the user
+passes `--trust`.
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ from harness.store.manifest import FILES, LARGEST_FILE, Manifest
 
 
 def check_trusted(backend: Backend, manifest: Manifest, folder: Path, allowed: bool) -> None:
-    """Refuse to run code that only the store knows, unless the user allows it.
+    """Raise UserError if a replay would run untrusted code, unless the user allows it.
 
     Parameters
     ----------
-    there, record : Place, Record
+    backend, manifest : Backend, Manifest
         The store and its manifest.
     folder : Path
-        Where the user is: a file there that has the same bytes is the user's own.
+        The user's working directory: a file there with the same bytes is trusted.
     allowed : bool
         Whether the user trusts the store (`--trust`).
     """
@@ -33,7 +34,7 @@ def check_trusted(backend: Backend, manifest: Manifest, folder: Path, allowed: b
 
 
 def _list_foreign_code(backend: Backend, manifest: Manifest, folder: Path) -> list[str]:
-    """In words, what is neither ours nor the user's."""
+    """Describe the code that is neither bundled nor in the user's folder."""
     function, family = str(manifest.scenario["source"]["function"]), str(manifest.scenario["family"])
     found = [f"the module of the family {family!r}"] if ":" in family else []
     path, colon, _ = function.partition(":")
@@ -46,7 +47,7 @@ def _list_foreign_code(backend: Backend, manifest: Manifest, folder: Path) -> li
 
 
 def _is_beside(backend: Backend, name: str, folder: Path) -> bool:
-    """Whether the user has the same file, by its hash."""
+    """Return whether the user's folder has the same file, by its hash."""
     try:
         mine = read_file(str(folder / name), LARGEST_FILE)
     except (OSError, UserError):

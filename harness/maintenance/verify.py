@@ -1,7 +1,7 @@
-"""Verify: reads every chunk that a receipt signs for, and names what is torn, flipped or missing.
+"""Verify a store: read every chunk that has a receipt, and report those that are truncated, corrupt or missing.
 
-A unit that is no good loses its receipt, so that the next run computes it again. Damage to anything else (metadata,
-labels, the cube) is noted in the record, and the next run writes that anew.
+A damaged unit loses its receipt, so that the next run computes it again. Damage to anything else (metadata, labels, the
+cube) is noted in the manifest, and the next run writes it again.
 """
 
 from __future__ import annotations
@@ -30,22 +30,36 @@ from harness.store.manifest_io import add_to_history, load_manifest
 from harness.store.receipts import Content, Receipt, list_receipts, parse_content
 
 _CONCURRENT_UNITS = 4
-"""Units that are read at a time: a network makes one wait."""
+"""Number of units read concurrently, to hide network latency."""
 _NEVER_NAN = ("coverage", "width_mean", "length_mean", "unbounded", "empty", "disconnected")
+"""Variables that have no NaN where the status is OK; a NaN there was never written."""
 
 
 @dataclass(frozen=True)
 class Damage:
-    """A unit whose chunks aren't what its receipt says; or something else of a store that isn't as it should be."""
+    """A damaged unit, or damage to another part of a store."""
 
     unit: str
     what: str
     outside_units: bool = False
-    """Whether it is no unit, nor prepared for one: metadata, a label, the cube."""
+    """Whether the damage is to metadata, a label or the cube, rather than to a unit or a prepared array."""
 
 
 def verify(url: str) -> tuple[int, list[Damage]]:
-    """How many units were read, and which of them are no good; those lose their receipts."""
+    """Check all units, prepared arrays, metadata and the cube of a store, and remove the receipts of damaged ones.
+
+    Returns
+    -------
+    count : int
+        Number of units and prepared arrays that were checked.
+    damage : list of Damage
+        What is damaged.
+
+    Raises
+    ------
+    UserError
+        If there is no store, or it has receipts of another study.
+    """
     backend = open_backend(url)
     arrays.restore_root(backend)
     manifest = load_manifest(backend)
@@ -68,11 +82,11 @@ def verify(url: str) -> tuple[int, list[Damage]]:
 
 
 def _read_contents(backend: Backend, signed: Mapping[str, Receipt]) -> dict[str, Content]:
-    """What stands in each receipt; nothing for one that can't be read."""
+    """Return the content of each receipt, by unit name; unreadable ones are omitted."""
     found: dict[str, Content] = {}
     try:
         raw = backend.get_many([one.key for one in signed.values()])
-    except UnsafePathError:  # one of them is no file: each by itself
+    except UnsafePathError:  # one of them is not a regular file: read each separately
         raw = [_read_if_regular(backend, one.key) for one in signed.values()]
     for (unit, receipt), data in zip(signed.items(), raw, strict=True):
         with suppress(UserError):
@@ -90,28 +104,28 @@ def _read_if_regular(backend: Backend, key: str) -> bytes | None:
 def _check_ours(
     backend: Backend, manifest: Manifest, signed: Mapping[str, Receipt], told: Mapping[str, Content]
 ) -> None:
-    """Refuse a store that holds another study's receipts: its numbers aren't ours to give up."""
+    """Raise UserError if a store has receipts of another study, whose results must not be discarded."""
     ours = hash_fingerprint(manifest.fingerprint)
-    if any("mended" in entry for entry in manifest.history):  # older receipts are of what the source was
+    if any("mended" in entry for entry in manifest.history):  # older receipts have the fingerprint before mending
         return
     strange = [signed[unit].key for unit, content in told.items() if content.get("fingerprint", ours) != ours]
     if strange:
         what = f"{len(strange)} of {len(signed)} units are signed by another study"
         raise UserError(
-            f"{backend.url}: {what} ({strange[0]}): nothing was changed; take them out by hand, or run anew"
+            f"{backend.url}: {what} ({strange[0]}): nothing was changed; remove them by hand, or use a new store"
         )
 
 
 def _is_metadata_of(key: str, n: int) -> bool:
-    """Whether the units of an n can't be read without this key."""
+    """Return whether a key is metadata without which the units of an n can't be read."""
     return key.startswith(f"{get_group_name(n)}/") and key.endswith(ROOT)
 
 
 def _find_damage_outside_units(backend: Backend, manifest: Manifest, keys: list[str], sizes: list[int]) -> list[Damage]:
-    """What is wrong with metadata and labels, and with the cube where it can be told; noted for the next run."""
-    found = [Damage(key, "isn't what the store's record says", outside_units=True) for key in keys]
+    """Return damage to metadata and labels, and to the cube where it can be checked; note it for the next run."""
+    found = [Damage(key, "does not match the store's manifest", outside_units=True) for key in keys]
     if not any(key.endswith(ROOT) for key in keys):
-        what = "the cube isn't what the replications give at n={}"
+        what = "the cube does not match the replications at n={}"
         found += [
             Damage(name, what.format(n), outside_units=True)
             for n, name in find_cube_mismatches(backend, manifest, sizes)
@@ -124,7 +138,7 @@ def _find_damage_outside_units(backend: Backend, manifest: Manifest, keys: list[
 def _find_damaged_units(
     backend: Backend, manifest: Manifest, n: int, signed: Mapping[str, Receipt], told: Mapping[str, Content]
 ) -> list[Damage]:
-    """Those of one n."""
+    """Return the damaged units of one n."""
     there_are = {v.name: _list_blocks(backend, f"{get_group_name(n)}/{v.name}") for v in list_variables(manifest.keep)}
     units = [unit for unit in manifest.list_units(n, manifest.extent) if unit.name in signed]
     with ThreadPoolExecutor(_CONCURRENT_UNITS) as pool:
@@ -138,12 +152,12 @@ def _find_damaged_units(
 
 
 def _list_blocks(backend: Backend, variable: str) -> set[tuple[str, ...]]:
-    """The blocks of paths and draws of which a variable has a chunk."""
+    """Return the blocks of paths and draws for which a variable has a chunk."""
     return {tuple(name.split(".")[1:3]) for name in backend.list_names(variable)}
 
 
 def _find_damaged_artifacts(backend: Backend, names: list[str]) -> list[Damage]:
-    """What was prepared and isn't as its receipt says; that loses its receipt, too."""
+    """Return the prepared arrays that don't match their receipts, and remove these receipts."""
     found = [
         Damage(f"{artifacts.FOLDER}/{name}", text) for name in names if (text := artifacts.why_invalid(backend, name))
     ]
@@ -151,7 +165,7 @@ def _find_damaged_artifacts(backend: Backend, names: list[str]) -> list[Damage]:
         name = one.unit.removeprefix(f"{artifacts.FOLDER}/")
         if "sha256" in (
             artifacts.read_receipt(backend, name) or {}
-        ):  # ours; what can't be read counts as missing anyway
+        ):  # a receipt that can't be read counts as missing anyway
             artifacts.invalidate(backend, name)
     return found
 
@@ -164,12 +178,12 @@ def _find_problems(
     told: Content,
     there_are: Mapping[str, set[tuple[str, ...]]],
 ) -> Iterator[str]:
-    """What is wrong with a unit, in words; nothing if it is good."""
+    """Yield descriptions of what is wrong with a unit; none if it is intact."""
     if told.get("unit") != receipt.unit:
         yield "its receipt can't be read"
         return
     if receipt.generation > manifest.generation:
-        yield "its receipt is of an extent that the store doesn't have"
+        yield "its receipt is for an extent that the store doesn't have"
         return
     values = {}
     block = (str(unit.path_block), str(unit.draw_block))
@@ -198,7 +212,7 @@ def _find_problems(
 
 
 def list_damaged_keys(backend: Backend, manifest: Manifest) -> list[str]:
-    """The keys of metadata, labels and the source's files that aren't as the record says."""
+    """Return the keys of metadata, labels and source files that don't match the manifest."""
     files = {f"{FILES}/{name}": hashed for name, hashed in manifest.fingerprint["files"].items()}
     wrong = [key for key, hashed in files.items() if not is_hash_of(hashed, key, backend.get(key, LARGEST_FILE) or b"")]
     return wrong + [
@@ -207,7 +221,10 @@ def list_damaged_keys(backend: Backend, manifest: Manifest) -> list[str]:
 
 
 def _is_equivalent(key: str, found: bytes | None, meant: bytes) -> bool:
-    """Metadata may be spelled in another way, and the root's attributes are the record itself."""
+    """Return whether stored metadata equal the expected ones.
+
+    JSON may be formatted differently. Attributes of the root are ignored, because they are the manifest itself.
+    """
     if found == meant or found is None or not key.endswith(ROOT):
         return found == meant
     try:
@@ -220,7 +237,7 @@ def _is_equivalent(key: str, found: bytes | None, meant: bytes) -> bool:
 
 
 def find_cube_mismatches(backend: Backend, manifest: Manifest, sizes: Collection[int]) -> Iterator[tuple[int, str]]:
-    """At each of these n the variables of the cube that can't be read, or aren't what the replications give."""
+    """Yield n and name of each cube variable that can't be read or doesn't match the replications."""
     for n in sizes:
         for name, values in _compute_expected_cube(backend, manifest, n).items():
             if not _has_expected_values(backend.url, manifest, n, name, values):
@@ -228,7 +245,10 @@ def find_cube_mismatches(backend: Backend, manifest: Manifest, sizes: Collection
 
 
 def _compute_expected_cube(backend: Backend, manifest: Manifest, n: int) -> Mapping[str, Values]:
-    """The cube at an n; nothing if a chunk can't be read that no receipt signs for: its unit is yet to be computed."""
+    """Compute the cube at an n from the replications.
+
+    The result is empty if a chunk can't be read: it has no receipt, so its unit is still to be computed.
+    """
     try:
         return compute_cube(
             manifest, n, lambda name, where: arrays.read(backend.url, n, name, manifest.generation, where)

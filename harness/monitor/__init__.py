@@ -1,1 +1,1 @@
-"""How far a study is, read from its store. Light: needs no NumPy, Zarr or Dask."""
+"""Report the progress of a study from its store. Imports no NumPy, Zarr or Dask, so that it starts quickly."""

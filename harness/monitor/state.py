@@ -1,4 +1,4 @@
-"""The state of a store, from its record and its receipts alone: no Zarr, no Dask, no results are read."""
+"""Determine the status of a store from its manifest and receipts alone, without Zarr, Dask or the results."""
 
 from __future__ import annotations
 
@@ -23,7 +23,13 @@ from harness.submit.submission import Submission
 
 
 def status(store: str) -> dict[str, Any]:
-    """How far a store is: units done and in all, failures, the last run. A scenario means its default store."""
+    """Return the status of a study as plain values: units done and in total, failures, the last run, the driver.
+
+    Parameters
+    ----------
+    store : str
+        URL of a store, or a scenario, which stands for its default store.
+    """
     backend, file = open_backend(find_store(str(store), begun=False)), lookup_scenario_file(str(store))
     manifest, one = load_manifest(backend), submission.read(backend)
     edited = manifest is not None and file is not None and is_different_scenario(read_scenario(file), manifest)
@@ -39,13 +45,13 @@ def status(store: str) -> dict[str, Any]:
 
 
 def _has_pending_changes(one: Submission, manifest: Manifest) -> bool:
-    """Whether something else was handed over, of which the store knows when its driver has begun."""
+    """Return whether a submitted scenario differs from the manifest because its driver has not started yet."""
     begun = manifest.history and manifest.history[-1]["start"] >= one.submitted
     return one.ended is None and not begun and is_different_scenario(one.scenario, manifest)
 
 
 def _make_empty_status(one: Submission | None) -> dict[str, Any]:
-    """Of a study that was handed over, and whose driver hasn't made the store yet."""
+    """Return the status of a submitted study whose driver has not created the store yet."""
     return {
         "scenario": "" if one is None else one.scenario.get("name", ""),
         "complete": False,
@@ -59,7 +65,7 @@ def _make_empty_status(one: Submission | None) -> dict[str, Any]:
 
 
 def _compute_progress(backend: Backend, manifest: Manifest) -> dict[str, Any]:
-    """How much is done of what the latest run asked for, and of all that the store is meant to hold."""
+    """Return how much is done of what the latest run asked for, and of the store's whole extent."""
     asked, all_sizes = get_requested_extent(manifest), manifest.extent.grid.n
     found = count_done(backend, {n: make_block_counter(manifest, n, asked) for n in all_sizes})
     sizes = [{"n": n, "units": count_units(manifest, n, asked), "done": found[n][0]} for n in sorted(asked.grid.n)]
@@ -78,14 +84,17 @@ def _compute_progress(backend: Backend, manifest: Manifest) -> dict[str, Any]:
 
 
 def _compute_total_share(backend: Backend, manifest: Manifest) -> float:
-    """Tables and reports show all that there is, also what the latest run didn't ask for."""
+    """Return the share of units done in the whole extent of the store.
+
+    Tables and reports show all of it, including what the latest run did not ask for.
+    """
     extent = manifest.extent
     found = count_done(backend, {n: make_block_counter(manifest, n, extent) for n in extent.grid.n})
     return sum(done for done, _ in found.values()) / sum(count_units(manifest, n, extent) for n in extent.grid.n)
 
 
 def _get_activity(backend: Backend, one: Submission | None) -> dict[str, Any]:
-    """The driver that is at work or was the last to be heard of, how far it says it is, and what was handed over."""
+    """Return the active or most recent driver with the progress that it reported, and the submission."""
     found = from_bytes(backend.get(DRIVER))
     told = None if one is None else submission_to_dict(one, backend.url)
     alive = found is not None and found.alive

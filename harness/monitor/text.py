@@ -1,22 +1,19 @@
-"""The state of a study in words."""
+"""Format the status of a study as text."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from harness.core.text import escape_line, format_duration, format_rate, format_table
 from harness.store.heartbeat import SILENT
 
-if TYPE_CHECKING:
-    pass
-
-_ENDS = {"end": "ended {}", "stopped": "stopped by hand", "broke": "broke off {}"}
-"""How a run ended, in words, by what its entry in the history has."""
+_ENDS = {"end": "ended {}", "stopped": "stopped by the user", "broke": "aborted {}"}
+"""Texts for how a run ended, by the key in its history entry."""
 
 
 def format_status(facts: Mapping[str, Any]) -> str:
-    """The state of a store in words."""
+    """Format the status of a store, with one row per n."""
     rows = [["n", "units done", "of"]]
     rows += [[str(one["n"]), str(one["done"]), str(one["units"])] for one in facts["sizes"]]
     failed = [f"{facts['failed']} cells of replications failed: `ckrr errors` says why"] if facts["failed"] else []
@@ -24,7 +21,7 @@ def format_status(facts: Mapping[str, Any]) -> str:
     ended = next((text.format(last[key]) for key, text in _ENDS.items() if last.get(key)), "not ended")
     history = [f"last run: started {last['start']} on {last.get('host', '?')}, {ended}"] if last else []
     sizes = [format_table(rows)] if facts["sizes"] else []
-    edited = ["the scenario's file asks for something else than the last run did: `ckrr plan` says what"]
+    edited = ["the scenario file has changed since the last run: `ckrr plan` shows the differences"]
     told = [*failed, *history, *_format_submission(facts), *edited * facts["edited"]]
     damaged = ["its zarr.json is lost or damaged: `ckrr status --verify` rebuilds it"] * facts["root_is_lost"]
     lines = [escape_line(line) for line in (*told, *damaged)]
@@ -32,53 +29,57 @@ def format_status(facts: Mapping[str, Any]) -> str:
 
 
 def format_status_line(facts: Mapping[str, Any]) -> str:
-    """How far a study is, and who is at work on it, in one line."""
+    """Format the progress of a study and its active driver as one line."""
     name = f"{facts['scenario']} in {facts['store']}" if facts["scenario"] else facts["store"]
     if facts["complete"]:
         return f"{name}: {_format_complete(facts)}"
     driver, told = facts["driver"], facts["submission"]
-    far = f"{facts['share']:.0%} done" + " of what was asked before" * facts["more_to_come"]
+    far = f"{facts['share']:.0%} done" + " of the previous request" * facts["more_to_come"]
     if driver is not None and driver["alive"]:
         speed = f", {format_rate(driver['rate'], ' replications')}" if driver.get("rate") else ""
         left = f", about {format_duration(driver['left'])} left" if driver.get("left") is not None else ""
-        silent = f", silent for {format_duration(driver['silent'])}" if driver["silent"] > SILENT else ""
+        silent = f", no heartbeat for {format_duration(driver['silent'])}" if driver["silent"] > SILENT else ""
         return f"{name}: {far}{speed}{left} ({driver['name']}{silent})"
     if told is not None and told["waits"]:
-        return f"{name}: {far}, its driver is yet to begin: {told['waits']}"
+        return f"{name}: {far}, its driver has not started yet: {told['waits']}"
     if told is not None and told["code"] == 2:
         return f"{name}: {far}, {'' if told['starts'] == 0 else 'its driver gave up: '}{told['outcome']}"
     again = "submit" if told is not None and not _is_foreground_run(facts["last_run"]) else "run"
     dead = driver is not None and not (told and told["ended"])
-    silent = f" ({driver['name']} died: silent for {format_duration(driver['silent'])})" if driver and dead else ""
-    return f"{name}: {far}, nobody is at work on it{silent}{_format_unknown_queue(told)}; `ckrr {again}` goes on"
+    silent = (
+        f" ({driver['name']} died: no heartbeat for {format_duration(driver['silent'])})" if driver and dead else ""
+    )
+    return f"{name}: {far}, no run is active{silent}{_format_unknown_queue(told)}; `ckrr {again}` resumes"
 
 
 def _format_unknown_queue(told: Mapping[str, Any] | None) -> str:
-    return "" if told is None or told["asked"] else " (whether a job of Slurm waits can't be asked from here)"
+    return "" if told is None or told["asked"] else " (Slurm's queue can't be queried from here)"
 
 
 def _is_foreground_run(last: Mapping[str, Any]) -> bool:
-    """Whether the last run of a store was one that somebody waited for (`ckrr run`)."""
+    """Return whether the last run of a store was started by `ckrr run`, not submitted."""
     return str(last.get("command", "")).split()[1:2] == ["run"]
 
 
 def _format_complete(facts: Mapping[str, Any]) -> str:
-    """Of a study that has what was asked for last."""
+    """Format the status of a study in which the latest request is complete."""
     driver, share = facts["driver"], facts["share_of_everything"]
-    busy = f" ({driver['name']} is at work on it)" if driver is not None and driver["alive"] else ""
+    busy = f" ({driver['name']} is running)" if driver is not None and driver["alive"] else ""
     if share < 1:
-        return f"complete as asked for last; of all that was ever asked for, {share:.0%} is done{busy}"
-    behind = "" if facts["settled"] or facts["at_work"] else ", but its cube may be behind: `ckrr run` refreshes it"
+        return f"complete as last requested; of everything ever requested, {share:.0%} is done{busy}"
+    behind = (
+        "" if facts["settled"] or facts["at_work"] else ", but its cube may be out of date: `ckrr run` refreshes it"
+    )
     return f"complete{behind}{busy}"
 
 
 def _format_submission(facts: Mapping[str, Any]) -> list[str]:
-    """What was handed over, and what became of it."""
+    """Format the submission of a study and how it ended; empty without one."""
     told = facts["submission"]
     if told is None:
         return []
     starts = f", started {told['starts']} times" if told["starts"] > 1 else ""
-    above = told["code"] == 2 and not facts["complete"]  # the line of the state has it
+    above = told["code"] == 2 and not facts["complete"]  # the status line has it already
     said = "" if above else f": {told['outcome']}"
     end = f"; ended {told['ended']}{said}" if told["ended"] else ""
     return [f"submitted {told['submitted']} from {told['host']} as {told['id']}{starts}{end}"]

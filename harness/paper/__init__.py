@@ -1,6 +1,5 @@
-"""The paper's four tables, computed again and compared with the printed numbers, one by one: `ckrr paper`.
+"""Reproduce the paper's four tables and eight figures, and compare every printed number: `ckrr paper`.
 
-Its figures are drawn by `figures`: `ckrr paper --figures`.
-
-What was printed is in `printed.csv`, the θ̂ that the search found for it with SciPy 1.17.1 in `theta_ml.csv`.
+The printed numbers are in `printed.csv`; the θ̂ that SciPy 1.17.1 found when they were reproduced, in `theta_ml.csv`.
+`figures` draws the figures (`ckrr paper --figures`), `page` writes the report (`ckrr paper --report`).
 """

@@ -1,4 +1,4 @@
-"""The numbers that the paper prints, and which of them are asked for."""
+"""Read the numbers that the paper prints, and select some of them."""
 
 from __future__ import annotations
 
@@ -8,20 +8,22 @@ from dataclasses import dataclass
 from importlib.resources import files
 
 SEARCH = "ml-cobyla"
-"""What the paper's "ml" is called in the scenarios."""
+"""Name of the paper's "ml" in the scenarios."""
 QUICK = ("f2", ("10", "100"))
-"""The subset for a first look, a study and values of θ: it needs neither a preparation nor a search."""
+"""Study and values of θ of `--quick`: they need neither a preparation nor a search."""
 ALPHA = (0.01, 0.05, 0.1, 0.25)
+"""Values of α in the paper."""
 ERROR, MAD = "error_rate_pct", "mad_pct"
+"""Measures, as `PrintedNumber.measure` names them."""
 
 
 @dataclass(frozen=True)
 class PrintedNumber:
-    """One printed number."""
+    """One number printed in the paper."""
 
     table: int
     study: str
-    """The scenario that it comes from: paper/<study>."""
+    """Scenario that computes it: paper/<study>."""
     procedure: str
     measure: str
     """`error_rate_pct`: 100·(1 − coverage), averaged over replications. `mad_pct`: its largest distance from α."""
@@ -29,15 +31,15 @@ class PrintedNumber:
     gamma: float
     lam: float
     theta: str
-    """As the scenarios call it."""
+    """θ as the scenarios name it."""
     alpha: float | None
     """None for a measure over all α."""
     text: str
-    """With the digits that are printed."""
+    """The number with its printed digits."""
 
     @property
     def decimals(self) -> int:
-        """How many digits are printed after the point."""
+        """Number of digits printed after the point."""
         return len(self.text.partition(".")[2])
 
     def __str__(self) -> str:
@@ -46,7 +48,7 @@ class PrintedNumber:
 
 
 def read_printed() -> list[PrintedNumber]:
-    """All 256 numbers of the four tables.
+    """Read all 256 numbers of the four tables.
 
     Examples
     --------
@@ -74,13 +76,13 @@ def _parse_row(row: Mapping[str, str]) -> PrintedNumber:
 
 
 def read_rows(name: str) -> Iterator[dict[str, str]]:
-    """The lines of a data file of ours."""
+    """Yield the rows of a CSV file of this package."""
     with files(__package__).joinpath(name).open(encoding="utf-8") as file:
         yield from csv.DictReader(file)
 
 
 def select_printed(tables: Sequence[int] = (), quick: bool = False) -> list[PrintedNumber]:
-    """The numbers of some tables, or of all; with `quick` only those of the subset."""
+    """Return the numbers of some tables, or of all; with `quick` only those of the subset `QUICK`."""
     found = [one for one in read_printed() if not tables or one.table in tables]
     study, thetas = QUICK
     return [one for one in found if one.study == study and one.theta in thetas] if quick else found

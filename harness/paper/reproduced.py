@@ -1,4 +1,4 @@
-"""What a store has for the printed numbers."""
+"""Compare the printed numbers with those of a store."""
 
 from __future__ import annotations
 
@@ -16,37 +16,38 @@ from harness.store.manifest import Manifest
 from harness.store.manifest_io import load_manifest
 
 REPLICATIONS = 25
+"""Replications behind every printed number."""
 
 
 @dataclass(frozen=True)
 class ComparedNumber:
-    """A printed number and ours."""
+    """Printed number and ours."""
 
     printed: PrintedNumber
     ours: float
-    """In per cent; NaN if there is none."""
+    """In per cent; NaN if there is no result."""
     replications: int
     trials: int
-    """Test points of all replications."""
+    """Number of test points, over all replications."""
 
     @property
     def equal(self) -> bool:
-        """Whether ours, rounded to as many digits, is the printed one.
+        """Whether ours, rounded to as many digits, is the printed number.
 
         A mean of 25 × 2601 hits and misses can't lie half-way between two numbers with one decimal: 65025·(2k + 1)/2000
-        is never whole. So it doesn't matter how such ties are rounded.
+        is never an integer. So the rounding of ties doesn't matter.
         """
         return not isnan(self.ours) and f"{self.ours:.{self.printed.decimals}f}" == self.printed.text
 
     @property
     def points_off(self) -> int:
-        """How many hits or misses at test points, of all, it is away from what rounds to the printed number."""
+        """Number of hits or misses that would have to change for ours to round to the printed number."""
         apart = abs(self.ours - float(self.printed.text)) - 0.5 * 10.0**-self.printed.decimals
         return 0 if self.equal else ceil(apart / 100 * self.trials)
 
 
 def compare_numbers(asked: Sequence[PrintedNumber], url: str) -> list[ComparedNumber]:
-    """Ours for the numbers of one study, from the cube of its store."""
+    """Compare the numbers of one study with the cube of its store."""
     points = require_manifest(url).test_points
     cube = open_cube(url)[["coverage", "replication_count"]].sel(alpha=list(ALPHA)).load()
     found = []
@@ -60,14 +61,14 @@ def compare_numbers(asked: Sequence[PrintedNumber], url: str) -> list[ComparedNu
 
 
 def _compute_measure(one: PrintedNumber, error: Array) -> float:
-    """The error rate at one α, or its largest distance from α over all four."""
+    """Return the error rate at one α, or its largest distance from α over all four."""
     if one.measure == MAD or one.alpha is None:
         return float(np.abs(error - 100 * np.array(ALPHA)).max())
     return float(error[ALPHA.index(one.alpha)])
 
 
 def require_manifest(url: str) -> Manifest:
-    """What a store says about itself."""
+    """Load the manifest of a store that has just been run."""
     manifest = load_manifest(open_backend(url))
     assert manifest is not None, "it was just run"
     return manifest

@@ -1,4 +1,4 @@
-"""Which studies the printed numbers and figures need, as scenarios cut down to that."""
+"""Load the published scenarios, restricted to what the printed numbers and figures need."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from harness.scenario.load import Loaded, load
 
 
 def group_by_study(asked: Sequence[PrintedNumber]) -> dict[str, list[PrintedNumber]]:
-    """The numbers of each study."""
+    """Group printed numbers by study."""
     return {name: [one for one in asked if one.study == name] for name in dict.fromkeys(one.study for one in asked)}
 
 
 def load_published(name: str, asked: Sequence[PrintedNumber]) -> Loaded:
-    """The published scenario, at the n and θ of the numbers that are asked for."""
+    """Load a published scenario at the n and θ of some printed numbers."""
     return load_subset(name, {one.n for one in asked}, {one.theta for one in asked})
 
 
 def load_subset(name: str, sizes: Iterable[int], thetas: Iterable[str]) -> Loaded:
-    """The published scenario, at some n and θ alone."""
+    """Load a published scenario at some n and θ only."""
     values = sorted(map(_parse_theta, thetas), key=lambda one: (isinstance(one, str), one))
     return load(f"paper/{name}", [f"grid.n={json.dumps(sorted(sizes))}", f"grid.theta={json.dumps(values)}"])
 
@@ -31,5 +31,5 @@ def _parse_theta(text: str) -> int | str:
 
 
 def get_store_url(folder: str, name: str) -> str:
-    """Where its results are: the default of the whole scenario, which may be run into it later."""
+    """Return the store of a study: the default one of the whole scenario, which can be completed later."""
     return join(folder, f"paper-{name}.zarr")

@@ -1,4 +1,4 @@
-"""Everything that `ckrr paper` tells, as plain values and as text."""
+"""Collect everything that `ckrr paper` prints, as plain values and as text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,15 @@ from harness.paper.text import format_match_count, format_tables, list_differenc
 
 
 class PaperReport:
-    """The printed numbers that were asked for, with ours from the stores."""
+    """Printed numbers, with ours from the stores.
+
+    Parameters
+    ----------
+    asked : mapping
+        Printed numbers to compare, by study.
+    stores : mapping
+        URL of the store of each study.
+    """
 
     def __init__(self, asked: Mapping[str, Sequence[PrintedNumber]], stores: Mapping[str, str]) -> None:
         self.numbers: list[ComparedNumber] = [
@@ -26,13 +34,13 @@ class PaperReport:
         self.seconds = timings.sum_seconds(stores.values())
 
     def format_text(self) -> str:
-        """The tables, then what differs, then the count."""
+        """Format the tables, the differences, the searches, the run time and the count of matches."""
         lines = [format_tables(self.numbers), "", *list_differences(self.numbers, self.searches)]
         lines += [describe_searches(self.searches)] if self.searches else []
         return "\n".join([*lines, timings.format_timings(self.seconds), format_match_count(self.numbers)])
 
     def collect_facts(self) -> dict[str, Any]:
-        """The same as plain values."""
+        """Return the same as plain values."""
         return {
             "reproduced": sum(one.equal for one in self.numbers),
             "numbers": [

@@ -1,4 +1,4 @@
-"""The tables as text: ours and the printed number beside it, marked as equal or different."""
+"""Format the tables as text: ours and the printed number beside it, marked as equal or different."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ _NOTES = {
         "filling them could only lower the number.)"
     )
 }
-"""What is known of numbers that differ."""
+"""Known reasons of differences, by table, procedure, γ, λ and θ."""
 
 
 @dataclass(frozen=True)
 class TableLayout:
-    """A table as it is printed: a row for each θ and α, or θ and procedure, a column for each γ and λ."""
+    """A table as printed: a row for each θ and α, or θ and procedure; a column for each γ and λ."""
 
     number: int
     title: str
     heads: Sequence[str]
     rows: Sequence[tuple[Sequence[str], Sequence[ComparedNumber]]]
-    """What stands at the left of a row, and its numbers."""
+    """Headings and numbers of each row."""
 
 
 def make_layouts(numbers: Sequence[ComparedNumber]) -> list[TableLayout]:
-    """All tables, in their order."""
+    """Arrange the numbers in their tables, in the order of the paper."""
     ordered = sorted(numbers, key=lambda one: one.printed.table)
     return [_make_layout(list(some)) for _, some in groupby(ordered, key=lambda one: one.printed.table)]
 
@@ -54,7 +54,7 @@ def _make_layout(numbers: Sequence[ComparedNumber]) -> TableLayout:
 
 
 def format_tables(numbers: Sequence[ComparedNumber]) -> str:
-    """All tables, as text."""
+    """Format all tables as text."""
     return "\n\n".join(_format_table(one) for one in make_layouts(numbers))
 
 
@@ -68,7 +68,7 @@ def _make_row_key(one: PrintedNumber) -> tuple[str, str]:
 
 
 def _make_sort_key(row: tuple[str, str]) -> tuple[bool, float, str]:
-    """θ by size, the search last."""
+    """Sort by θ, with the search last."""
     searched = row[0] == SEARCH
     return searched, 0.0 if searched else float(row[0]), row[1]
 
@@ -82,12 +82,12 @@ def _format_cell(one: ComparedNumber) -> str:
 
 
 def format_match_count(numbers: Sequence[ComparedNumber]) -> str:
-    """How many are equal."""
+    """Say how many numbers are equal."""
     return f"reproduced {sum(one.equal for one in numbers)} of {len(numbers)} printed numbers to the digit"
 
 
 def list_differences(numbers: Sequence[ComparedNumber], found: Sequence[ComparedSearch]) -> list[str]:
-    """A line for each number that differs, with what is known about why."""
+    """Return a line for each number that differs, with the reason if it is known."""
     return [_format_difference(one, found) for one in numbers if not one.equal]
 
 

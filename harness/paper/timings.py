@@ -1,4 +1,4 @@
-"""Where the time went, from receipts."""
+"""Sum up run times from receipts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NAMES = {
 
 
 def sum_seconds(urls: Iterable[str]) -> Mapping[str, float]:
-    """Seconds of one core for each kind of work, over all units and preparations of some stores."""
+    """Sum the core seconds of each kind of work, over all units and preparations of some stores."""
     total: Counter[str] = Counter()
     for url in urls:
         backend = open_backend(url)
@@ -34,7 +34,7 @@ def sum_seconds(urls: Iterable[str]) -> Mapping[str, float]:
 
 
 def format_timings(spent: Mapping[str, float]) -> str:
-    """In words, the largest part first."""
+    """Format run times, the largest part first."""
     parts = sorted(spent.items(), key=lambda one: -one[1])
     each = ", ".join(f"{_NAMES[kind]} {format_duration(one)}" for kind, one in parts if one)
     return f"where the time went, in all runs, on one core: {each}"

@@ -1,1 +1,1 @@
-"""Read files that may come from strangers: regular files of bounded size, TOML and JSON checked value by value."""
+"""Read files from untrusted sources: regular files of bounded size, TOML and JSON checked value by value."""

@@ -1,8 +1,8 @@
-"""Open files inside a directory, and nowhere else.
+"""Read regular files of bounded size, without leaving the directory of a store.
 
-A store may be a stranger's. Its manifest names files, and its folders may hold symbolic links, FIFOs or devices. A key
-that would leave the store is refused before anything is opened, and only regular files of a bounded size are read.
-The directory itself may be a symbolic link: the user named it.
+A store may come from an untrusted source. Its manifest names files, and its folders may hold symbolic links, FIFOs or
+devices. A key that would leave the store is refused before anything is opened, and only regular files of bounded size
+are read. The directory itself may be a symbolic link, because the user named it.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from pathlib import Path
 from harness.core.errors import UserError
 
 LARGEST = 64 << 20
-"""Bytes of a file that are read at most, unless the caller allows more."""
+"""Largest file that is read, in bytes, unless the caller allows more."""
 _FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-"""Without waiting: opening a FIFO would hang until somebody writes to it."""
+"""Flags to open files for reading. Without O_NONBLOCK, opening a FIFO would block until a process writes to it."""
 _NAME = re.compile(r"[^/\\\x00-\x1f\x7f-\x9f]{1,255}")
 
 
 class UnsafePathError(UserError):
-    """A path of a store that leads outside, or to something that is no regular file."""
+    """A path in a store leads outside the store, or to something other than a regular file."""
 
 
 def is_base_name(name: str) -> bool:
-    """Return whether a text names a file in a folder, and can name nothing else.
+    """Return whether a text is the plain name of a file, which cannot lead out of its folder.
 
     Examples
     --------
@@ -45,30 +45,30 @@ def resolve(root: str, key: str) -> str:
     root : str
         Absolute path of the directory.
     key : str
-        Path relative to it, with slashes.
+        Path relative to `root`, with slashes.
 
     Raises
     ------
-    UnsafePath
-        If a part of the key is no plain name, or if a folder on the way is a symbolic link.
+    UnsafePathError
+        If a part of the key is not a plain name, or if a folder along the path is a symbolic link.
     """
     parts = key.split("/")
     if not all(map(is_base_name, parts)):
-        raise UnsafePathError(f"{root}: {key!r} is no path inside a store")
+        raise UnsafePathError(f"{root}: {key!r} is not a path inside the store")
     path = root
     for part in parts[:-1]:
         path = f"{path}/{part}"
         try:
             mode = os.lstat(path).st_mode
         except OSError:
-            break  # nothing is there, so nothing leads outside
+            break  # the folder doesn't exist, so nothing can lead outside
         if stat.S_ISLNK(mode):
             raise _make_kind_error(path, mode)
     return f"{root}/{key}"
 
 
 def check_file(path: str, largest: int = LARGEST) -> None:
-    """Refuse what is there at a path if it is no regular file, or too large; nothing there is fine."""
+    """Raise `UnsafePathError` if a path exists and is not a regular file of at most `largest` bytes."""
     try:
         found = os.lstat(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -88,7 +88,7 @@ def read_file(path: str, largest: int = LARGEST) -> bytes:
         found = os.fstat(file)
         _check(path, found, largest)
         data = os.read(file, found.st_size + 1)
-        while part := os.read(file, 1 << 20):  # a file system may give it in parts
+        while part := os.read(file, 1 << 20):  # a file system may return a file in parts
             data += part
             if len(data) > largest:
                 raise _make_size_error(path, len(data), largest)
@@ -112,24 +112,24 @@ def _make_kind_error(path: str, mode: int) -> UnsafePathError:
 
 def _make_size_error(path: str, size: int, largest: int) -> UnsafePathError:
     return UnsafePathError(
-        f"{path} has {size / 1e6:.3g} MB, more than the {largest / 1e6:.3g} MB that such a file can have"
+        f"{path} has {size / 1e6:.3g} MB, more than the limit of {largest / 1e6:.3g} MB for this kind of file"
     )
 
 
 def read_regular_file(path: str | Path, largest: int = LARGEST) -> bytes:
-    """Read a file whole, without waiting for a FIFO or reading a device without end.
+    """Read a whole regular file; refuse FIFOs and devices, which could block or never end.
 
     Parameters
     ----------
     path : str or Path
-        Symbolic links are followed.
+        File to read. Symbolic links are followed.
     largest : int
-        Bytes that it may have.
+        Largest size allowed, in bytes.
 
     Raises
     ------
     ValueError
-        If that can't be: in words that follow the file's name.
+        If the file can't be read. The message continues a sentence that begins with the file's name.
     """
     if "\0" in str(path):
         raise ValueError("can't be read: no file has such a name")
@@ -138,7 +138,7 @@ def read_regular_file(path: str | Path, largest: int = LARGEST) -> bytes:
             found = os.fstat(file.fileno())
             if not stat.S_ISREG(found.st_mode):
                 raise ValueError("can't be read: it is no regular file")
-            # a file that grows meanwhile is refused by what was read
+            # one byte more than allowed, to notice a file that grew since
             data = b"" if found.st_size > largest else file.read(largest + 1)
     except OSError as error:
         raise ValueError(f"can't be read: {error.strerror}") from None
@@ -148,5 +148,5 @@ def read_regular_file(path: str | Path, largest: int = LARGEST) -> bytes:
 
 
 def _open_nonblocking(path: str, flags: int) -> int:
-    """Open a file; a FIFO opens without a writer, and is refused then."""
+    """Open a file without blocking, so that a FIFO without a writer can be recognised and refused."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))

@@ -1,9 +1,9 @@
-"""Read TOML of bounded size and depth: scenario files and `--set` values may come from strangers.
+"""Read TOML of bounded size and depth, because scenario files and `--set` values may come from untrusted sources.
 
 `tomllib` takes quadratic time and memory for a dotted key with many parts (8000 parts: 1 s and 250 MB), and it recurses
-into nested lists until Python gives up. So the size of a file, the parts of a key and the depth of nesting are limited.
-This module loads nothing but the standard library, so that `ckrr status` can use it and starts at once. (A cluster file
-is read by `cluster.config.load`, which is independent of the harness: there a smaller size limits all of this.)
+into nested lists until Python raises RecursionError. So the size of a file, the parts of a key and the depth of nesting
+are limited. This module imports only the standard library, so that `ckrr status` starts fast. (Cluster files are read
+by `cluster.config.load`, which is independent of the harness and has a smaller size limit instead.)
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from typing import Any
 from harness.parsing.files import read_regular_file
 
 LARGEST = 1 << 18
-"""Bytes of a file, and characters of a text."""
+"""Largest file in bytes, and longest text in characters."""
 DEEPEST = 16
-"""Levels of tables and lists in each other, and parts of a dotted key."""
+"""Largest depth of nested tables and lists, and largest number of parts of a dotted key."""
 _LONGEST_REASON = 200
 _SURROGATE = re.compile("[\ud800-\udfff]")
-"""Bytes of a command line that are no UTF-8."""
+"""Lone surrogates: bytes of a command line that are not valid UTF-8."""
 _PART = r"""(?:[A-Za-z0-9_-]{1,99}+|"(?:[^"\\\n]|\\.){0,99}+"|'[^'\n]{0,99}+')"""
 _DOT = r"[ \t]{0,99}+\.[ \t]{0,99}+"
 _LONG_KEY = re.compile(rf"(?<![A-Za-z0-9_-]){_PART}(?:{_DOT}{_PART}){{{DEEPEST}}}")
-"""Finds a dotted key with too many parts. Longer parts pass: a file has room for few of them."""
+"""Match a dotted key with too many parts. Keys with parts of 100 characters or more pass: few of them fit in a file."""
 
 
 def read_toml(path: str | Path) -> dict[str, Any]:
@@ -34,7 +34,8 @@ def read_toml(path: str | Path) -> dict[str, Any]:
     Raises
     ------
     ValueError
-        If it can't be read, is too large or isn't TOML: in words that follow the file's name.
+        If the file can't be read, is too large or isn't TOML. The message continues a sentence that begins with the
+        file's name.
     """
     try:
         text = read_regular_file(path, LARGEST).decode()
@@ -49,7 +50,8 @@ def parse_toml(text: str) -> dict[str, Any]:
     Raises
     ------
     ValueError
-        If it is too large, nested too deeply, or no TOML: in words that follow the text's name.
+        If the text is too large, nested too deeply, or not TOML. The message continues a sentence that begins with
+        the name of the text.
 
     Examples
     --------
@@ -72,14 +74,14 @@ def parse_toml(text: str) -> dict[str, Any]:
         raise ValueError(f"is not TOML: {str(error)[:_LONGEST_REASON]}") from None
     except RecursionError:
         raise ValueError(f"is nested more than {DEEPEST} levels deep") from None
-    except ValueError:  # Python reads no more than 4300 decimal digits
+    except ValueError:  # Python converts no more than 4300 decimal digits
         raise ValueError("has a whole number of more than 64 bits") from None
     _check_values(plain)
     return plain
 
 
 def _check_values(plain: dict[str, Any]) -> None:
-    """Refuse deep nesting, and whole numbers that TOML doesn't have."""
+    """Raise ValueError for deep nesting, and for whole numbers beyond the 64 bits that TOML allows."""
     found: list[tuple[object, int]] = [(plain, 0)]
     while found:
         value, depth = found.pop()

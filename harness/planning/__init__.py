@@ -1,1 +1,1 @@
-"""What is left to compute, in which blocks, and at what cost. Pure: numbers in, a plan out."""
+"""Plan a run: what is left to compute, in which blocks, at what cost. Pure, except for measuring the machine."""

@@ -1,4 +1,4 @@
-"""How a study is cut into units. Pure: numbers in, numbers out."""
+"""Choose the block sizes that divide a study into units. Pure: numbers in, numbers out."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ from harness.planning.machine import Machine
 from harness.store.manifest import Group, get_initial_chunks, is_large
 
 LONGEST, SHORTEST = 20.0, 0.25
-"""Seconds of a unit: long against the cost of a task, short against the life of a worker."""
+"""Bounds on the seconds of a unit: long compared with the overhead of a task, short compared with a worker's life."""
 _UNITS_PER_LIFETIME = 20.0
-"""A worker should live so many times as long as a unit takes: what it is at when it goes is computed again."""
+"""Minimum ratio of a worker's lifetime to the duration of a unit: a unit that its worker leaves is computed again."""
 UNITS_PER_WORKER = 20
-"""So many units at least for each worker, that none idles at the end."""
+"""Minimum number of units per worker, so that none idles at the end."""
 _BLOCK_BYTES = 64e6
+"""Maximum size of a unit's block before compression."""
 
 
 def choose_blocks(extent: Extent, shape: ReplicationShape, family: Family, machine: Machine) -> dict[int, Group]:
-    """A block for each n, so that a unit takes seconds and every worker gets many.
+    """Choose a block size (paths × draws) for each n, so that units take seconds and every worker gets many.
 
-    Draws of one path stay together as far as they can: they share its data.
+    Draws of one path stay together as far as possible, because they share its data.
     """
     each = {n: estimate_replication_seconds(extent, n, shape, family, machine.flops) for n in extent.grid.n}
     total = sum(each.values()) * extent.paths * extent.draws
@@ -35,13 +36,13 @@ def choose_blocks(extent: Extent, shape: ReplicationShape, family: Family, machi
     for n, seconds in each.items():
         rows, columns = _choose_block(min(max(1, round(target / seconds)), most), extent.paths, extent.draws)
         shortest = int(min(SHORTEST / seconds, most)) // columns if columns == extent.draws else 1
-        block = max(rows, shortest), columns  # a study that starts small may grow: its units may have room
+        block = max(rows, shortest), columns  # leave room in the units: a study that starts small may grow
         groups[n] = Group(block, chunks, is_large(block, chunks))
     return groups
 
 
 def _choose_block(replications: int, paths: int, draws: int) -> tuple[int, int]:
-    """About so many replications as paths × draws, in equal parts.
+    """Return a block of paths × draws with about this number of replications, dividing the axes evenly.
 
     Examples
     --------
@@ -54,5 +55,5 @@ def _choose_block(replications: int, paths: int, draws: int) -> tuple[int, int]:
 
 
 def _compute_equal_size(length: int, part: int) -> int:
-    """The size of parts not above `part`, as equal as they can be."""
+    """Return the size of parts, at most `part`, that divide `length` as evenly as possible."""
     return ceil(length / ceil(length / min(part, length)))

@@ -1,7 +1,7 @@
-"""Newness: what a scenario asks for beyond what a store has, and what of it has to be computed. Pure.
+"""Compare what a scenario asks for with what a store has, and find the cells to compute. Pure.
 
-A new n, path or draw is computed by itself. A new γ, θ or λ adds cells to the replications that are there. A new α or
-procedure needs the factor of every cell again. Numbers that are there stay as they are, in every bit, in all cases.
+A new n, path or draw is computed on its own. A new γ, θ or λ adds cells to stored replications. A new α or procedure
+needs the factor of every cell again. In all cases stored results stay bitwise as they are.
 """
 
 from __future__ import annotations
@@ -21,21 +21,29 @@ AXES = tuple(field.name for field in fields(Grid))
 
 @dataclass(frozen=True)
 class Diff:
-    """How what is asked for differs from what is there."""
+    """Differences between what a scenario asks for and what a store has."""
 
     values: Mapping[str, tuple[object, ...]]
-    """By axis, those that are new."""
+    """New values, by axis."""
     paths: int
-    """So many more."""
+    """Number of additional paths."""
     draws: int
+    """Number of additional draws per path."""
     cells: int
-    """Over all n, those that the rules left out before and now don't."""
+    """Number of cells, over all n, that the rules excluded before and no longer exclude."""
     unasked: Mapping[str, tuple[object, ...]]
-    """By axis, those that are there and not asked for: they stay."""
+    """Stored values that are not asked for, by axis; they are kept."""
 
 
-def diff(backend: Sequence[Extent], asked: Extent) -> Diff:
-    """What is new against extents of a store: its present one, and those at which units left over were written.
+def diff(extents: Sequence[Extent], asked: Extent) -> Diff:
+    """Return how the extent asked for differs from those of a store.
+
+    Parameters
+    ----------
+    extents : sequence of Extent
+        The store's present extent, followed by the older ones at which incomplete units were written.
+    asked : Extent
+        What the scenario asks for.
 
     Examples
     --------
@@ -45,27 +53,27 @@ def diff(backend: Sequence[Extent], asked: Extent) -> Diff:
     >>> found.values, found.paths, found.draws, found.unasked
     ({'procedure': ('B',), 'n': (50,)}, 3, 0, {'theta': (10.0,)})
     """
-    present = backend[0]
-    missing = {axis: [_list_extra_values(asked, each, axis) for each in backend] for axis in AXES}
+    present = extents[0]
+    missing = {axis: [_list_extra_values(asked, each, axis) for each in extents] for axis in AXES}
     missing["n"] = [
         _list_extra_values(asked, present, "n")
-    ]  # an older extent than the one that brought an n has none of its units
+    ]  # an extent older than the one that introduced an n has no units of it
     return Diff(
         {axis: tuple(dict.fromkeys(chain(*found))) for axis, found in missing.items() if any(found)},
-        max(0, asked.paths - present.paths),  # older units were written when there were fewer, and lack none of them
+        max(0, asked.paths - present.paths),  # older units, written when there were fewer paths, lack none of those
         max(0, asked.draws - present.draws),
-        max(_count_readmitted_cells(each, asked) for each in backend),
+        max(_count_readmitted_cells(each, asked) for each in extents),
         {axis: values for axis in AXES if (values := _list_extra_values(present, asked, axis))},
     )
 
 
 def _list_extra_values(one: Extent, other: Extent, axis: str) -> tuple[object, ...]:
-    """The values on an axis that one extent has and the other hasn't."""
+    """Return the values on an axis that `one` has and `other` lacks."""
     return tuple(value for value in getattr(one.grid, axis) if value not in getattr(other.grid, axis))
 
 
 def _count_readmitted_cells(old: Extent, new: Extent) -> int:
-    """How many cells have values that are in both and were left out in the old one alone."""
+    """Count the cells whose values are in both extents and that only the old one excludes."""
     both = [[value for value in getattr(new.grid, axis) if value in getattr(old.grid, axis)] for axis in CELL]
     places = [
         [[getattr(each.grid, axis).index(value) for value in some] for axis, some in zip(CELL, both, strict=True)]
@@ -79,14 +87,26 @@ def _count_readmitted_cells(old: Extent, new: Extent) -> int:
 
 
 def diff_cells(held: Extent, whole: Extent, n: int) -> tuple[Bools, Bools]:
-    """What is left to compute of a replication that was written at an extent: over γ, θ and λ.
+    """Return the cells to compute of a replication that was written at an older extent, over γ, θ and λ.
 
-    First the cells that it doesn't have, then those that it has and that are computed again: for a new α, for a new
-    procedure, or for one that was left out.
+    Parameters
+    ----------
+    held : Extent
+        The extent at which the replication was written.
+    whole : Extent
+        The present extent of the store.
+    n : int
+        Sample size of the replication.
+
+    Returns
+    -------
+    missing, again : array of bool
+        Cells that the replication lacks, and cells that it has but that are computed again: for a new α, for a new
+        procedure, or for one that was excluded.
     """
     wanted, had = find_included(whole, n), np.zeros([len(getattr(whole.grid, axis)) for axis in CELL], dtype=bool)
     places = [[getattr(whole.grid, axis).index(value) for value in getattr(held.grid, axis)] for axis in CELL]
     had[np.ix_(*places)] = find_included(held, n)
     left = np.asarray((wanted & (~had | (len(held.grid.alpha) < len(whole.grid.alpha)))).any(axis=0))
-    backend = np.asarray(had.any(axis=0))
-    return left & ~backend, left & backend
+    had_any = np.asarray(had.any(axis=0))
+    return left & ~had_any, left & had_any

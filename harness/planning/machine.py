@@ -1,4 +1,4 @@
-"""The probe: one constant of this machine, and one small sample of the source, before any work starts."""
+"""Measure the machine: speed, cores, memory and free disk space."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _N, _TURNS = 500, 5
 
 
 def measure_flops(threads: int = 1) -> float:
-    """Operations a second of a worker with so many threads, in a factorisation: the best of a few turns."""
+    """Return the operations per second of a worker with `threads` threads: the best of a few Cholesky runs."""
     rng = np.random.default_rng(0)
     A = rng.random((_N, _N))
     R = np.asfortranarray(A @ A.T + _N * np.eye(_N))
@@ -32,40 +32,43 @@ def measure_flops(threads: int = 1) -> float:
 
 
 def count_cores() -> int:
-    """The cores that this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def get_total_memory() -> float:
-    """Bytes that this machine, or the container around us, has."""
+    """Return the memory of this machine, or of its container, in bytes."""
     from distributed.system import MEMORY_LIMIT
 
     return float(MEMORY_LIMIT)
 
 
 def get_free_disk(url: str) -> tuple[float, int]:
-    """Bytes free where a store is or will be, and bytes of a block there; inf and 1 for a bucket."""
+    """Return the free bytes where a store is or will be, and the block size of that file system.
+
+    For a bucket they are inf and 1.
+    """
     if is_url(url):
         return float("inf"), 1
-    backend = Path(url).absolute()
-    while not backend.exists():
-        backend = backend.parent
-    found = shutil.disk_usage(backend)
-    return float(found.free), os.statvfs(backend).f_frsize if hasattr(os, "statvfs") else 4096
+    folder = Path(url).absolute()
+    while not folder.exists():
+        folder = folder.parent
+    found = shutil.disk_usage(folder)
+    return float(found.free), os.statvfs(folder).f_frsize if hasattr(os, "statvfs") else 4096
 
 
 @dataclass(frozen=True)
 class Machine:
-    """What there is to compute with."""
+    """Resources to compute with."""
 
     flops: float
-    """Operations a second of one worker."""
+    """Operations per second of one worker."""
     workers: int
     memory: float
     """Bytes that one worker may use."""
     disk: float = float("inf")
     """Bytes free where the store is."""
     lifetime: float = float("inf")
-    """Seconds that a worker surely lives."""
+    """Guaranteed lifetime of a worker in seconds."""
     block: int = 4096
-    """Bytes of a block of the file system where the store is."""
+    """Block size in bytes of the file system where the store is."""

@@ -1,4 +1,4 @@
-"""The plan: which units are left, in which order, and what they cost in all. Pure: numbers in, numbers out."""
+"""Plan a run: which units are left, in which order, and their total cost. Pure: numbers in, numbers out."""
 
 from __future__ import annotations
 
@@ -29,63 +29,63 @@ from harness.store.manifest import Manifest
 from harness.store.receipts import Receipt
 
 _RECEIPT, _CHUNK = 500, 17
-"""Bytes of a receipt, and of what stands around a chunk's data."""
+"""Bytes of a receipt, and overhead of a chunk in bytes."""
 _METADATA, _MANIFEST = 1600, 8192
-"""Bytes of an array's metadata at the root, and of the second copy of the manifest."""
+"""Bytes of an array's metadata in the root, and of the second copy of the manifest."""
 
 
 @dataclass(frozen=True)
 class SizePlan:
-    """The units at one n."""
+    """Units at one n: those to do, the number of those done, and their cost."""
 
     n: int
     block: tuple[int, int]
     todo: tuple[Unit, ...]
     done: int
     seconds: float
-    """Of one unit that is computed whole."""
+    """Duration of one unit that is computed completely."""
     work: tuple[Work, ...]
-    """Of each unit to do."""
+    """Work left in each unit of `todo`."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be done, longest first, and what it costs."""
+    """Units to do and preparations before them, with their total cost."""
 
     sizes: tuple[SizePlan, ...]
     seconds: float
-    """Of work that is left, on one worker."""
+    """Duration of the remaining work on one worker."""
     duration: float
-    """Until the end, on all of them."""
+    """Duration of the remaining work on all workers."""
     bytes_per_replication: Mapping[int, int]
     bytes: int
-    """That the work left writes, before compression."""
+    """Bytes that the remaining work writes, before compression."""
     files: int
     disk: int
-    """Bytes that all of it takes on the disk, in whole blocks of the file system, folders among them."""
+    """Bytes on disk in whole blocks of the file system, including folders."""
     memory: float
-    """That a worker needs."""
+    """Bytes of memory that a worker needs."""
     work: Work
-    """All that is left."""
+    """All remaining work, by kind."""
     generations: frozenset[int]
-    """At which extents of the store the units were written that are there and to be extended."""
+    """Numbers of the store's extents at which the units to extend were written."""
     preparations: tuple[tuple[Preparation, float], ...] = ()
-    """What comes before the units, each with its seconds."""
+    """Preparations that come before the units, each with its seconds."""
 
     @cached_property
     def units(self) -> list[Unit]:
-        """All units to do, the longest first."""
+        """All units to do, longest first."""
         return sorted((unit for size in self.sizes for unit in size.todo), key=lambda unit: -self.seconds_of[unit.name])
 
     @cached_property
     def replications_of(self) -> Mapping[str, int]:
-        """Of how many replications each unit to do computes anything, by its name."""
+        """Number of replications with work left in each unit to do, by unit name."""
         pairs = [pair for size in self.sizes for pair in zip(size.todo, size.work, strict=True)]
         return {unit.name: work.replications for unit, work in pairs}
 
     @cached_property
     def seconds_of(self) -> Mapping[str, float]:
-        """What each unit to do takes, by its name."""
+        """Seconds for each unit to do, by unit name."""
         return {unit.name: work.seconds for size in self.sizes for unit, work in zip(size.todo, size.work, strict=True)}
 
 
@@ -98,7 +98,25 @@ def make_plan(
     machine: Machine,
     retry: bool = False,
 ) -> Plan:
-    """Which units are left, the longest first, and what they cost: those without a receipt for all that is asked."""
+    """Plan the units that have no receipt for everything asked for.
+
+    Parameters
+    ----------
+    manifest : Manifest
+        The store's manifest, already extended to what is asked for.
+    asked : Extent
+        What the scenario asks for.
+    receipts : mapping
+        The newest receipt of each unit, by unit name.
+    shape : ReplicationShape
+        Properties of the study that the cost depends on.
+    family : Family
+        The procedures, with their cost estimates.
+    machine : Machine
+        Resources to compute with.
+    retry : bool
+        Whether to compute failed cells again.
+    """
     costs = Costs(manifest, shape, family, machine.flops, retry)
     sizes = sorted((_plan_size(costs, n, asked, receipts) for n in asked.grid.n), key=lambda one: (-one.seconds, one.n))
     each = [work for size in sizes for work in size.work]
@@ -121,7 +139,7 @@ def make_plan(
 
 
 def _plan_size(costs: Costs, n: int, asked: Extent, receipts: Mapping[str, Receipt]) -> SizePlan:
-    """The units at one n that are left."""
+    """Plan the units at one n."""
     manifest = costs.manifest
     units = manifest.list_units(n, asked)
     todo = tuple(find_remaining_units(manifest, asked, units, receipts, costs.retry))
@@ -133,7 +151,7 @@ def _plan_size(costs: Costs, n: int, asked: Extent, receipts: Mapping[str, Recei
 
 
 def _sum_work(each: Iterable[Work]) -> Work:
-    """All of it; the same work many times is the rule."""
+    """Return the total work; equal entries are counted first, because most units have the same work."""
     total = Work()
     for one, count in Counter(each).items():
         parts = (getattr(one, field.name) for field in fields(Work))
@@ -142,12 +160,12 @@ def _sum_work(each: Iterable[Work]) -> Work:
 
 
 def _count_fixed_files(sizes: int, variables: int) -> int:
-    """Metadata, coordinates and the cube: two files for each array of the root, and for each n its group's."""
+    """Count the files of metadata, coordinates and cube: two per array of the root, and those of each n's group."""
     return 2 * (len(CUBE) + 8) + sizes * (variables + 2 * 7 + 1 + len(CUBE))
 
 
 def _estimate_disk(manifest: Manifest, asked: Extent, left: Sequence[Unit], shape: ReplicationShape, block: int) -> int:
-    """Bytes on the disk: every file takes whole blocks, and every folder one, however little is in it."""
+    """Estimate the bytes on disk: every file takes whole blocks, and every folder at least one."""
 
     def blocks(size: float) -> int:
         return int(max(-(-size // block), 1)) * block
@@ -172,7 +190,7 @@ def _estimate_disk(manifest: Manifest, asked: Extent, left: Sequence[Unit], shap
 def find_remaining_units(
     manifest: Manifest, asked: Extent, units: Iterable[Unit], receipts: Mapping[str, Receipt], retry: bool
 ) -> Iterable[Unit]:
-    """The units that have no receipt for all that is asked of them, or failures that are to be done again."""
+    """Yield the units that have no receipt for everything asked for, or failures to retry."""
     for unit in units:
         receipt = receipts.get(unit.name)
         if receipt is None:
@@ -182,7 +200,7 @@ def find_remaining_units(
 
 
 def _is_covered(manifest: Manifest, generation: int, asked: Extent, unit: Unit) -> bool:
-    """Whether what was written at an extent has what is asked for now: nearly always it is that very extent."""
+    """Return whether a unit written at an extent has everything asked for; usually it is the present extent."""
     if generation == manifest.generation:
         return True
     if generation > manifest.generation:
@@ -191,7 +209,7 @@ def _is_covered(manifest: Manifest, generation: int, asked: Extent, unit: Unit) 
 
 
 def add_preparations(plan: Plan, missing: Sequence[Preparation], machine: Machine) -> Plan:
-    """With what has to be prepared before the units."""
+    """Return the plan with the missing preparations, and their cost, before the units."""
     if not missing:
         return plan
     each = tuple((one, one.operations / machine.flops) for one in missing)
@@ -206,12 +224,12 @@ def add_preparations(plan: Plan, missing: Sequence[Preparation], machine: Machin
 
 
 def check_fits(plan: Plan, machine: Machine, where: str) -> None:
-    """Refuses, in words, what wouldn't fit."""
+    """Raise UserError if the plan exceeds memory, disk space or the lifetime of workers."""
     wrong = []
     if plan.memory > machine.memory:
         wrong.append(
-            f"{where}: grid.n = {max(size.n for size in plan.sizes)} needs {plan.memory / 1e9:.1f} GB a worker, "
-            f"there are {machine.memory / 1e9:.1f}: use fewer workers, or larger ones, or leave it out"
+            f"{where}: grid.n = {max(size.n for size in plan.sizes)} needs {plan.memory / 1e9:.1f} GB per worker, "
+            f"{machine.memory / 1e9:.1f} GB are available: use fewer or larger workers, or leave that n out"
         )
     longest = max((size for size in plan.sizes if size.todo), key=lambda size: size.seconds, default=None)
     if longest is not None and longest.seconds > machine.lifetime / 2:
@@ -222,12 +240,12 @@ def check_fits(plan: Plan, machine: Machine, where: str) -> None:
     if plan.disk > machine.disk:
         wrong.append(
             f"{where}: results take up to {plan.disk / 1e6:.3g} MB on disk, and {machine.disk / 1e6:.3g} MB are free: "
-            "choose another place with --store, or ask for less"
+            "choose another --store, or ask for fewer results"
         )
     if wrong:
         raise UserError("\n".join(wrong))
 
 
 def sort_sizes(plan: Plan) -> Sequence[SizePlan]:
-    """The sizes in the order of n."""
+    """Return the plans of all sizes in the order of n."""
     return sorted(plan.sizes, key=lambda size: size.n)

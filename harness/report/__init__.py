@@ -1,1 +1,1 @@
-"""The report: one HTML file that says what was asked, what came out, how sure that is, and how it was made."""
+"""Write the report of a study: one HTML file with verdicts, numbers, figures, design and provenance."""

@@ -1,4 +1,4 @@
-"""The page: all sections, with style and script inside, in one file that needs nothing else."""
+"""Assemble the report of a study from its sections."""
 
 from __future__ import annotations
 
@@ -18,15 +18,25 @@ from harness.results.replications import format_damage
 
 
 def render_page(url: str, shown: str, settings: int = SETTINGS) -> str:
-    """The report of a store, which the reader knows by the name `shown`; figures of so many settings."""
+    """Render the report of a store.
+
+    Parameters
+    ----------
+    url : str
+        Store.
+    shown : str
+        Name of the store in the commands that the report shows.
+    settings : int
+        Maximal number of combinations of γ, θ, λ and α to draw figures for; 0 for a report without figures.
+    """
     facts = gather_facts(url)
     sections = [
         _make_verdicts_section(facts),
         _make_numbers_section(facts, shown),
         *([_make_figures_section(facts, shown, settings)] if settings else []),
-        Section("asked", "What was asked", render_design(facts)),
-        Section("sure", "How sure it is", render_uncertainty(facts)),
-        Section("made", "How it was made", render_provenance(facts)),
+        Section("asked", "Study design", render_design(facts)),
+        Section("sure", "Uncertainty", render_uncertainty(facts)),
+        Section("made", "Provenance", render_provenance(facts)),
     ]
     title = f"{facts.manifest.scenario.get('name', 'study')} – ckrr report"
     return render_document(
@@ -51,27 +61,27 @@ def _render_header(facts: Facts, sections: list[Section]) -> Markup:
 
 
 def _render_progress_banner(facts: Facts) -> Markup:
-    """A study that isn't complete says so before anything else."""
+    """Render a banner if the study isn't complete or a run is active."""
     share = facts.state["share_of_everything"]
     if share == 1 and facts.driver is None:
         return Markup("")
     done = "complete" if share == 1 else f"unfinished: {100 * share:.0f} % of its units are done"
-    rest = join_markup(["No run is at work on it; ", tag("code", "ckrr run"), " goes on."])
-    work = f"A run is at work on it now ({facts.driver})." if facts.driver else rest
-    now = "All below is from what was there when this report was written, so it may change."
+    rest = join_markup(["No run is active; ", tag("code", "ckrr run"), " resumes it."])
+    work = f"A run is active ({facts.driver})." if facts.driver else rest
+    now = "The numbers below are from the results at the time of this report, and may change."
     return tag(
         "div", tag("p", tag("b", f"This study is {done}.")), tag("p", work, " ", now), class_="banner", role="note"
     )
 
 
 def _render_damage_banner(facts: Facts) -> Markup:
-    """Say that numbers were lost since they were written."""
+    """Render a banner if results have been lost since they were written."""
     text = format_damage(facts.damaged)
     return tag("div", tag("p", text), class_="banner", role="note") if facts.damaged else Markup("")
 
 
 def _render_caveats(facts: Facts) -> Markup:
-    """What is measured where exchangeability is broken."""
+    """Render a banner about broken exchangeability."""
     said = describe_violations(facts)
     return tag("div", *(tag("p", text) for text in said), class_="banner caveat", role="note") if said else Markup("")
 

@@ -1,4 +1,4 @@
-"""Writing the report to a file."""
+"""Write the report of a study to a file."""
 
 from __future__ import annotations
 
@@ -10,24 +10,33 @@ from harness.core.errors import UserError
 from harness.store.locate import find_store
 
 LARGEST = 5_000_000
-"""Bytes of a report that can be mailed."""
+"""Size up to which a report can be sent by e-mail, in bytes."""
 
 
 def get_default_file(url: str) -> Path:
-    """Beside a store of this machine, `results/my.html` for `results/my.zarr`; here for one in a bucket."""
+    """Return the default file of a report.
+
+    `results/my.html` for `results/my.zarr`; in the current folder for a store in a bucket.
+    """
     name = url.rstrip("/").rpartition("/")[2].removesuffix(".zarr") or "report"
     return Path(f"{name}.html") if is_url(url) else Path(url).with_name(f"{name}.html")
 
 
 def write(url: str, output: str | None = None, shown: str | None = None, settings: int | None = None) -> Path:
-    """Writes the report of a store and says where; all or nothing.
+    """Write the report of a store, and return the path of the file.
+
+    The file is written completely or not at all.
 
     Parameters
     ----------
-    url : the store, or a scenario, which means its default store
-    output : the file; unless told, beside the store
-    shown : how the reader knows the store
-    settings : how many choices of γ, θ, λ and α have figures
+    url : str
+        Store, or a scenario, which stands for its default store.
+    output : str, optional
+        File to write. Default: beside the store.
+    shown : str, optional
+        Name of the store in the commands that the report shows. Default: `url`.
+    settings : int, optional
+        Maximal number of combinations of γ, θ, λ and α with figures.
     """
     url = find_store(url)
     target = Path(output) if output else get_default_file(url)
@@ -40,15 +49,15 @@ def write(url: str, output: str | None = None, shown: str | None = None, setting
 
 
 def check_target(target: Path) -> None:
-    """Refuses what can't be a file."""
+    """Raise UserError if the target can't be written as a file."""
     if target.is_dir():
         raise UserError(f"{target} is a directory: -o takes the name of a file")
     if not target.parent.is_dir():
-        raise UserError(f"{target.parent} is no directory: -o takes a file in one that is there")
+        raise UserError(f"{target.parent} is not a directory: -o takes a file in an existing directory")
 
 
 def write_atomically(target: Path, text: str) -> None:
-    """Writes a file, all or nothing."""
+    """Write a file completely or not at all."""
     draft = target.with_name(f".{target.name}.{os.getpid()}.partial")
     try:
         draft.write_text(text, encoding="utf-8", errors="xmlcharrefreplace")

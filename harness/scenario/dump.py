@@ -1,4 +1,4 @@
-"""The scenario of a store as the TOML file that makes it again."""
+"""Write the scenario of a store as a TOML file that reproduces it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def dump_scenario(scenario: Mapping[str, Any]) -> str:
-    """A scenario as TOML: plain keys first, then its tables; what is None or an empty list is left out.
+    """Return a scenario as TOML: plain keys first, then tables. Values that are None or empty lists are omitted.
 
     Examples
     --------
@@ -37,7 +37,7 @@ def dump_scenario(scenario: Mapping[str, Any]) -> str:
 
 
 def _is_table(value: object) -> bool:
-    """A table, or a list of some."""
+    """Return whether a value is a table or a non-empty list of tables."""
     rows = value if isinstance(value, list | tuple) else [value]
     return bool(rows) and all(isinstance(each, Mapping) for each in rows)
 
@@ -67,5 +67,5 @@ def _format_value(value: Any) -> str:
 
 
 def _format_text(text: str) -> str:
-    """JSON's strings are TOML's, but for a character that TOML wants escaped and JSON doesn't."""
+    """Quote a string: JSON and TOML agree, except that TOML requires U+007F to be escaped."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

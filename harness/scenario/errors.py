@@ -1,6 +1,7 @@
-"""Complaints: the mistakes in a file in one report, each with its key, the value, and what would be right.
+"""Report all mistakes in a file at once, each with its key, its value, and what would be right.
 
-A file may be a stranger's: a report has a limited number of lines of limited length, without control characters.
+Files may come from untrusted authors, so a report has a bounded number of lines of bounded length, and no control
+characters.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from harness.core.errors import UserError
 from harness.core.text import escape_line, shorten, shorten_repr, suggest_name
 
 MOST_SHOWN = 20
-"""Mistakes that a report shows; it counts the others."""
+"""Maximum number of mistakes in a report; the others are counted."""
 _LONGEST_LINE = 1000
 
 _WORDS = {
@@ -28,7 +29,7 @@ _WORDS = {
     "float_type": "must be a number",
     "float_parsing": "must be a number",
     "finite_number": "must be a finite number",
-    "string_type": "must be a text",
+    "string_type": "must be a string",
     "bool_type": "must be true or false",
     "bool_parsing": "must be true or false",
     "tuple_type": "must be a list",
@@ -48,23 +49,21 @@ _WORDS = {
     "missing_argument": "is missing",
     "missing_keyword_only_argument": "is missing",
 }
-
-
 UNKNOWN_NAME, COMPLETE_MESSAGE = "unknown_name", "said_all"
-"""Types of errors of ours: one whose context has the `name` and the names that are `known`, and one that quotes values
-itself."""
+"""Custom pydantic error types: an unknown name, whose context has `name` and the `known` names; and a message that is
+complete, so that the offending value is not appended."""
 _UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")
 
 
 @dataclass(frozen=True)
 class Complaint:
-    """One mistake."""
+    """One mistake in a file: its key and what is wrong there."""
 
     key: str
     text: str
-    """Empty for a mistake that is counted and not shown."""
+    """Empty for a mistake that is counted but not shown."""
     unknown: bool = False
-    """Whether the key is one that isn't known where it stands."""
+    """Whether the key is unknown in its table."""
 
     def __str__(self) -> str:
         return f"{self.key} {self.text}" if self.key else self.text
@@ -73,16 +72,16 @@ class Complaint:
 def make_user_error(
     where: str, complaints: Iterable[Complaint], settings: Mapping[str, str] = MappingProxyType({})
 ) -> UserError:
-    """Make one error of a file's mistakes, a line each: the first ones, and how many more there are.
+    """Make one exception from all mistakes in a file: a line for each of the first ones, then the number of others.
 
     Parameters
     ----------
     where : str
-        The file's name.
+        Name of the file.
     complaints : iterable of Complaint
-        In the order in which they are shown.
+        The mistakes, in the order in which they are shown.
     settings : mapping
-        For keys that `--set` has changed, the setting: a mistake there is not the file's.
+        Keys changed by `--set`, with the setting; a mistake there is attributed to the setting, not to the file.
 
     Examples
     --------
@@ -101,7 +100,7 @@ def make_user_error(
 
 
 def _find_origin(key: str, where: str, settings: Mapping[str, str]) -> str:
-    """Who said what is at a key.
+    """Return where the value of a key comes from: a `--set` option, or else the file.
 
     Examples
     --------
@@ -113,19 +112,20 @@ def _find_origin(key: str, where: str, settings: Mapping[str, str]) -> str:
 
 
 def from_pydantic(error: ValidationError, names: Callable[[tuple[Any, ...]], Iterable[str]]) -> list[Complaint]:
-    """Translate pydantic's errors into our words, one complaint for each key.
+    """Translate pydantic's errors into plain messages, one complaint per key.
 
     Parameters
     ----------
     error : ValidationError
-        What pydantic found.
+        The error raised by pydantic.
     names : callable
-        Returns the keys that are allowed in the table at a place.
+        Returns the keys allowed in the table at a given location.
 
     Returns
     -------
     list of Complaint
-        Those that a report wouldn't show have no text: there may be tens of thousands, and a text takes time.
+        Complaints beyond those that a report shows have no text: there may be tens of thousands, and formatting is
+        slow.
     """
     found: dict[tuple[Any, ...], Mapping[str, Any]] = {}
     for one in error.errors(include_url=False):
@@ -137,7 +137,7 @@ def from_pydantic(error: ValidationError, names: Callable[[tuple[Any, ...]], Ite
 
 
 def _get_location(one: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Where an error is, without the branches of unions that pydantic names there; an unknown key may be named so."""
+    """Return the location of an error without pydantic's union branches; an unknown key may have the name of one."""
     parts, is_key = one["loc"], one["type"] in _UNKNOWN
     return tuple(part for i, part in enumerate(parts, 1) if not _is_noise(part) or (is_key and i == len(parts)))
 
@@ -151,20 +151,20 @@ def _make_complaint(
 
 
 def _format_key(where: tuple[Any, ...]) -> str:
-    """A place as people write it: grid.theta[3]."""
+    """Format a location as users write it, for example grid.theta[3]."""
     return "".join(f"[{part}]" if isinstance(part, int) else f".{_format_part(part)}" for part in where).removeprefix(
         "."
     )
 
 
 def _format_part(part: object) -> str:
-    """A key as it stands in the file, in quotes if it has anything strange."""
+    """Return a key as written in the file, quoted if it has characters other than letters, digits, "_" and "-"."""
     text = shorten(str(part))
     return text if text.replace("_", "").replace("-", "").isalnum() else repr(text)
 
 
 def _is_noise(part: object) -> bool:
-    """Pydantic names the branches of unions in its places."""
+    """Return whether part of a location is the name of a union branch, which pydantic inserts there."""
     return isinstance(part, str) and ("[" in part or part in ("str", "float", "int", "constrained-str"))
 
 
@@ -186,7 +186,7 @@ def _describe_error(
 
 
 def suggest_table(complaint: Complaint, tables: Mapping[str, Iterable[str]]) -> Complaint:
-    """A key that is unknown where it stands, and known in another table: it says where it belongs.
+    """Add the right table to the complaint about an unknown key, if the key is known in another table.
 
     Examples
     --------
@@ -202,7 +202,7 @@ def suggest_table(complaint: Complaint, tables: Mapping[str, Iterable[str]]) -> 
 
 
 def make_key_lookup(model: type[BaseModel]) -> Callable[[tuple[Any, ...]], Iterable[str]]:
-    """The keys that a model allows at a place in it."""
+    """Return a function that maps a location in a model to the keys allowed there."""
 
     def names(where: tuple[Any, ...]) -> Iterable[str]:
         here: type[BaseModel] = model
@@ -221,7 +221,7 @@ def _find_model(annotation: Any) -> type[BaseModel] | None:
 
 
 class ScenarioError(Exception):
-    """What is wrong with a part of a scenario."""
+    """Mistakes in one part of a scenario."""
 
     def __init__(self, *complaints: Complaint) -> None:
         super().__init__("; ".join(map(str, complaints)))

@@ -1,4 +1,4 @@
-"""Find the family of procedures that a scenario names, on its kernel."""
+"""Find the family of procedures that a scenario names, and configure its kernel and smoothing."""
 
 from __future__ import annotations
 
@@ -13,19 +13,13 @@ from harness.scenario.errors import Complaint, ScenarioError
 from harness.scenario.importing import import_name
 
 FAMILIES = {name: f"harness.families.{name}:FAMILY" for name in ("krr", "baselines", "peers")}
-
-
 _FAMILY_MEMBERS = ("procedures", "searches", "reference", "version", "inputs", "score", "level", "flops", "memory")
-
-
 _NOTHING = object()
-
-
 _NOT_A_FAMILY = {types.ModuleType: "module", type: "class", types.FunctionType: "function"}
 
 
 def find_family(name: str) -> Family:
-    """By its name, or as "package.module:name"."""
+    """Return the family of procedures with a bundled name, or import it from "package.module:name"."""
     if name not in FAMILIES and ":" not in name:
         known = ", ".join(FAMILIES)
         hint = f"{shorten_repr(name)}{suggest_name(name, FAMILIES)}"
@@ -36,10 +30,10 @@ def find_family(name: str) -> Family:
 
 
 def _check_family(found: object, name: str) -> None:
-    """Refuse what isn't an object with all members of the protocol, without calling or evaluating any of them."""
+    """Raise ScenarioError unless an object has all members of `Family`; none of them is called or evaluated."""
     what = next((word for kind, word in _NOT_A_FAMILY.items() if issubclass(type(found), kind)), None)
     if what is not None:
-        how = "a family is an object, as the line `FAMILY = MyFamily()` makes it"
+        how = "a family is an object, for example `FAMILY = MyFamily()`"
         text = f"names {shorten_repr(name)}, which is a {what}: {how}"
         raise ScenarioError(Complaint("family", text))
     missing = [each for each in _FAMILY_MEMBERS if inspect.getattr_static(found, each, _NOTHING) is _NOTHING]
@@ -48,7 +42,7 @@ def _check_family(found: object, name: str) -> None:
 
 
 def kernel_options(plain: Mapping[str, Any]) -> dict[str, Any]:
-    """What a scenario says of the kernel, where that isn't the default: part of what numbers depend on.
+    """Return the kernel options of a scenario that differ from the defaults; they are part of its fingerprint.
 
     Examples
     --------
@@ -63,13 +57,11 @@ def kernel_options(plain: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def with_kernel(known: Family, name: str, told: Mapping[str, Any], dimension: int) -> Family:
-    """The family on the kernel that a scenario tells of."""
+    """Return the family with the kernel options of a scenario; raise ScenarioError if it has no such options."""
     if not told:
         return known
     if not isinstance(known, SupportsKernel):
-        raise ScenarioError(
-            Complaint(next(iter(told)), f"must be left out: the family {name!r} has no choice of kernels")
-        )
+        raise ScenarioError(Complaint(next(iter(told)), f"must be left out: the family {name!r} has no kernel options"))
     try:
         return known.on_kernel(dimension, **told)
     except ValueError as error:
@@ -77,9 +69,9 @@ def with_kernel(known: Family, name: str, told: Mapping[str, Any], dimension: in
 
 
 def with_smoothing(known: Family, name: str, asked: bool) -> Family:
-    """The family with smoothed p-values, if they are asked for."""
+    """Return the family with smoothed p-values if `asked`; raise ScenarioError if it does not support them."""
     if not asked:
         return known
     if not isinstance(known, SupportsSmoothing):
-        raise ScenarioError(Complaint("smoothed", f"must be left out: the family {name!r} has no smoothed p-values"))
+        raise ScenarioError(Complaint("smoothed", f"must be left out: the family {name!r} can't smooth p-values"))
     return known.smooth()

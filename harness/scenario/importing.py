@@ -10,22 +10,28 @@ from harness.scenario.errors import Complaint, ScenarioError
 
 
 def import_name(name: str, key: str, ours: bool = False) -> Any:
-    """Import the object that "package.module:name" means.
+    """Import the object that "package.module:name" refers to.
 
     Parameters
     ----------
     name : str
-        The module and the attribute.
+        Module and attribute, separated by a colon.
     key : str
-        The key of the scenario that names it, for messages.
+        Key of the scenario that has this name, for error messages.
     ours : bool
-        Whether the module may make up the attribute on demand, as `harness.families.peers` does to say what is missing.
+        Whether the module is one of this project, which may compute the attribute on access: `harness.families.peers`
+        does so to report missing packages.
+
+    Raises
+    ------
+    ScenarioError
+        If the module can't be imported or doesn't have the attribute.
     """
     module, _, attribute = name.partition(":")
     try:
         loaded = importlib.import_module(module)
         found = {attribute: getattr(loaded, attribute)} if ours else vars(loaded)
-    except (Exception, SystemExit) as error:  # a module may raise anything; ValueError and TypeError for strange names
+    except (Exception, SystemExit) as error:  # a module may raise anything; malformed names, ValueError or TypeError
         said = str(error) if isinstance(error, ImportError) else format_error(error)
         raise ScenarioError(Complaint(key, f"names {shorten_repr(module)}, which can't be imported: {said}")) from error
     if attribute not in found:

@@ -1,4 +1,4 @@
-"""From a scenario's file to everything that a run needs, or to one report of every mistake in it."""
+"""Load a scenario file with everything that a run needs, or report all mistakes in it at once."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ from harness.scenario.sources import Built, build_source
 from harness.scenario.spec import GridPart, Replications, Scenario
 
 BLAS_THREADS = 1
-"""Of a worker, unless a cluster file says otherwise."""
+"""BLAS threads of a worker, unless a cluster file says otherwise."""
 _WORD = re.compile(r"[A-Za-z0-9_.:/-]+")
-"""A text that may stand without quotes on the command line."""
+"""Strings that need no quotes as the value of a `--set` option."""
 _LONGEST_TYPED = 100
-"""Characters that a message repeats of what was typed."""
+"""Maximum number of characters of user input that a message repeats."""
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """A scenario, checked, with the objects that it names."""
+    """A validated scenario with its source and its family."""
 
     where: str
     scenario: Scenario
@@ -53,25 +53,38 @@ class Loaded:
     family: Family
     fingerprint: Mapping[str, Any]
     is_smoke: bool = False
-    """Whether it is cut down to see that it works."""
+    """Whether the scenario is reduced to a quick check (`--smoke`)."""
 
     @property
     def extent(self) -> Extent:
-        """What it asks for."""
+        """Grid, paths, draws and exclusions that the scenario asks for."""
         return self.scenario.make_extent()
 
     @property
     def seeds(self) -> Seeds:
-        """Its random streams."""
+        """Random streams of the study."""
         return Seeds.from_source(self.scenario.seed, self.built.non_default)
 
     def with_threads(self, threads: int) -> Loaded:
-        """On workers with so many BLAS threads."""
+        """Return the scenario for workers with this number of BLAS threads, which is part of the fingerprint."""
         return replace(self, fingerprint={**self.fingerprint, "blas_threads": threads})
 
 
 def load(reference: str, settings: Iterable[str] = ()) -> Loaded:
-    """A scenario by the path of its file or by the name of a packaged one, with `key=value` settings applied."""
+    """Load and validate a scenario.
+
+    Parameters
+    ----------
+    reference : str
+        Path of a .toml file, or name of a bundled scenario.
+    settings : iterable of str
+        Overrides as `key=value`, for example "grid.n=[25,50]".
+
+    Raises
+    ------
+    UserError
+        If the file can't be read or has mistakes; the message lists all of them.
+    """
     path = find_scenario_file(reference)
     plain = _read(path)
     changed = {_apply_setting(plain, setting): f"--set {_quote(setting)}" for setting in settings}
@@ -79,7 +92,7 @@ def load(reference: str, settings: Iterable[str] = ()) -> Loaded:
 
 
 def find_scenario_file(reference: str) -> Path:
-    """Find the file of a scenario, by its path or by the name of a packaged one."""
+    """Return the path of a scenario file, given that path or the name of a bundled scenario."""
     path, mode = Path(reference), _get_mode(reference)
     if mode is not None and stat.S_ISREG(mode):
         return path
@@ -90,16 +103,16 @@ def find_scenario_file(reference: str) -> Path:
         what = "a directory" if stat.S_ISDIR(mode) else "no regular file"
         raise UserError(f"{reference} is {what}; a scenario is a .toml file")
     raise UserError(
-        f"{_quote(reference)}: no such file, and no packaged scenario of that name (`ckrr list` has them)"
+        f"{_quote(reference)}: no such file, and no bundled scenario of that name (`ckrr list` shows them)"
         f"{suggest_name(reference, known)}"
     )
 
 
 def _get_mode(path: str) -> int | None:
-    """Return what is at a path, as `os.stat` says it; None if nothing can be seen there."""
+    """Return the mode of the file at a path as given by `os.stat`, or None if there is none or it is inaccessible."""
     try:
         return os.stat(path).st_mode
-    except (OSError, ValueError):  # ValueError for a name that no file can have
+    except (OSError, ValueError):  # ValueError for names that no file can have
         return None
 
 
@@ -111,19 +124,19 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _apply_setting(plain: dict[str, Any], setting: str) -> str:
-    """Put the value of a setting in place of what the file says.
+    """Override one value of a scenario with a `--set` option.
 
     Parameters
     ----------
     plain : dict
-        The scenario, changed in place.
+        The scenario as read from its file; changed in place.
     setting : str
-        As `grid.n=[25,50]`; the value is TOML, or else a text.
+        For example `grid.n=[25,50]`; a value that is not TOML is taken as a string.
 
     Returns
     -------
     str
-        The key.
+        The key that was set.
     """
     key, equals, text = setting.partition("=")
     *folders, last = parts = key.strip().split(".")
@@ -141,13 +154,13 @@ def _apply_setting(plain: dict[str, Any], setting: str) -> str:
 
 
 def _parse_value(text: str, setting: str) -> Any:
-    """Parse the value of a setting: TOML, or a word without quotes."""
+    """Parse the value of a `--set` option: TOML, or a word without quotes."""
     try:
         found = parse_toml(f"value = {text}")
     except ValueError as error:
         if _WORD.fullmatch(text.strip()):
             return text.strip()
-        reason, hint = str(error).partition(":")[0], "lists are [25,50], texts in them are in quotes"
+        reason, hint = str(error).partition(":")[0], "lists are written [25,50], strings in them need quotes"
         raise UserError(f"--set {_quote(setting)}: the value {reason}: {hint}") from None
     if len(found) > 1:
         raise UserError(f"--set {_quote(setting)}: must be one value, got several keys")
@@ -155,14 +168,31 @@ def _parse_value(text: str, setting: str) -> Any:
 
 
 def _quote(text: str) -> str:
-    """Return what was typed as it can be shown in a line."""
+    """Return user input shortened and escaped for a one-line message."""
     return escape_line(text, _LONGEST_TYPED)
 
 
 def check(
     plain: Mapping[str, Any], where: str, folder: Path, changed: Mapping[str, str] = MappingProxyType({})
 ) -> Loaded:
-    """Everything that can be wrong with a scenario, in one report; `changed` says by what, for keys of `--set`."""
+    """Validate a scenario and build its source and family.
+
+    Parameters
+    ----------
+    plain : mapping
+        The scenario as parsed from TOML.
+    where : str
+        Name of its file, for error messages.
+    folder : Path
+        Folder that paths in the scenario are relative to.
+    changed : mapping
+        Keys changed by `--set`, with the setting.
+
+    Raises
+    ------
+    UserError
+        If there are mistakes; the message lists all of them.
+    """
     complaints: list[Complaint] = []
     known = _load_family(plain, complaints)
     built = _load_source(plain, folder, complaints)
@@ -179,7 +209,7 @@ def check(
 
 
 def _get_table_keys(built: Built | None) -> dict[str, Iterable[str]]:
-    """The keys that each part of the file may have."""
+    """Return the keys allowed in each table of a scenario file."""
     return {
         "[grid]": GridPart.model_fields,
         "[replications]": Replications.model_fields,
@@ -200,7 +230,7 @@ def _load_family(plain: Mapping[str, Any], complaints: list[Complaint]) -> Famil
 def _configure_family(
     scenario: Scenario, known: Family | None, built: Built, complaints: list[Complaint]
 ) -> Family | None:
-    """The family on the scenario's kernel, smoothed if that is asked for."""
+    """Return the family with the kernel and smoothing of the scenario, or None after adding complaints."""
     try:
         told = kernel_options(scenario.model_dump())
         known = None if known is None else with_kernel(known, scenario.family, told, built.source.dimension)
@@ -236,12 +266,12 @@ def _check_sizes(scenario: Scenario, built: Built) -> Iterable[Complaint]:
         if largest is not None and n > largest:
             yield Complaint(
                 f"grid.n[{i}]",
-                f"must be at most {largest}, got {n}: the source has no more train points ({_explain_limit(built)})",
+                f"must be at most {largest}, got {n}: the source has no more training points ({_explain_limit(built)})",
             )
 
 
 def _check_available(scenario: Scenario, only: Mapping[str, Sequence[object]]) -> Iterable[Complaint]:
-    """Values for which a source has no data."""
+    """Yield complaints about grid values, paths and draws for which a source has no data."""
     for axis in ("gamma", "theta", "lam", "n"):
         for i, value in enumerate(getattr(scenario.grid, axis)):
             if value not in only.get(axis, (value,)):
@@ -257,12 +287,15 @@ def _check_available(scenario: Scenario, only: Mapping[str, Sequence[object]]) -
 
 
 def _explain_limit(built: Built) -> str:
-    """What bounds n."""
+    """Return what limits n for a source."""
     return "its pool" if "pool" in built.non_default else "a table's rows less test_points"
 
 
 def _make_fingerprint(scenario: Scenario, built: Built, known: Family) -> dict[str, Any]:
-    """All that numbers depend on besides their place in the grid; kernel and smoothing where told of."""
+    """Return everything that results depend on besides grid values, path and draw.
+
+    Kernel and smoothing are included only where they differ from the defaults.
+    """
     told = kernel_options(scenario.model_dump())
     return {
         **({"kernel": told} if told else {}),

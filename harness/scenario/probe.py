@@ -1,4 +1,4 @@
-"""Draw one small sample of a source before any work starts."""
+"""Check that a source can draw a sample, and time it, before any work starts."""
 
 from __future__ import annotations
 
@@ -15,17 +15,31 @@ from harness.core.text import format_error
 from harness.core.types import Extent
 
 _DRAWS, _TIMING_SECONDS = 8, 0.05
-"""Samples that are drawn to see how long one takes, and seconds that this may take where one is quick: a busy machine
-makes some of them slow, and units would be cut by that."""
+"""Maximum number of samples to time, and seconds after which timing stops. The fastest counts: on a busy machine some
+samples are slow, and the block size depends on this time."""
 _ATTEMPTS = 5
-"""Samples that must all fail before a source counts as broken."""
+"""Number of samples that must all fail before a source counts as broken."""
 
 
 def check_source(source: Source, seeds: Seeds, extent: Extent, where: str) -> float:
-    """Draws one small sample, so that a broken source is told before work starts; how many seconds that takes.
+    """Return the seconds that a source takes to draw a sample of the smallest n; raise UserError if it is broken.
 
-    On a path that the study doesn't have: one that ends its process would end the driver here. (A source that has data
-    of its own for each path is asked for its first.) It is broken if a few in a row fail: single failures are data.
+    Parameters
+    ----------
+    source : Source
+        The source to check.
+    seeds : Seeds
+        Random streams of the study.
+    extent : Extent
+        What the scenario asks for.
+    where : str
+        Name of the scenario file, for error messages.
+
+    Notes
+    -----
+    The sample is drawn on a path outside the study, because a replication that ends its process would end the driver
+    here. (A source with separate data for each path is given its first path.) A source counts as broken only if
+    several samples in a row fail: single failures are results, and are stored.
     """
     first = {axis: getattr(extent.grid, axis)[0] for axis in ("gamma", "theta", "lam")} | {"path": 0, "draw": 0}
     at, n = {axis: first[axis] for axis in source.redraws}, min(extent.grid.n)
@@ -36,7 +50,7 @@ def check_source(source: Source, seeds: Seeds, extent: Extent, where: str) -> fl
         try:
             while len(times) < 2 or (
                 len(times) < _DRAWS and sum(times) < _TIMING_SECONDS
-            ):  # the first time things are loaded
+            ):  # the first draw also loads modules and data
                 start = perf_counter()
                 sample = source.path(seeds.make_path_streams(path)).draw(seeds.make_draw_streams(path, 0), n, at)
                 times.append(perf_counter() - start)
@@ -53,7 +67,7 @@ def check_source(source: Source, seeds: Seeds, extent: Extent, where: str) -> fl
 
 
 def _find_problems(sample: Sample, source: Source, n: int) -> list[str]:
-    """What is wrong with a sample, in words."""
+    """Describe what is wrong with the shapes and values of a sample."""
     m, d = source.test_points, source.dimension
     expected = {"X": (n, d), "y": (n,), "noise": (n,), "X_test": (m, d), "y_test": (m,), "noise_test": (m,)}
     found = []

@@ -1,11 +1,11 @@
-"""Wiring: names become objects. Only here, in `krr.py` and in `baselines.py` does the harness see the other packages.
+"""Build the data source that a scenario names.
 
-A source is a name from `scenarios`, "package.module:name", or "file.py:name" with a file beside the scenario. The text
-of such a file, and a table that a source reads, are copied into the store, so that workers need nothing else.
+A source is a name from `scenarios`, "package.module:name", or "file.py:name" with a file next to the scenario. Such a
+file, and a data table that a source reads, are copied into the store, so that workers need nothing else.
 
-A scenario may be a stranger's, and importing a module runs it. What the scenario names there is called only if it was
-meant as a source: if it has the mark of `scenarios.source`, is a class with all members of the protocol `Source`, or is
-defined in the file beside the scenario, whose author's code runs anyway.
+A scenario may come from an untrusted author, and importing a module runs it. The object that the scenario names is
+called only if it is intended as a source: if it is decorated with `scenarios.source`, is a class with all members of
+the protocol `Source`, or is defined in the file next to the scenario, whose code runs anyway.
 """
 
 from __future__ import annotations
@@ -34,25 +34,23 @@ from harness.scenario.importing import import_name
 from harness.store.manifest import LARGEST_FILE
 
 FILE = "file"
-"""The parameter by which a source takes a file to read."""
+"""Name of the parameter that holds the path of a source's data file."""
 _SOURCE_MEMBERS = ("dimension", "test", "test_points", "knows_f", "redraws", "largest_n", "path")
-
-
 LARGEST_CODE = 1 << 20
-"""Bytes of a .py file beside the scenario."""
+"""Maximum size in bytes of a .py file next to the scenario."""
 _LONGEST_PATH = 200
-"""Characters that a message shows."""
+"""Maximum number of characters of a path in a message."""
 
 
 @dataclass(frozen=True)
 class Built:
-    """A source, what of its parameters isn't the default, and the files it needs."""
+    """A source, its parameters that differ from the defaults, and the files it needs."""
 
     source: Source
     non_default: Mapping[str, Any]
     files: Mapping[str, bytes]
     parameters: tuple[str, ...] = ()
-    """All that it may be told."""
+    """Names of the accepted parameters."""
 
 
 def _check_members(made: object, members: tuple[str, ...], key: str, name: str) -> None:
@@ -62,10 +60,23 @@ def _check_members(made: object, members: tuple[str, ...], key: str, name: str) 
 
 
 def build_source(table: Mapping[str, Any], folder: Path) -> Built:
-    """A source from its table in a scenario file; every mistake at once."""
+    """Build a source from its [source] table.
+
+    Parameters
+    ----------
+    table : mapping
+        The table as parsed from TOML; `function` names the source, the other keys are its parameters.
+    folder : Path
+        Folder of the scenario file, which paths in the table are relative to.
+
+    Raises
+    ------
+    ScenarioError
+        If the source can't be found or its parameters are invalid; it has all mistakes.
+    """
     name = table.get("function")
     if not isinstance(name, str):
-        text = "is missing" if name is None else f"must be a text, got {shorten_repr(name)}"
+        text = "is missing" if name is None else f"must be a string, got {shorten_repr(name)}"
         raise ScenarioError(Complaint("source.function", f"{text}: the name of a source"))
     files: dict[str, bytes] = {}
     maker = _find_maker(name, folder, files)
@@ -78,8 +89,8 @@ def build_source(table: Mapping[str, Any], folder: Path) -> Built:
 
 
 def _check_plain(given: Mapping[str, Any]) -> None:
-    """Refuse dates and times: a store keeps a source's parameters as JSON, which has none."""
-    text = "must be no date, and have none in it: write a text"
+    """Raise ScenarioError for dates and times: the store keeps parameters as JSON, which has neither."""
+    text = "must not be or contain a date or time: write it as a string"
     dates = [Complaint(f"source.{key}", text) for key, value in given.items() if _has_date(value)]
     if dates:
         raise ScenarioError(*dates)
@@ -92,13 +103,13 @@ def _has_date(value: object) -> bool:
 
 
 def _normalise_name(name: str) -> str:
-    """A file is known by its name, wherever it lies."""
+    """Return the name of a source; a file is identified by its name without the folder."""
     path, _, attribute = name.partition(":")
     return f"{Path(path).name}:{attribute or 'source'}" if path.endswith(".py") else name
 
 
 def _find_maker(name: str, folder: Path, files: dict[str, bytes]) -> Callable[..., Source]:
-    """Find what makes a source; a file that it is defined in is added to `files`."""
+    """Return the function or class that makes a source; add the file that defines it to `files`."""
     path, _, attribute = name.partition(":")
     if path.endswith(".py"):
         text = _read_bytes(folder / path, "source.function", LARGEST_CODE)
@@ -119,24 +130,24 @@ def _find_maker(name: str, folder: Path, files: dict[str, bytes]) -> Callable[..
 
 
 def _is_source(found: object) -> bool:
-    """Return whether something was meant as a source: it has the mark, or is a class with all members of a source."""
+    """Return whether an object is marked as a source, or is a class with all members of a source."""
     marked: bool = importlib.import_module("scenarios").is_source(found)
     return marked or (_is_class(found) and not _list_missing_members(found))
 
 
 def _is_class(found: object) -> TypeGuard[type]:
-    """Return whether something is a class, and doesn't just say so (as mocks do)."""
+    """Return whether an object is really a class, by its type: mocks may fake `__class__`."""
     return issubclass(type(found), type)
 
 
 def _list_missing_members(made: type) -> list[str]:
-    """Return the members of a source that a class has neither as an attribute nor as an annotation."""
-    backend = {name for each in made.__mro__ for name in (*vars(each), *inspect.get_annotations(each))}
-    return [name for name in _SOURCE_MEMBERS if name not in backend]
+    """Return the members of a source that a class defines neither as an attribute nor as an annotation."""
+    members = {name for each in made.__mro__ for name in (*vars(each), *inspect.get_annotations(each))}
+    return [name for name in _SOURCE_MEMBERS if name not in members]
 
 
 def _refuse_unmarked(found: object, name: str, why: str = "it is not marked as a source") -> NoReturn:
-    """Say that something isn't called, and the line that is missing."""
+    """Raise ScenarioError for an object that is not marked as a source, with the line to add."""
     text = f"names {shorten_repr(name)}, which is not called: {why}"
     if not issubclass(type(found), type | types.FunctionType | types.BuiltinFunctionType):
         raise ScenarioError(
@@ -148,12 +159,12 @@ def _refuse_unmarked(found: object, name: str, why: str = "it is not marked as a
 
 
 def _load_from_text(text: bytes, file: str, attribute: str) -> Callable[..., Source]:
-    """Run a user's file as a module of its own, and return what it defines by a name."""
+    """Run a user's file as a separate module and return one of the callables it defines."""
     name = f"ckrr_source_{sha256(text).hexdigest()[:16]}"
     module = sys.modules.get(name)
     if module is None:
         module = types.ModuleType(name)
-        sys.modules[name] = module  # dataclasses look their module up
+        sys.modules[name] = module  # dataclasses look up their module here
         try:
             exec(compile(text, file, "exec"), module.__dict__)
         except (Exception, SystemExit) as error:
@@ -181,7 +192,7 @@ def _load_from_text(text: bytes, file: str, attribute: str) -> Callable[..., Sou
 
 
 def _unwrap_partial(found: object) -> object:
-    """Return the function that a `functools.partial` calls; anything else as it is."""
+    """Return the function that a `functools.partial` calls, or the object itself if it is not a partial."""
     while type(found) is partial:
         found = found.func
     return found
@@ -197,7 +208,7 @@ def _read_bytes(path: Path, key: str, largest: int) -> bytes:
 
 
 def _read_file(given: dict[str, Any], folder: Path, files: dict[str, bytes]) -> None:
-    """A table's path is relative to the scenario's file."""
+    """Read the data file that a source names, if any; its path is relative to the folder of the scenario."""
     if isinstance(given.get(FILE), str):
         path = folder / given[FILE]
         files[path.name] = _read_bytes(path, f"source.{FILE}", LARGEST_FILE)
@@ -205,7 +216,7 @@ def _read_file(given: dict[str, Any], folder: Path, files: dict[str, bytes]) -> 
 
 
 def _make_source(maker: Callable[..., Source], given: Mapping[str, Any], name: str) -> Source:
-    """Calls the maker, with types and names checked by its own annotations."""
+    """Call the maker after checking names and types of the parameters against its annotations."""
     model = _make_model(maker)
     try:
         checked = model.model_validate({key: _make_comparable(value) for key, value in given.items()})
@@ -219,7 +230,7 @@ def _make_source(maker: Callable[..., Source], given: Mapping[str, Any], name: s
         raise
     except Exception as error:
         raise ScenarioError(
-            Complaint("source.function", f"{shorten_repr(name)} can't be made: {format_error(error)}")
+            Complaint("source.function", f"{shorten_repr(name)} can't be created: {format_error(error)}")
         ) from error
     _check_members(source, _SOURCE_MEMBERS, "source.function", name)
     strange = [axis for axis in source.redraws if axis not in REDRAWS]
@@ -230,28 +241,28 @@ def _make_source(maker: Callable[..., Source], given: Mapping[str, Any], name: s
 
 
 def _apply_world(source: Source, told: Mapping[str, Any], name: str) -> Source:
-    """With the noise and the test inputs that a table asks for; a source that has its own refuses."""
+    """Return the source with the noise and test inputs of its table, unless it defines its own."""
     if not told:
         return source
     if not isinstance(source, SupportsWorld):
-        text = f"must be left out: the source {name!r} has noise and test points of its own"
+        text = f"must be left out: the source {name!r} defines its own noise and test points"
         raise ScenarioError(Complaint(f"source.{next(iter(told))}", text))
     return source.in_world(_get_world()(**told))
 
 
 def _get_world() -> Callable[..., Any]:
-    """Whose keys any source's table may have."""
+    """Return `scenarios.World`, whose parameters every [source] table may set."""
     made: Callable[..., Any] = importlib.import_module("scenarios").World
     return made
 
 
 def _make_model(maker: Callable[..., Source]) -> type[BaseModel]:
-    """What the annotations of a maker, and of the world, say: as a table that can be checked."""
+    """Create a pydantic model from the annotations of a maker and of `scenarios.World`."""
     fields = {
         **_get_fields(maker),
         **_get_fields(_get_world()),
         **_get_fields(maker),
-    }  # in this order, and the maker's where both have it
+    }  # the order is that of the messages; where both have a field, the maker's counts
     return create_model(
         "source", __config__=ConfigDict(extra="forbid", arbitrary_types_allowed=True, strict=True), **fields
     )
@@ -260,7 +271,7 @@ def _make_model(maker: Callable[..., Source]) -> type[BaseModel]:
 def _get_fields(maker: Callable[..., Any]) -> dict[str, Any]:
     try:
         hints = get_type_hints(vars(maker)["__init__"] if isinstance(maker, type) else maker)
-    except Exception:  # annotations that can't be resolved check nothing
+    except Exception:  # without annotations that can be resolved, types are not checked
         hints = {}
     fields: dict[str, Any] = {}
     for name, parameter in _get_parameters(maker).items():
@@ -270,12 +281,12 @@ def _get_fields(maker: Callable[..., Any]) -> dict[str, Any]:
 
 
 def _get_accepted_parameters(maker: Callable[..., Source]) -> Mapping[str, inspect.Parameter]:
-    """What a table may say: its maker's parameters, and those of the world that the maker doesn't have itself."""
+    """Return the parameters that a table may set: those of the maker, and those of `World` that the maker lacks."""
     return {**_get_parameters(maker), **_get_parameters(_get_world()), **_get_parameters(maker)}
 
 
 def _get_parameters(maker: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
-    """Those that a table may name; a maker whose parameters can't be known takes none."""
+    """Return the parameters that can be passed by name; none if the signature is unavailable."""
     try:
         found = inspect.signature(maker).parameters
     except (TypeError, ValueError):
@@ -289,7 +300,7 @@ def _add_prefix(complaints: list[Complaint]) -> list[Complaint]:
 
 
 def _get_non_default(maker: Callable[..., Source], table: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters that aren't what they are without being told; a file by its name."""
+    """Return the parameters that differ from their defaults; a data file is given by its name without the folder."""
     parameters = _get_accepted_parameters(maker)
     told = {}
     for key, value in table.items():
@@ -303,14 +314,14 @@ def _make_comparable(value: Any) -> Any:
 
 
 def _canonicalise(value: Any) -> Any:
-    """50 and 50.0 are the same parameter."""
+    """Convert floats with integer values to int, so that 50 and 50.0 are the same parameter."""
     if isinstance(value, list):
         return [_canonicalise(each) for each in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def unpack_source(table: Mapping[str, Any], files: Mapping[str, bytes]) -> Source:
-    """A source on a worker: its files come from the store."""
+    """Build a source on a worker, from files kept in the store."""
     with tempfile.TemporaryDirectory(prefix="ckrr-") as folder:
         for name, data in files.items():
             (Path(folder) / name).write_bytes(data)
@@ -318,6 +329,6 @@ def unpack_source(table: Mapping[str, Any], files: Mapping[str, bytes]) -> Sourc
 
 
 def make_portable(table: Mapping[str, Any]) -> dict[str, Any]:
-    """A source's table with its files in the folder of the scenario, wherever they were."""
+    """Return a [source] table whose file paths are reduced to names, so that they are found next to the scenario."""
     plain = {**table, "function": _normalise_name(table["function"])}
     return {**plain, FILE: Path(plain[FILE]).name} if FILE in plain else plain

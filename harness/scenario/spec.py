@@ -1,6 +1,7 @@
-"""The scenario file: what it may say, checked whole before anything runs.
+"""Define the format of a scenario file as pydantic models, validated completely before anything runs.
 
-Every list and every product of counts has a limit: a plan lists cells and units, and a file may ask for any number.
+Every list and every product of counts has a limit, because a plan enumerates cells and units, and a file may ask for
+any number of them.
 """
 
 from __future__ import annotations
@@ -27,13 +28,13 @@ from harness.scenario.errors import COMPLETE_MESSAGE, UNKNOWN_NAME
 
 LARGEST_SEED = 2**63 - 1
 MOST_VALUES, MOST_RULES, MOST_SCALES = 256, 1000, 10_000
-"""Values of an axis, rules of `exclude`, coordinates."""
+"""Limits: values on an axis, rules of `exclude`, entries of `scales`."""
 MOST_CELLS, MOST_REPLICATIONS = 10**7, 10**9
-"""Of a grid, over all its axes; and paths × draws."""
+"""Limits: cells of a grid over all its axes, and paths × draws."""
 
 
 def _refuse_bool(value: object) -> object:
-    """Python takes true for the number 1; a reader doesn't."""
+    """Reject booleans, which Python would accept as the numbers 0 and 1."""
     if isinstance(value, bool):
         raise PydanticCustomError("boolean", "must be a number")
     return value
@@ -47,7 +48,7 @@ def _check_distinct(values: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _check_name(name: str, what: str, info: ValidationInfo, before: str = "") -> str:
-    """A name that the family knows: the context of the validation has the lists."""
+    """Return a name if it is among the family's, which the validation context lists under `what`; else raise."""
     context = info.context or {}
     known = list(context.get(what, [name]))
     if name not in known:
@@ -63,7 +64,7 @@ def _check_procedure(name: str, info: ValidationInfo) -> str:
 
 
 def _parse_theta(value: object, info: ValidationInfo) -> Theta:
-    """A number or a name, checked in one go so that a mistake is told once."""
+    """Parse a number or the name of a search, in one validator so that a mistake is reported once."""
     if isinstance(value, str):
         return _check_name(value, "searches", info, before="a number > 0 or ")
     if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < inf:
@@ -85,7 +86,7 @@ class _Part(BaseModel):
 
 
 class GridPart(_Part):
-    """[grid]: the values to study, all combinations of them."""
+    """[grid]: values of each axis; all combinations are studied."""
 
     gamma: Annotated[
         tuple[NotNegative, ...], Field(min_length=1, max_length=MOST_VALUES), AfterValidator(_check_distinct)
@@ -114,14 +115,14 @@ class GridPart(_Part):
     @model_validator(mode="before")
     @classmethod
     def _wrap_single_values(cls, plain: Any) -> Any:
-        """A single value may stand without brackets."""
+        """Allow a single value without brackets."""
         if isinstance(plain, dict):
             return {key: value if isinstance(value, list | tuple) else [value] for key, value in plain.items()}
         return plain
 
     @model_validator(mode="after")
     def _check_cells(self) -> GridPart:
-        """Bound the number of combinations."""
+        """Raise an error if the grid has too many cells."""
         axes = {name: len(getattr(self, name)) for name in type(self).model_fields}
         if prod(axes.values()) > MOST_CELLS:
             product = " × ".join(f"{count} {name}" for name, count in axes.items())
@@ -132,18 +133,18 @@ class GridPart(_Part):
 
 
 class Replications(_Part):
-    """[replications]: how many."""
+    """[replications]: number of replications, and their time limit."""
 
     paths: Annotated[Whole, Field(ge=1, le=MOST_REPLICATIONS)]
-    """Independent draws of the world."""
+    """Number of independent realisations of the data-generating process."""
     draws: Annotated[Whole, Field(ge=1, le=MOST_REPLICATIONS)] = 1
-    """Train samples from each."""
+    """Number of training samples on each path."""
     seconds: Positive | None = None
-    """Limit of a step of a replication (its data, one fit, its regions): what takes longer is given up."""
+    """Time limit of each step of a replication (data, one fit, regions); a step that takes longer is a failure."""
 
     @model_validator(mode="after")
     def _check_replications(self) -> Replications:
-        """Bound the number of replications."""
+        """Raise an error if paths × draws is too large."""
         if self.paths * self.draws > MOST_REPLICATIONS:
             text = "must have paths × draws of at most {most}, got {paths} × {draws}"
             context = {"most": MOST_REPLICATIONS, "paths": self.paths, "draws": self.draws}
@@ -160,7 +161,7 @@ Values = Annotated[tuple[One, ...], Field(max_length=MOST_VALUES), BeforeValidat
 
 
 class Rule(_Part):
-    """[[exclude]]: cells with these values on all of the axes named are left out."""
+    """[[exclude]]: a rule that leaves out the cells with these values on all of the named axes."""
 
     n: Values[Whole] | None = None
     gamma: Values[Number] | None = None
@@ -169,26 +170,26 @@ class Rule(_Part):
     procedure: Values[Procedure] | None = None
 
     def get_axes(self) -> dict[str, tuple[object, ...]]:
-        """The axes it names, with their values."""
+        """Return the named axes with their values."""
         return {axis: values for axis, values in self if values is not None}
 
 
 class Scenario(_Part):
-    """What to study."""
+    """A study: source, family, grid, replications and exclusions."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100)]
     description: str = ""
     seed: Annotated[Whole, Field(ge=0, le=LARGEST_SEED)]
     family: str = "krr"
-    """The procedures: "krr", or "package.module:name" of one's own."""
+    """Family of procedures: the name of a bundled one, or "package.module:name" of a custom one."""
     kernel: str = "gaussian"
-    """Of the family krr: gaussian, laplacian, matern32, matern52, or one of them with -rff behind it."""
+    """Kernel of the family krr: gaussian, laplacian, matern32, matern52, or one of these with the suffix -rff."""
     scales: Annotated[tuple[Positive, ...], Field(min_length=1, max_length=MOST_SCALES)] | None = None
-    """What one unit is in each coordinate, to the kernel."""
+    """Length scale of each coordinate: the kernel sees inputs divided by it."""
     features: Annotated[Whole, Field(ge=1, le=100_000)] | None = None
-    """How many random features, for a kernel with -rff."""
+    """Number of random features, for a kernel with the suffix -rff."""
     smoothed: Annotated[bool, Field(strict=True)] = False
-    """Whether p-values are smoothed, so that conformal regions cover with 1 − α exactly, at every n."""
+    """Whether p-values are smoothed, so that conformal regions have coverage exactly 1 − α at every n."""
     keep: Annotated[
         tuple[Literal["pointwise"], ...], Field(max_length=MOST_VALUES), AfterValidator(_check_distinct)
     ] = ()
@@ -212,7 +213,7 @@ class Scenario(_Part):
         return self
 
     def make_extent(self) -> Extent:
-        """What it asks for."""
+        """Return the grid, paths, draws and exclusions that the scenario asks for."""
         grid = self.grid
         theta: tuple[Theta, ...] = grid.theta
         return Extent(

@@ -1,1 +1,1 @@
-"""The layout of a study's Zarr store: what is where, how it is written, and what proves that it is complete."""
+"""Read and write the Zarr store of a study: manifest, arrays, receipts of completed units, driver's heartbeat."""

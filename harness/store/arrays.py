@@ -1,6 +1,6 @@
-"""The store: making it, growing it, and writing a unit's block to it.
+"""Create and grow a store, and read and write the blocks of its units.
 
-Workers write whole chunks of their own with zarr itself: all variables, status last, then the receipt.
+A worker writes whole chunks that no other worker writes: first all other variables, then status, then the receipt.
 """
 
 from __future__ import annotations
@@ -32,13 +32,21 @@ from harness.store.manifest import COPY, FILES, LARGEST_FILE, ROOT, Manifest, ha
 from harness.store.manifest_io import check_readable, dump_copy, load_manifest
 from harness.store.zarr_store import open_checked_store
 
-zarr.config.set({"array.write_empty_chunks": True})  # otherwise a chunk equal to the fill is deleted
+zarr.config.set({"array.write_empty_chunks": True})  # otherwise a chunk that equals the fill value is deleted
 
 
 def publish(backend: Backend, manifest: Manifest, files: Mapping[str, bytes]) -> None:
-    """Makes a store, or grows it: the copy of the manifest first, then every key that changes, the root's last.
+    """Create a store, or grow it: write the copy of the manifest first, then every key that changes, the root last.
 
-    The old text of a mended file is kept.
+    Parameters
+    ----------
+    backend : Backend
+        Where the store is.
+    manifest : Manifest
+        The new manifest.
+    files : Mapping
+        Content of the files that the source needs, by name. If a file changes, the store keeps its old content under a
+        name that ends in its hash.
     """
     check_readable(backend.url, manifest)
     backend.put(COPY, dump_copy(manifest))
@@ -58,7 +66,7 @@ def publish(backend: Backend, manifest: Manifest, files: Mapping[str, bytes]) ->
 
 
 def restore_root(backend: Backend) -> bool:
-    """Rebuild a root that was lost or damaged, from the copy of the manifest; whether there was need to."""
+    """Rebuild a lost or damaged root from the copy of the manifest; return whether that was necessary."""
     manifest = load_manifest(backend)
     if manifest is None or not manifest.root_is_lost:
         return False
@@ -68,7 +76,7 @@ def restore_root(backend: Backend) -> bool:
 
 
 def write_unit(url: str, manifest: Manifest, block: Block) -> receipts.Receipt:
-    """A unit's block and its receipt: all variables at once, then status, then the receipt."""
+    """Write a unit's block and its receipt: all other variables first, then status, then the receipt."""
     unit = block.unit
     _check_alignment(manifest, unit)
     where = tuple(slice(each.start, each.stop) for each in (unit.paths, unit.draws))
@@ -80,7 +88,7 @@ def write_unit(url: str, manifest: Manifest, block: Block) -> receipts.Receipt:
 
 
 def _write_chunks(url: str, paths: Sequence[str], generation: int, where: Box, values: Sequence[Values]) -> None:
-    """Whole chunks of several arrays."""
+    """Write whole chunks of several arrays."""
     backend, far = open_backend(url), []
     for path, new in zip(paths, values, strict=True):
         one = open_local_array(url, path, generation)
@@ -88,15 +96,16 @@ def _write_chunks(url: str, paths: Sequence[str], generation: int, where: Box, v
             far.append((open_array(url, path, generation), new))
             continue
         for key, data in chunk_io.encode_chunks(one, where, new):
-            backend.put(key, data, make=False)  # a store that was removed just now stays away
+            backend.put(key, data, make=False)  # don't recreate folders of a store that was removed meanwhile
     if far:
         with translate_errors(url):
             sync(_write_arrays(far, where))
 
 
 async def _write_arrays(writes: Sequence[tuple[zarr.Array[Any], Values]], where: Box) -> None:
-    """Together, since most of it is waiting for a network. All are waited for, also when one fails: what is left alone
-    complains when the process ends.
+    """Write to several arrays concurrently, since most of the time is spent waiting for the network.
+
+    All writes are awaited even if one fails: asyncio would otherwise report abandoned tasks at exit.
     """
     waits = (one.async_array.setitem(where, new) for one, new in writes)
     for outcome in await gather(*waits, return_exceptions=True):
@@ -105,7 +114,7 @@ async def _write_arrays(writes: Sequence[tuple[zarr.Array[Any], Values]], where:
 
 
 def _check_alignment(manifest: Manifest, unit: Unit) -> None:
-    """A unit writes its own block, whole, up to the end of the axes: two writers in one chunk would lose data."""
+    """Raise AssertionError unless a unit covers its whole block: two writers in one chunk would lose data."""
     rows, columns = manifest.groups[unit.n].block
     ends = (
         min((unit.path_block + 1) * rows, manifest.extent.paths),
@@ -118,7 +127,10 @@ def _check_alignment(manifest: Manifest, unit: Unit) -> None:
 
 @lru_cache(maxsize=4096)
 def open_array(url: str, path: str, generation: int) -> zarr.Array[Any]:
-    """A handle, kept: making one costs as much as writing a chunk. `generation` makes it anew after a growth."""
+    """Return a cached handle of an array: opening one costs as much as writing a chunk.
+
+    `generation` is part of the cache key, so that the array is opened again after a growth.
+    """
     found = _open_root(url, generation)[path]
     assert isinstance(found, zarr.Array)
     return found
@@ -126,26 +138,26 @@ def open_array(url: str, path: str, generation: int) -> zarr.Array[Any]:
 
 @lru_cache(maxsize=4096)
 def open_local_array(url: str, path: str, generation: int) -> chunk_io.LocalArray | None:
-    """The same, where it is a directory of small chunks; None where it isn't."""
+    """Return the description of an array that `chunk_io` can read and write; None if only Zarr can."""
     return chunk_io.inspect_array(open_array(url, path, generation))
 
 
 @lru_cache(maxsize=64)
 def _open_root(url: str, generation: int) -> zarr.Group:
-    """One file has the metadata of all arrays; it was written after them."""
+    """Open the root group. Its consolidated metadata, written last, describe all arrays."""
     with translate_errors(url), bounded_codecs():
         return zarr.open_group(open_checked_store(url), mode="r+", zarr_format=3, use_consolidated=True)
 
 
 def clear_handles() -> None:
-    """Another store may have come to the place of one that was here."""
+    """Forget all cached handles, because the store at a URL may have been replaced by another."""
     open_local_array.cache_clear()
     open_array.cache_clear()
     _open_root.cache_clear()
 
 
 def read_unit(url: str, manifest: Manifest, unit: Unit, variable: str) -> Values:
-    """A unit's part of a variable, as large as it is now; fills where nothing was written."""
+    """Read a unit's part of a variable in its current size, with the fill value where nothing was written."""
     where = (slice(unit.paths.start, unit.paths.stop), slice(unit.draws.start, unit.draws.stop))
     return read(url, unit.n, variable, manifest.generation, where)
 
@@ -159,9 +171,29 @@ def read(
     between: Callable[[], None] = lambda: None,
     bounded: bool = True,
 ) -> Values:
-    """A part of a variable of the replications at an n. Of many chunks, `between` is called now and then.
+    """Read a selection of a variable of the replications at one n.
 
-    If `bounded`, what would take more than a quarter of the memory is refused.
+    Parameters
+    ----------
+    url : str
+        Path or URL of the store.
+    n : int
+        Size of the training sample.
+    variable : str
+        Name of the variable.
+    generation : int
+        Generation of the store's manifest, for the cache of handles.
+    where : tuple
+        Index into the array; everything by default.
+    between : callable
+        Called now and then while many chunks are read. It may wait, or raise to cancel.
+    bounded : bool
+        Whether to refuse a selection that takes more than a quarter of this machine's memory.
+
+    Raises
+    ------
+    UserError
+        If the selection is too large, or a chunk can't be decoded.
     """
     path = f"{get_group_name(n)}/{variable}"
     with translate_errors(url), _translate_decode_errors(url, path):
@@ -174,13 +206,13 @@ def read(
 
 
 def _check_fits(url: str, found: zarr.Array[Any], where: tuple[Any, ...]) -> None:
-    """Refuse to read at once what memory has no room for, whether a study is that large or only says so."""
+    """Raise `UserError` if a selection takes more than a quarter of this machine's memory."""
     slices = [each if isinstance(each, slice) else slice(None) for each in (() if where == (...,) else where)]
     lengths = [len(range(*each.indices(length))) for each, length in zip(slices, found.shape, strict=False)]
     size = found.dtype.itemsize * prod([*lengths, *found.shape[len(slices) :]])
     if size > _get_memory_limit():
         what = f"{found.path} takes {size / 1e9:.3g} GB, more than a quarter of this machine's memory"
-        raise UserError(f"{url}: {what}: choose less (--where), or use a larger machine")
+        raise UserError(f"{url}: {what}: select less with --where, or use a larger machine")
 
 
 @cache
@@ -192,16 +224,16 @@ def _get_memory_limit() -> float:
 
 @contextmanager
 def _translate_decode_errors(url: str, path: str) -> Iterator[None]:
-    """Say in one line which array has a chunk that can't be decoded: truncated, flipped, or none of ours."""
+    """Raise a `UserError` that names the array if a chunk can't be decoded: truncated, corrupted, or not from ckrr."""
     try:
         yield
     except (ValueError, RuntimeError) as error:
-        mend = f"`ckrr status {url} --verify` says more, and `ckrr run` computes it again"
+        mend = f"`ckrr status {url} --verify` finds damaged units, and `ckrr run` computes them again"
         raise UserError(f"{url}: a chunk of {path} can't be read ({fold_whitespace(error)}): {mend}") from None
 
 
 def write_cube(url: str, generation: int, place_of_n: int, values: dict[str, Values]) -> None:
-    """The root's arrays at one n."""
+    """Write the arrays of the cube at one n, which is at the index `place_of_n` of its axis."""
     everything = slice(None)
     where = (*[everything] * 4, slice(place_of_n, place_of_n + 1))
     _write_chunks(url, list(values), generation, where, [np.expand_dims(each, 4) for each in values.values()])

@@ -1,7 +1,8 @@
-"""Small chunks of a directory, past Zarr, which takes a millisecond for each: its way has many hops between threads.
+"""Read and write small chunks in a local directory directly, faster than through Zarr.
 
-Only what our own template makes is read and made here: chunks that are files side by side, little-endian, zstd, crc32c.
-Anything else (shards, buckets, a choice that isn't a box) is Zarr's. Values and bytes are the same.
+Zarr takes a millisecond per chunk, because it switches between threads many times. This module handles only arrays of
+the layout that `layout.py` creates: one file per chunk, all in one folder, little-endian, zstd, crc32c. Everything else
+(shards, buckets, selections that are not boxes) goes through Zarr. Values and bytes are identical.
 """
 
 from __future__ import annotations
@@ -32,18 +33,21 @@ from harness.store.codecs import check_frame
 
 _CODECS = [BytesCodec, ZstdCodec, Crc32cCodec]
 _BATCH, _FAR, _TOGETHER = 64, 3e-4, 16
-"""Chunks that are read at a time; if the quickest of the first takes so many seconds, the file system is far away, and
-that many threads wait for it. (Near ones answer in a tenth of that, and threads would only wait for each other.)"""
+"""Chunks per batch; seconds per chunk from which a file system counts as remote; threads that read from a remote one.
+
+The fastest chunk of the first batch decides. A local file system takes a tenth of this time, and several threads would
+only wait for each other.
+"""
 _CHECK = 4
-"""Bytes of the checksum, which are a chunk's last."""
+"""Bytes of the checksum at the end of a chunk."""
 
 Box: TypeAlias = tuple[Any, ...]
-"""Slices from a start to a stop, for the first axes or all; or an ellipsis."""
+"""Slices of step 1 for some or all of the leading axes; or a single ellipsis."""
 
 
 @dataclass(frozen=True)
 class LocalArray:
-    """An array of our own template in a directory."""
+    """An array in a local directory, with the layout that this module can read and write."""
 
     folder: str
     path: str
@@ -54,7 +58,7 @@ class LocalArray:
     zstd: Zstd
 
     def resolve_box(self, where: Box) -> list[slice]:
-        """What is chosen along every axis, from a start to a stop."""
+        """Return the start and stop of a selection along every axis."""
         told = () if where == (...,) else where
         wanted = [*told, *[slice(None)] * (len(self.shape) - len(told))]
         ends = [each.indices(length) for each, length in zip(wanted, self.shape, strict=True)]
@@ -62,26 +66,26 @@ class LocalArray:
 
     @cached_property
     def chunk_bytes(self) -> int:
-        """Bytes of a chunk."""
+        """Size of an uncompressed chunk in bytes."""
         return prod(self.chunks) * self.dtype.itemsize
 
     @cached_property
     def max_file_bytes(self) -> int:
-        """Bytes that its file can have: what can't be compressed gets a little longer."""
+        """Largest size of a chunk's file in bytes: incompressible data get a little longer."""
         return 2 * self.chunk_bytes + 1024
 
     @cached_property
     def chunk_counts(self) -> tuple[int, ...]:
-        """Chunks along every axis."""
+        """Number of chunks along every axis."""
         return tuple(-(-length // size) for length, size in zip(self.shape, self.chunks, strict=True))
 
     def make_key(self, place: tuple[int, ...]) -> str:
-        """Of a chunk, within the array."""
+        """Return the key of a chunk, relative to the array."""
         return ".".join(["c", *map(str, place)])
 
 
 def inspect_array(array: zarr.Array[Any]) -> LocalArray | None:
-    """What is to know of an array; None if it isn't one of ours."""
+    """Return the description of a Zarr array that this module can read and write; None if it can't."""
     metadata, store = array.metadata, array.store
     if not isinstance(metadata, ArrayV3Metadata) or not isinstance(store, LocalStore):
         return None
@@ -97,7 +101,7 @@ def inspect_array(array: zarr.Array[Any]) -> LocalArray | None:
 
 
 def is_box(where: tuple[Any, ...]) -> bool:
-    """Whether what is chosen goes from a start to a stop along every axis.
+    """Return whether a selection is a box: a slice of step 1 along every axis.
 
     Examples
     --------
@@ -108,9 +112,21 @@ def is_box(where: tuple[Any, ...]) -> bool:
 
 
 def read(one: LocalArray, where: Box, between: Callable[[], None] = lambda: None) -> Values:
-    """A part of an array. A chunk that isn't there is full of the fill value.
+    """Read a box of an array, with the fill value where a chunk is missing.
 
-    Where there are many chunks, `between` is called now and then: it may wait, or raise.
+    Parameters
+    ----------
+    one : LocalArray
+        The array.
+    where : Box
+        The selection.
+    between : callable
+        Called after each batch of chunks. It may wait, or raise to cancel.
+
+    Raises
+    ------
+    ValueError
+        If a chunk is damaged.
     """
     box = one.resolve_box(where)
     out = np.full([each.stop - each.start for each in box], one.fill, dtype=one.dtype)
@@ -120,8 +136,8 @@ def read(one: LocalArray, where: Box, between: Callable[[], None] = lambda: None
         for place in batch:
             chunk = _read_chunk(one, place)
             if chunk is not None:
-                here, backend = _find_overlap(one, place, box)
-                out[backend] = chunk[here]
+                here, target = _find_overlap(one, place, box)
+                out[target] = chunk[here]
 
     far = min((_measure_seconds(put, [place]) for place in islice(places, _BATCH)), default=0.0) >= _FAR
     batches = iter(lambda: list(islice(places, _BATCH)), [])
@@ -138,19 +154,21 @@ def _measure_seconds(put: Callable[[list[tuple[int, ...]]], None], batch: list[t
 
 
 def encode_chunks(one: LocalArray, where: Box, values: Values) -> Iterator[tuple[str, bytes]]:
-    """The keys and bytes of a part that consists of whole chunks, up to the ends of the axes."""
+    """Yield the keys and bytes of the chunks of a box, which must cover whole chunks up to the ends of the axes."""
     box = one.resolve_box(where)
     for place in product(*_get_chunk_ranges(one, box)):
-        here, backend = _find_overlap(one, place, box)
+        here, target = _find_overlap(one, place, box)
         chunk = np.full(one.chunks, one.fill, dtype=one.dtype)
-        chunk[here] = values[backend]
+        chunk[here] = values[target]
         inner = bytes(one.zstd.encode(chunk))
         yield f"{one.path}/{one.make_key(place)}", inner + _compute_checksum(inner)
 
 
 def _find_chunks(one: LocalArray, box: list[slice]) -> Iterator[tuple[int, ...]]:
-    """Places of chunks to look for. Of most of an array, those that are there: a study that begins has hardly any; and
-    NFS may not know for half a minute of a file that wasn't there when it was looked for by its name.
+    """Return the indices of the chunks to read: of less than half of the array all, otherwise those in the directory.
+
+    A new study has hardly any chunks. And after a failed lookup by name, NFS may report a file as missing for half a
+    minute, even if it exists by then.
     """
     ranges = _get_chunk_ranges(one, box)
     if 2 * prod(map(len, ranges)) < prod(one.chunk_counts):
@@ -159,7 +177,10 @@ def _find_chunks(one: LocalArray, box: list[slice]) -> Iterator[tuple[int, ...]]
 
 
 def _list_chunks(one: LocalArray, ranges: list[range]) -> Iterator[tuple[int, ...]]:
-    """As the directory says, in their order. (Numbers, since so many names would take much memory.)"""
+    """Yield the indices of existing chunks from a listing of the directory, in order.
+
+    They are held as flat integers, because very many names would take much memory.
+    """
     with os.scandir(one.folder) as entries:
         names = (entry.name.split(".")[1:] for entry in entries)
         places = (
@@ -180,22 +201,22 @@ def _ravel_index(place: tuple[int, ...], counts: tuple[int, ...]) -> int:
 
 
 def _get_chunk_ranges(one: LocalArray, box: list[slice]) -> list[range]:
-    """Of the chunks that have a part of a box, along every axis."""
+    """Return the range of indices of the chunks that overlap a box, along every axis."""
     return [range(each.start // size, -(-each.stop // size)) for each, size in zip(box, one.chunks, strict=True)]
 
 
 def _find_overlap(
     one: LocalArray, place: tuple[int, ...], box: list[slice]
 ) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
-    """What a chunk and a box have in common: where it is in the chunk, and where in the box."""
+    """Return the intersection of a chunk and a box, in coordinates of the chunk and of the box."""
     ends = ((each.start, each.stop) for each in box)
     cuts = [_intersect(at, size, *end) for at, size, end in zip(place, one.chunks, ends, strict=True)]
-    return tuple(here for here, _ in cuts), tuple(backend for _, backend in cuts)
+    return tuple(here for here, _ in cuts), tuple(target for _, target in cuts)
 
 
 @lru_cache(maxsize=1024)  # most axes have one chunk
 def _intersect(at: int, size: int, start: int, stop: int) -> tuple[slice, slice]:
-    """Along an axis."""
+    """Return the intersection of a chunk and a box along one axis, in coordinates of the chunk and of the box."""
     first = at * size
     start_here, stop_here = max(first, start), min(first + size, stop)
     return slice(start_here - first, stop_here - first), slice(start_here - start, stop_here - start)

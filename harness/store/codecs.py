@@ -1,7 +1,7 @@
-"""Decompress no more than a chunk can hold.
+"""Refuse to decompress chunks that are larger than their array allows.
 
-A zstd frame says in its header how large its content is. A chunk of a store has one frame of exactly the size of the
-chunk, so a small file that would become gigabytes is refused before anything is decompressed.
+The header of a zstd frame has the size of its content. A chunk of a store has one frame of exactly the size of the
+chunk, so that a small file that would expand to gigabytes is refused before anything is decompressed.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from zarr.registry import register_codec
 
 _MAGIC = b"\x28\xb5\x2f\xfd"
 _LONGEST_TEXT = 1 << 20
-"""Bytes of a chunk of labels, whose texts have no fixed size."""
+"""Largest chunk of text labels in bytes; texts have no fixed size."""
 
 
 def read_content_size(frame: bytes) -> int | None:
-    """Return the size that a zstd frame says its content has; None if it says nothing or is no frame.
+    """Return the content size in the header of a zstd frame; None if it has none or the bytes are not a frame.
 
     Examples
     --------
@@ -35,12 +35,12 @@ def read_content_size(frame: bytes) -> int | None:
 
 
 def _read_short_frame(frame: bytes) -> int | None:
-    """Of a frame that is shorter than the longest header."""
+    """Return the content size of a frame that is shorter than the longest possible header."""
     return _read_header(frame[4:].ljust(14, b"\0")) if frame[:4] == _MAGIC and len(frame) > 6 else None
 
 
 def _read_header(header: bytes) -> int | None:
-    """By RFC 8878, 3.1.1.1: a descriptor, a window, a dictionary's number, the size."""
+    """Parse a frame header by RFC 8878, 3.1.1.1: descriptor, window, dictionary id, content size."""
     descriptor = header[0]
     single = bool(descriptor & 0x20)
     start = 1 + (not single) + (0, 1, 2, 4)[descriptor & 0x03]
@@ -52,14 +52,14 @@ def _read_header(header: bytes) -> int | None:
 
 
 def check_frame(frame: bytes, size: int, exactly: bool = True) -> None:
-    """Raise ValueError if a frame's content hasn't the size of its chunk, or is larger where that isn't fixed."""
+    """Raise ValueError if the content of a frame does not have `size` bytes, or at most that many if not `exactly`."""
     found = read_content_size(frame)
     if found is None or found > size or (exactly and found != size):
-        raise ValueError(f"a chunk says that it has {found} bytes, where {size} belong")
+        raise ValueError(f"the header of a chunk says {found} bytes, expected {size}")
 
 
 class BoundedZstd(ZstdCodec):
-    """Zarr's zstd codec, which refuses frames that are larger than their chunk."""
+    """Zarr's zstd codec with a check that the content of a frame has the size of its chunk."""
 
     def _decode_sync(self, chunk_bytes: Any, chunk_spec: Any) -> Any:
         _check_chunk(chunk_bytes, chunk_spec)
@@ -82,6 +82,6 @@ register_codec("zstd", BoundedZstd)
 
 @contextmanager
 def bounded_codecs() -> Iterator[None]:
-    """Open arrays within: their chunks are decompressed by `BoundedZstd` ever after."""
+    """Use `BoundedZstd` for all arrays that are opened within this context, as long as they exist."""
     with zarr.config.set({"codecs.zstd": _NAME}):
         yield

@@ -1,7 +1,7 @@
-"""Presence: the driver's record in the store, with a heartbeat, so that others know that it is there and how far it is.
+"""Write and read the driver's heartbeat: a file in the store that shows that a run is active, and its progress.
 
-Two drivers at once are harmless: chunks are whole and the same whoever writes them. Only making and growing a store is
-for one driver alone. Whoever sees the store can ask its driver to stop.
+Two drivers at once are harmless: they write whole chunks with identical bytes. Only creating and growing a store is
+exclusive to one driver. Any process with access to the store can ask its driver to stop.
 """
 
 from __future__ import annotations
@@ -33,34 +33,35 @@ from harness.parsing.json import (
 from harness.store.manifest import CANCEL, DRIVER
 
 BEAT = 5.0
+"""Seconds between two heartbeats."""
 _LISTEN = 1.0
-"""Seconds between two looks whether somebody asked the driver to stop."""
+"""Seconds between two checks for a request to stop."""
 PROGRESS = ("replications", "of", "share", "rate", "left", "failed")
-"""What a driver says of how far it is: numbers, or nothing."""
+"""Keys of a driver's progress. Values are numbers; any may be absent."""
 SILENT = 30.0
-"""A driver that hasn't been heard of for so many seconds is dead."""
+"""Seconds without a heartbeat after which a driver counts as dead."""
 
 
 @dataclass(frozen=True)
 class Driver:
-    """Who is at work."""
+    """A driver process, as described by its latest heartbeat."""
 
     name: str
     host: str
     pid: int
     beat: float
     progress: Mapping[str, Any] = field(default_factory=dict)
-    """How far it is: what it has to tell besides that it lives."""
+    """Progress of the run, with the keys `PROGRESS`."""
     born: str | None = None
-    """When its process started, as its machine counts: numbers of processes come again."""
+    """Start time of the process, in the units of its machine: distinguishes processes with a reused pid."""
     job: str | None = None
-    """The job of Slurm that it is in."""
+    """Id of the Slurm job that the process belongs to."""
 
     @property
     def alive(self) -> bool:
-        """On this machine, whether its process is there; elsewhere, whether it was heard of lately.
+        """Whether the driver is running: its process on this machine, a recent heartbeat on any other.
 
-        Where it can be seen, no clock is asked: one that jumps would make the living dead.
+        On this machine the clock is not used, because a clock that jumps would make a running driver appear dead.
         """
         if self.host == platform.node() and Path("/proc").is_dir() and self.born is not None:
             return start_time(self.pid) == self.born
@@ -68,7 +69,7 @@ class Driver:
 
     @property
     def seconds_silent(self) -> float:
-        """Seconds since it was heard of."""
+        """Seconds since the last heartbeat."""
         return max(0.0, time() - self.beat)
 
     def __str__(self) -> str:
@@ -77,7 +78,7 @@ class Driver:
 
 
 def start_time(pid: int) -> str | None:
-    """When a process started; None if it has ended, also where its parent hasn't asked about it yet."""
+    """Return the start time of a process; None if it has ended, even if its parent hasn't reaped it yet."""
     try:
         state, *others = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -86,7 +87,7 @@ def start_time(pid: int) -> str | None:
 
 
 def current_driver() -> Driver:
-    """The process that we are, now."""
+    """Return a description of the current process as a driver, with a new name and the current time."""
     pid = os.getpid()
     return Driver(
         uuid.uuid4().hex, platform.node(), pid, time(), born=start_time(pid), job=os.environ.get("SLURM_JOB_ID")
@@ -94,12 +95,12 @@ def current_driver() -> Driver:
 
 
 def to_bytes(driver: Driver) -> bytes:
-    """As it is written."""
+    """Serialise a driver to JSON."""
     return json.dumps(asdict(driver)).encode()
 
 
 def from_bytes(raw: bytes | None) -> Driver | None:
-    """From what a driver wrote; None for nothing, and for what no driver writes."""
+    """Parse a driver from JSON; None if `raw` is None or invalid."""
     try:
         return None if raw is None else _parse(check_table(load_json(raw, DRIVER), DRIVER))
     except MalformedError:
@@ -117,67 +118,71 @@ def _parse(plain: Mapping[str, Any]) -> Driver:
     return Driver(texts[0], texts[1], pid, beat, far, born, job)
 
 
-def other_driver(place: Backend) -> Driver | None:
-    """Another driver that is alive, if there is one."""
-    found = from_bytes(place.get(DRIVER))
-    ours = (platform.node(), os.getpid())  # in containers every driver may be process 1
+def other_driver(backend: Backend) -> Driver | None:
+    """Return the driver of the store if it is alive and not this process; otherwise None."""
+    found = from_bytes(backend.get(DRIVER))
+    ours = (platform.node(), os.getpid())  # the host, too: in containers every driver may be process 1
     return found if found is not None and found.alive and (found.host, found.pid) != ours else None
 
 
 class Heartbeat:
-    """A driver's signs of life in a store, and whether somebody asked it to stop.
+    """Write a driver's heartbeat to a store, and watch for requests to stop.
 
-    `also` is done at every beat. A driver that is asked to stop is told by `interrupt`, or else finds it in
-    `asked_to_stop`.
+    Parameters
+    ----------
+    backend : Backend
+        Backend of the store.
+    also : callable
+        Called at every beat.
+    interrupt : callable, optional
+        Called when a stop is requested. By default the request is only visible as `asked_to_stop`.
     """
 
     def __init__(
-        self, place: Backend, also: Callable[[], None] = lambda: None, interrupt: Callable[[], None] | None = None
+        self, backend: Backend, also: Callable[[], None] = lambda: None, interrupt: Callable[[], None] | None = None
     ) -> None:
-        self._backend, self._on_beat = place, also
+        self._backend, self._on_beat = backend, also
         self._name, self._ended, self._stop_requested = uuid.uuid4().hex, threading.Event(), threading.Event()
         self._interrupt = interrupt or self._stop_requested.set
         self._progress: Mapping[str, Any] = {}
         self._is_same_store: Callable[[], bool] = lambda: True
         self.store_lost = False
-        """Whether the store isn't there any more, or is another's: nothing is written to it then."""
+        """Whether the store was removed or replaced; no more heartbeats are written then."""
         self.worker_logs: Callable[[], Mapping[str, str]] = dict
 
     def set_progress(self, progress: Mapping[str, Any]) -> None:
-        """What the next beat says of how far it is."""
+        """Set the progress that the next heartbeat contains."""
         self._progress = progress
 
     def watch_store(self, still: Callable[[], bool]) -> None:
-        """The store is there, and from now on every beat asks first whether it still is."""
+        """Call `still` before each heartbeat, and stop if it returns False: the store was removed or replaced."""
         self._is_same_store = still
 
     def set_log_source(self, ask: Callable[[], Mapping[str, str]]) -> None:
-        """There are workers, who can be asked for their logs."""
+        """Set the function that returns the logs of the workers."""
         self.worker_logs = ask
 
     @property
     def asked_to_stop(self) -> bool:
-        """Whether somebody wants the driver to end."""
+        """Whether the driver was asked to stop."""
         return self._stop_requested.is_set()
 
     def run(self) -> None:
-        """Lives, until it is over."""
+        """Write heartbeats until `stop` is called, or the store was removed or replaced."""
         with suppress(OSError, StoreUnreachableError):
-            self._backend.delete(CANCEL)  # meant for a driver before
+            self._backend.delete(CANCEL)  # a request to an earlier driver
         while True:
             if not self._is_same_store():
                 self.store_lost = True
                 return
-            with suppress(
-                OSError, StoreUnreachableError
-            ):  # a disk that is full or gone, a network: the run will say it
+            with suppress(OSError, StoreUnreachableError):  # the run itself reports a full disk or a lost network
                 self._backend.put(DRIVER, to_bytes(replace(current_driver(), name=self._name, progress=self._progress)))
                 self._on_beat()
             if self._wait():
                 return
 
     def _wait(self) -> bool:
-        """Until the next beat; whether it is over. Meanwhile it listens."""
+        """Wait until the next heartbeat is due, checking for requests to stop; return whether `stop` was called."""
         for _ in range(int(BEAT / _LISTEN)):
             if self._ended.wait(_LISTEN):
                 return True
@@ -187,11 +192,11 @@ class Heartbeat:
         return False
 
     def stop(self) -> None:
-        """No beat comes after the next."""
+        """Make `run` return after at most one more heartbeat."""
         self._ended.set()
 
     def delete_record(self) -> None:
-        """Takes the record away, unless another driver has put its own there."""
+        """Delete the heartbeat file, unless another driver has overwritten it."""
         found = from_bytes(self._backend.get(DRIVER))
         if found is not None and found.name == self._name:
             self._backend.delete(DRIVER)
@@ -200,7 +205,7 @@ class Heartbeat:
 
 @contextmanager
 def run_heartbeat(presence: Heartbeat) -> Iterator[Heartbeat]:
-    """Tells others, for the while, that a driver is here."""
+    """Run a heartbeat in a background thread within this context, and delete its file at the end."""
     thread = threading.Thread(target=presence.run, name="heartbeat", daemon=True)
     thread.start()
     try:

@@ -1,7 +1,7 @@
-"""Find units whose chunks aren't all there, from the names of files alone.
+"""Find units with missing chunks, from the names of files alone.
 
-A receipt proves that a unit was written, not that its chunks were never deleted since. A chunk that is missing reads as
-the fill, so that a replication with the status "ok" would have no numbers.
+A receipt proves that a unit was written, but its chunks may have been deleted since. A missing chunk reads as the fill
+value, so that a replication with the status "ok" would have no results.
 """
 
 from __future__ import annotations
@@ -21,11 +21,14 @@ from harness.store.manifest import Group, Manifest
 from harness.store.receipts import Receipt
 
 _MOST_REQUESTED = 10_000
-"""Units of a store in a bucket that are looked for: listing many objects takes long there."""
+"""Largest number of units in a bucket that are checked: listing many objects is slow there."""
 
 
 def list_incomplete_units(backend: Backend, manifest: Manifest, signed: Mapping[str, Receipt]) -> list[str]:
-    """Return the names of units that have a receipt, and not all of the chunks that belong to it."""
+    """Return the names of units that have a receipt but not all of their chunks.
+
+    Returns an empty list for a bucket with very many units, where listing takes too long.
+    """
     if is_url(backend.url) and len(signed) > _MOST_REQUESTED:
         return []
     found: set[str] = set()
@@ -39,7 +42,7 @@ def list_incomplete_units(backend: Backend, manifest: Manifest, signed: Mapping[
 
 
 def _list_blocks(backend: Backend, n: int, variable: Variable) -> Iterator[str]:
-    """The unit of each chunk of a variable, as "p3_d0"."""
+    """Yield the unit of each chunk of a variable, such as "p3_d0"."""
     for name in backend.list_names(f"{get_group_name(n)}/{variable.name}", "c."):
         path, draw, *_ = *name[2:].split(".", 2), ""
         yield f"p{path}_d{draw}"
@@ -50,7 +53,7 @@ def _get_block(unit: str) -> str:
 
 
 def _count_chunks(variable: Variable, group: Group, extent: Extent) -> int:
-    """How many chunks (or shards) of a variable a unit has that was written at an extent."""
+    """Return the number of chunks (or shards) of a variable in a unit that was written at an extent."""
     lengths = {axis: len(getattr(extent.grid, axis)) for axis in INNER}
     return prod(-(-lengths[dim] // group.chunks[dim]) for dim in variable.dims if dim in lengths)
 
@@ -71,9 +74,9 @@ def _list_cube_chunks(backend: Backend, name: str) -> list[str]:
 
 
 def is_damaged(status: Values, coverage: Values, extents: tuple[Extent, ...]) -> Bools:
-    """Return which replications have the status "ok" and the fill for numbers.
+    """Return a mask of the replications that have the status "ok" but the fill value as coverage.
 
-    Where α was added to a store, units that don't have it yet have the fill there, and only there.
+    If values of α were added to a store, units written before have the fill value at these alone.
     """
     grew = extents[0].grid.alpha != extents[-1].grid.alpha
     nothing = np.isnan(coverage)

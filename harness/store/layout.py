@@ -1,8 +1,8 @@
-"""The template: every key of an empty store, from its record. Pure: nothing is written here.
+"""Compute the layout of a store: all keys and bytes of an empty store, from its manifest. Writes nothing.
 
-A store is made, or grown, by putting all keys of its template, the root's last. The root has the metadata of all others
-(consolidated), so a reader sees the old store or the new one, never half of each. Coordinates only get longer, and
-their chunks are larger than they are, so that the old metadata read the new chunks right.
+A store is created or grown by writing all keys of this template, the root last. The root contains the metadata of all
+arrays (consolidated), so a reader sees the old store or the new one, never half of each. Coordinates only get longer,
+and their single chunk is longer than any axis, so that the old metadata also read the new chunk correctly.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from harness.core.types import Grid
 from harness.store.manifest import Group, Manifest, to_attributes
 
 COORDINATE_CHUNK = 256
-"""The chunk of a coordinate: longer than any axis, so that it is always the first."""
+"""Length of a coordinate's chunk: longer than any axis, so that a coordinate always has one chunk."""
 _KEYS: Any = {"name": "default", "separator": "."}
-"""Chunks are files side by side: with slashes every one would lie in eight folders of its own."""
+"""Encoding of chunk keys: all chunks of an array in one folder. With slashes, each would be in eight nested folders."""
 
 
 def get_group_name(n: int) -> str:
-    """Where the replications of an n are."""
+    """Return the path of the group with the replications at one n."""
     return f"replications/n={n}"
 
 
 def make_template(manifest: Manifest) -> dict[str, bytes]:
-    """All keys, the root's last."""
+    """Return all keys of an empty store with their bytes, the root last."""
     held: dict[str, Buffer] = {}
     store = MemoryStore(held)
     root = zarr.create_group(store, attributes=to_attributes(manifest))
@@ -48,7 +48,7 @@ def make_template(manifest: Manifest) -> dict[str, bytes]:
         _add_coordinates(here, grid)
         _add_replications(here, manifest, group)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that consolidated metadata aren't in the specification yet
+        warnings.simplefilter("ignore")  # Zarr warns that consolidated metadata aren't in the specification yet
         zarr.consolidate_metadata(store)
     keys = sorted(held, key=lambda key: (key == "zarr.json", key))
     return {key: held[key].to_bytes() for key in keys}
@@ -83,7 +83,7 @@ def _add_array(group: zarr.Group, name: str, values: np.ndarray[Any, Any], dims:
 
 
 def _add_cube(root: zarr.Group, manifest: Manifest) -> None:
-    """The arrays of the root, empty; a chunk has all of one n."""
+    """Create the empty arrays of the cube. A chunk covers the original extent at one n."""
     now, chunks = get_cube_chunks(manifest)
     for summary in CUBE:
         dims = (*CUBE_DIMS, "quantile") if summary.quantile else CUBE_DIMS
@@ -102,7 +102,7 @@ def _add_cube(root: zarr.Group, manifest: Manifest) -> None:
 
 
 def get_cube_chunks(manifest: Manifest) -> tuple[dict[str, int], dict[str, int]]:
-    """The lengths of the cube's axes now, and of a chunk along them: as long as they were at first, and one n."""
+    """Return the current lengths of the cube's axes, and those of a chunk: the original lengths, and 1 along n."""
     return _get_axis_lengths(manifest.extent.grid), {**_get_axis_lengths(manifest.extents[0].grid), "n": 1}
 
 
@@ -133,18 +133,18 @@ def _add_replications(group: zarr.Group, manifest: Manifest, cut: Group) -> None
 
 
 def get_inner_chunks(dims: tuple[str, ...], shard: tuple[int, ...]) -> tuple[int, ...]:
-    """The chunks within a shard: one procedure, θ and λ each."""
+    """Return the shape of the chunks within a shard: one procedure, θ and λ each."""
     single = ("procedure", "theta", "lam")
     return tuple(1 if dim in single else size for dim, size in zip(dims, shard, strict=True))
 
 
 def get_shape(variable: Variable, manifest: Manifest) -> list[int]:
-    """The whole of a variable: over paths, draws and its other axes."""
+    """Return the current shape of a variable: paths, draws, then its other axes."""
     lengths = _get_axis_lengths(manifest.extent.grid) | {"point": manifest.test_points}
     return [manifest.extent.paths, manifest.extent.draws, *(lengths[dim] for dim in variable.dims)]
 
 
 def get_chunk_shape(variable: Variable, cut: Group, test_points: int) -> tuple[int, ...]:
-    """What one unit writes of a variable, as long as no axis has grown."""
+    """Return the shape of a chunk (or shard) of a variable: a block, and the original length of inner axes."""
     lengths: Mapping[str, int] = {**cut.chunks, "quantile": len(QUANTILES), "point": test_points}
     return (*cut.block, *(lengths[dim] for dim in variable.dims))

@@ -1,4 +1,4 @@
-"""Find the store of a scenario."""
+"""Find the store that a user refers to by its path or URL, or by its scenario."""
 
 from __future__ import annotations
 
@@ -17,14 +17,25 @@ from harness.store.manifest_io import load_manifest
 
 
 def get_default_store(name: str) -> str:
-    """Where the results of a scenario of this name go unless told otherwise."""
+    """Return the default path of the store of a scenario."""
     return str(Path("results") / f"{name}.zarr")
 
 
 def find_store(reference: str, begun: bool = True) -> str:
-    """A store by its own name, or by its scenario: the path of a file, or the name of a packaged one.
+    """Return the path or URL of an existing store.
 
-    Unless it has to be `begun`, a study that was handed over will do, whose driver hasn't made the store yet.
+    Parameters
+    ----------
+    reference : str
+        Path or URL of a store, path of a scenario file, or name of a bundled scenario.
+    begun : bool
+        Whether the store must have been created. If False, a submission whose driver hasn't created the store yet is
+        enough.
+
+    Raises
+    ------
+    UserError
+        If there is no such store.
     """
     path, file = Path(reference), lookup_scenario_file(reference)
     if file is not None:
@@ -34,8 +45,8 @@ def find_store(reference: str, begun: bool = True) -> str:
     if path.suffix == ".toml":
         raise UserError(f"{reference}: there is no such file; `ckrr new` writes a scenario to start from")
     raise UserError(
-        f"{reference}: there is neither a store nor a scenario here, and no packaged scenario of that name "
-        f"(`ckrr list` has them); `ckrr run SCENARIO --store {reference}` makes a store"
+        f"{reference}: there is neither a store nor a scenario here, and no bundled scenario of that name "
+        f"(`ckrr list` shows them); `ckrr run SCENARIO --store {reference}` makes a store"
     )
 
 
@@ -47,7 +58,7 @@ def _require_store(store: str, run: str, begun: bool) -> str:
 
 
 def lookup_scenario_file(reference: str) -> Path | None:
-    """That of a scenario; None for what is a store, or nothing."""
+    """Return the file of a scenario, given by its path or by the name of a bundled one; None if it isn't a scenario."""
     path = Path(reference)
     if path.is_file():
         return path
@@ -55,9 +66,9 @@ def lookup_scenario_file(reference: str) -> Path | None:
 
 
 def read_scenario(path: Path) -> dict[str, Any]:
-    """What a scenario says. Nothing that it names is run."""
+    """Read a scenario file, and check its name. Imports and runs nothing that the scenario refers to."""
     try:
         told = read_toml(path)
         return {**told, "name": check_text(told["name"], "name", pattern=SCENARIO_NAME)}
     except (OSError, ValueError, KeyError):
-        raise UserError(f"{path} is no scenario: `ckrr plan {path}` says what is wrong with it") from None
+        raise UserError(f"{path} is not a valid scenario: `ckrr plan {path}` says what is wrong with it") from None

@@ -1,6 +1,6 @@
-"""The record: what a store says about itself, in the attributes of its root.
+"""The manifest of a store: its scenario, extents, layout and history, kept in the attributes of the root group.
 
-It is read and written as plain JSON, without Zarr, so that `ckrr status` starts at once.
+It is read and written as plain JSON, without Zarr, so that `ckrr status` starts fast.
 """
 
 from __future__ import annotations
@@ -20,21 +20,23 @@ from harness.parsing.json import check_text, load_json, require
 from harness.store.checks.manifest import check_manifest
 
 SCHEMA = 2
+"""Version of the store format."""
 ROOT = "zarr.json"
+"""Metadata of the root group, whose attributes contain the manifest."""
 COPY = "manifest.json"
-"""A second copy of the root's attributes, written before them: a root that is lost or damaged is rebuilt from it."""
+"""Second copy of the root's attributes, written before them. A lost or damaged root is rebuilt from it."""
 FILES = "files"
-"""Where the store keeps what a source needs."""
+"""Folder of the files that the source needs."""
 LARGEST_FILE = 1 << 30
-"""Bytes of a file that a source needs."""
+"""Largest file that a source may need, in bytes."""
 DRIVER = "driver.json"
-"""The driver that is at work."""
+"""Heartbeat of the active driver."""
 CANCEL = "cancel.json"
-"""There while somebody wants the driver to end."""
+"""Request to the driver to stop."""
 SUBMISSION = "submission"
-"""What was handed over to a driver, and its logs: there before the driver makes the store."""
+"""Folder of a submission and its logs. It exists before the driver creates the store."""
 CLAIM = "claim.json"
-"""There while a driver makes or grows the store: without a root, what is there may be made anew."""
+"""Lock of the driver that creates or grows the store. Without a root, the store may then be created afresh."""
 TOP_LEVEL = {
     ROOT,
     COPY,
@@ -48,63 +50,65 @@ TOP_LEVEL = {
 }
 """Names of files and folders that a store has directly under its root."""
 _LARGEST = 16 << 20
-"""Bytes of a root: at 256 n it has 7 MB."""
+"""Largest root in bytes; with 256 values of n it has 7 MB."""
 _SHARD_ABOVE = 1 << 20
-"""Bytes of a variable in one unit above which it is sharded, so that a slice reads little."""
-
-
+"""Bytes of a variable in one unit above which the group is sharded, so that reading a slice reads little."""
 TORN = "torn"
-"""In that entry: the frame was found damaged, and the next run writes it anew."""
+"""Key of a history entry: `ckrr status --verify` found damage, and the next run rewrites metadata, labels and cube."""
 Levels = Mapping[str, Mapping[int, Mapping[float, float]]]
+"""Exact coverage by procedure, n and α."""
 
 
 @dataclass(frozen=True)
 class Group:
-    """How the replications of one n are cut: decided once, read ever after."""
+    """Chunking of the replications at one n, fixed when the group is created."""
 
     block: tuple[int, int]
     """Paths × draws of a unit."""
     chunks: Mapping[str, int]
-    """The size of a chunk (or shard) along each inner axis: as long as the axis was when the group was made."""
+    """Length of a chunk (or shard) along each inner axis: that of the axis when the group was created."""
     sharded: bool
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """A store's account of itself."""
+    """The content of a store, the study that it belongs to, and the history of its runs."""
 
     scenario: Mapping[str, Any]
     """The scenario of the latest run, with `--set` applied."""
     fingerprint: Mapping[str, Any]
+    """Everything that the numbers depend on: a store belongs to one fingerprint."""
     extents: tuple[Extent, ...]
-    """What it holds, after each growth."""
+    """Extents of the store: the first one, and one more after each growth."""
     groups: Mapping[int, Group]
+    """Chunking of the replications, by n."""
     keep: tuple[str, ...]
+    """Optional variables to keep: ("pointwise",) or ()."""
     test_points: int
     test: str = "iid"
-    """How test points are laid out ("iid", "grid", "shifted"): exact levels are for "iid" alone."""
+    """Layout of test points ("iid", "grid", "shifted"). Exact levels hold only for "iid"."""
     exact_levels: Levels = field(default_factory=dict)
-    """For each procedure, n and α the coverage that is promised, if one is."""
+    """Exact coverage of procedures that have one, by procedure, n and α."""
     history: Sequence[Mapping[str, Any]] = field(default=())
-    """Each run's start, end, host, command, versions."""
+    """Start, end, host, command and versions of each run."""
     holdout_levels: Mapping[str, Levels] = field(default_factory=dict)
-    """For each search for θ that leaves some train points alone: the levels with those."""
+    """Exact levels with each search for θ that holds out training points, by the name of the search."""
     is_smoke: bool = False
-    """Whether `ckrr run --smoke` made the store: the next one may replace it."""
+    """Whether `ckrr run --smoke` created the store, so that the next smoke run may replace it."""
     root_is_lost: bool = field(default=False, compare=False)
-    """Whether it was read from the second copy, because the root is missing or damaged."""
+    """Whether the manifest was read from the second copy, because the root is missing or damaged."""
 
     def get_levels(self, theta: str) -> Levels:
-        """What is promised with a θ, by its label."""
+        """Return the exact levels for a θ, given by its label."""
         return self.holdout_levels.get(theta, self.exact_levels)
 
     def is_independent(self, theta: str) -> bool:
-        """Whether a θ doesn't depend on the train points that it is used on."""
+        """Return whether a θ does not depend on the training points that it is used with."""
         return is_number(theta) or theta in self.holdout_levels
 
     @property
     def has_ended(self) -> bool:
-        """Whether the last run ended in order: the cube is as new as the replications."""
+        """Whether the last run ended normally, so that the cube is as new as the replications."""
         return bool(self.history) and "end" in self.history[-1]
 
     @property
@@ -119,26 +123,26 @@ class Manifest:
 
     @property
     def extent(self) -> Extent:
-        """What it holds now, or is meant to."""
+        """The latest extent: what the store holds, or will hold when it is complete."""
         return self.extents[-1]
 
     @property
     def generation(self) -> int:
-        """The number of its present extent."""
+        """Index of the latest extent."""
         return len(self.extents) - 1
 
     def extend(self, asked: Extent) -> Manifest:
-        """With everything that is asked for; itself if it has that already."""
+        """Return the manifest grown to include `asked`; the same object if it already does."""
         whole = union(self.extent, asked)
         return self if whole == self.extent else replace(self, extents=(*self.extents, whole))
 
     def count_units(self, n: int) -> int:
-        """How many units there are at an n."""
+        """Return the number of units at one n."""
         rows, columns = self.groups[n].block
         return -(-self.extent.paths // rows) * -(-self.extent.draws // columns)
 
     def list_units(self, n: int, asked: Extent) -> list[Unit]:
-        """The units at an n that hold what is asked for."""
+        """Return the units at one n that hold the paths and draws of `asked`."""
         rows, columns = self.groups[n].block
         whole = self.extent
         return [
@@ -153,18 +157,18 @@ def _make_range(block: int, size: int, end: int) -> range:
 
 
 def get_initial_chunks(extent: Extent) -> dict[str, int]:
-    """The chunk sizes along the inner axes of a group that is made now."""
+    """Return the chunk lengths along the inner axes for a group that is created at this extent."""
     lengths = get_axis_lengths(extent.grid)
     return {axis: lengths[axis] for axis in INNER}
 
 
 def is_large(block: tuple[int, int], chunks: Mapping[str, int]) -> bool:
-    """Whether a unit's part of a variable is so large that reading all of it for a slice would hurt."""
+    """Return whether a unit's part of a variable is so large that it should be sharded, to read slices fast."""
     return 8 * block[0] * block[1] * prod(chunks.values()) > _SHARD_ABOVE
 
 
 def hash_fingerprint(fingerprint: Mapping[str, Any]) -> str:
-    """A fingerprint in sixteen letters.
+    """Return a hash of a fingerprint: sixteen hexadecimal digits.
 
     Examples
     --------
@@ -175,7 +179,7 @@ def hash_fingerprint(fingerprint: Mapping[str, Any]) -> str:
 
 
 def merge_levels(one: Levels, other: Levels) -> Levels:
-    """All levels of both."""
+    """Return the levels of both; `other` takes precedence."""
     return {
         name: {
             n: {**one.get(name, {}).get(n, {}), **other.get(name, {}).get(n, {})}
@@ -186,13 +190,13 @@ def merge_levels(one: Levels, other: Levels) -> Levels:
 
 
 def cache_key(manifest: Manifest) -> str:
-    """What a process may remember a store by: another one may come to its place after it was removed."""
+    """Return a key under which a process may cache data of a store; it changes if the store is replaced or grown."""
     parts = to_attributes(manifest)
     return hash_fingerprint({name: parts[name] for name in ("fingerprint", "extents", "groups")})
 
 
 def merge_holdout_levels(one: Mapping[str, Levels], other: Mapping[str, Levels]) -> Mapping[str, Levels]:
-    """The levels of both for every search."""
+    """Return the levels of both for every search for θ; `other` takes precedence."""
     return {theta: merge_levels(one.get(theta, {}), other.get(theta, {})) for theta in {**one, **other}}
 
 
@@ -200,7 +204,7 @@ _PARTS = ("scenario", "fingerprint", "extents", "groups", "keep", "levels", "his
 
 
 def to_attributes(manifest: Manifest) -> dict[str, Any]:
-    """As the attributes of the root: texts and numbers, JSON where there is more to say."""
+    """Convert a manifest to attributes of the root: texts and numbers, with nested parts encoded as JSON."""
     groups = {
         str(n): {"block": list(group.block), "chunks": dict(group.chunks), "sharded": group.sharded}
         for n, group in manifest.groups.items()
@@ -227,12 +231,12 @@ def to_attributes(manifest: Manifest) -> dict[str, Any]:
 
 
 def from_attributes(plain: Mapping[str, Any]) -> Manifest:
-    """Back from the attributes.
+    """Parse a manifest from the attributes of the root.
 
     Raises
     ------
-    Malformed
-        For the first value that can't be right.
+    MalformedError
+        For the first invalid value.
     """
     names = (*_PARTS, *(("spared",) if "spared" in plain else ()))
     parts = {name: load_json(check_text(require(plain, name, ""), name, _LARGEST), name) for name in names}

@@ -1,7 +1,8 @@
-"""Receipts: the proof that a unit is on disk. Listing them is the only way to learn what is done.
+"""Write, list and read receipts, which prove that units are on disk. Progress is determined from them alone.
 
-The name says what a listing needs to tell: `receipts/n=25/p3_d0.g1.a0.f2.json` is the unit of path block 3 and draw
-block 0 at n = 25, written at the store's extent number 1, for the first time, with 2 failed replications of cells.
+The name of a receipt contains what progress needs: `receipts/n=25/p3_d0.g1.a0.f2.json` is the unit of path block 3 and
+draw block 0 at n = 25, written at the store's extent number 1 (generation), at the first attempt, with 2 failed
+replications of cells.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from harness.parsing.json import (
 
 FOLDER = "receipts"
 Content = Mapping[str, Any]
-"""What stands in a receipt."""
+"""Content of a receipt."""
 _END = re.compile(r"g(\d{1,9})\.a(\d{1,9})\.f(\d{1,15})\.json")
 _UNIT = re.compile(r"p\d{1,10}_d\d{1,10}")
 _NAME = re.compile(rf"({_UNIT.pattern})\.{_END.pattern}")
@@ -39,22 +40,24 @@ _NAME = re.compile(rf"({_UNIT.pattern})\.{_END.pattern}")
 
 @dataclass(frozen=True, order=True)
 class Receipt:
-    """What a receipt's name says."""
+    """The information in the name of a receipt."""
 
     generation: int
-    """The number of the store's extent at which the unit was written."""
+    """Index of the store's extent at which the unit was written."""
     attempt: int
+    """0 for the first write at this generation, then 1, 2, …"""
     failed: int
+    """Number of failed replications of cells."""
     unit: str
 
     @property
     def key(self) -> str:
-        """Its place in the store."""
+        """Key of the receipt in the store."""
         return f"{FOLDER}/{self.unit}.g{self.generation}.a{self.attempt}.f{self.failed}.json"
 
 
 def parse_name(n: str, name: str) -> Receipt | None:
-    """From a name in the folder of an n; None for what is no receipt.
+    """Parse the name of a file in the receipts folder of one n; None if it isn't a receipt.
 
     Examples
     --------
@@ -68,10 +71,10 @@ def parse_name(n: str, name: str) -> Receipt | None:
     return Receipt(int(generation), int(attempt), int(failed), f"{n}/{unit}")
 
 
-def list_receipts(place: Backend, sizes: Iterable[int]) -> dict[str, Receipt]:
-    """For each unit that has one its newest receipt."""
+def list_receipts(backend: Backend, sizes: Iterable[int]) -> dict[str, Receipt]:
+    """Return the newest receipt of each unit that has one, by the name of the unit."""
     found: dict[str, Receipt] = {}
-    for n, names in _list_names(place, {f"n={n}" for n in sizes}):
+    for n, names in _list_names(backend, {f"n={n}" for n in sizes}):
         for name in names:
             receipt = parse_name(n, name)
             if receipt is not None:
@@ -80,20 +83,25 @@ def list_receipts(place: Backend, sizes: Iterable[int]) -> dict[str, Receipt]:
 
 
 Reach = Callable[[int], tuple[int, int] | None]
-"""How many blocks of paths and of draws are done if they were written at a generation; None if all of them are."""
+"""Function from a generation to the numbers of blocks of paths and of draws that are complete if written then.
+
+None if all blocks are.
+"""
 
 
-def count_done(place: Backend, reach: Mapping[int, Reach]) -> dict[int, tuple[int, int]]:
-    """At each n, how many units are done, and how many replications of cells failed in all that have a receipt.
+def count_done(backend: Backend, reach: Mapping[int, Reach]) -> dict[int, tuple[int, int]]:
+    """Count the completed units, and the failed replications of cells in all units with a receipt, at each n.
 
-    From names alone, whose ends are nearly all the same: two hundred thousand units take a tenth of a second.
+    Only names are used. Their endings are nearly all the same, so that 200,000 units take a tenth of a second.
     """
     by_folder = {f"n={n}": n for n in reach}
-    return {by_folder[n]: _count_units(names, reach[by_folder[n]]) for n, names in _list_names(place, by_folder.keys())}
+    return {
+        by_folder[n]: _count_units(names, reach[by_folder[n]]) for n, names in _list_names(backend, by_folder.keys())
+    }
 
 
 def _count_units(names: Sequence[str], reach: Reach) -> tuple[int, int]:
-    """Of units by their receipts' names; of several receipts of a unit the newest counts."""
+    """Count completed units and failures from names of receipts; the newest receipt of a unit counts."""
     ends = Counter(name.partition(".")[2] for name in names if name.startswith("p"))
     ages = {end: tuple(map(int, match.groups())) for end in ends if (match := _END.fullmatch(end)) is not None}
     if len(ages) == 1:
@@ -112,7 +120,7 @@ def _count_units(names: Sequence[str], reach: Reach) -> tuple[int, int]:
 
 
 def _count_within(units: Collection[str], blocks: tuple[int, int] | None) -> int:
-    """How many units are within so many blocks of paths and draws."""
+    """Count the units within the first `blocks` of paths and draws; all of them if None."""
     if blocks is None:
         return len(units)
     paths, draws = blocks
@@ -120,56 +128,58 @@ def _count_within(units: Collection[str], blocks: tuple[int, int] | None) -> int
     return sum(path < paths and draw < draws for path, draw in places)
 
 
-def _list_names(place: Backend, folders: Collection[str]) -> Iterator[tuple[str, list[str]]]:
-    """The folders and names of all receipts at some n: one listing, unless a single n is asked for."""
+def _list_names(backend: Backend, folders: Collection[str]) -> Iterator[tuple[str, list[str]]]:
+    """Yield each folder with the names of its receipts, from one recursive listing unless there is a single folder."""
     if len(folders) == 1:
         (n,) = folders
-        yield n, place.list_names(f"{FOLDER}/{n}")
+        yield n, backend.list_names(f"{FOLDER}/{n}")
         return
     found: dict[str, list[str]] = {n: [] for n in folders}
-    for key in place.list_keys(FOLDER):
+    for key in backend.list_keys(FOLDER):
         n, _, name = key.partition("/")
         if n in found:
             found[n].append(name)
     yield from found.items()
 
 
-def list_unit_receipts(place: Backend, unit: Unit) -> list[Receipt]:
-    """All receipts of one unit, the newest last: killed between two writes, a worker leaves two."""
+def list_unit_receipts(backend: Backend, unit: Unit) -> list[Receipt]:
+    """Return all receipts of one unit, the newest last. A worker that is killed between two writes leaves two."""
     n, name = unit.name.split("/")
-    found = [parse_name(n, each) for each in place.list_names(f"{FOLDER}/{n}", f"{name}.")]
+    found = [parse_name(n, each) for each in backend.list_names(f"{FOLDER}/{n}", f"{name}.")]
     return sorted(each for each in found if each is not None)
 
 
-def is_signed(place: Backend, unit: Unit, generation: int) -> bool:
-    """Whether a unit was written at a generation in the first attempt, and whole: told without a listing."""
-    return place.get(Receipt(generation, 0, 0, unit.name).key) is not None
+def is_signed(backend: Backend, unit: Unit, generation: int) -> bool:
+    """Return whether a unit was written at a generation at the first attempt and without failures. Lists nothing."""
+    return backend.get(Receipt(generation, 0, 0, unit.name).key) is not None
 
 
-def write(place: Backend, block: Block, generation: int, fingerprint: str) -> Receipt:
-    """Signs for a unit whose chunks are written, then drops its older receipts."""
-    older = list_unit_receipts(place, block.unit) if block.unit.signed else []  # a folder may hold very many
+def write(backend: Backend, block: Block, generation: int, fingerprint: str) -> Receipt:
+    """Write the receipt of a unit whose chunks are written, then delete its older receipts."""
+    older = list_unit_receipts(backend, block.unit) if block.unit.signed else []  # a folder may hold very many
     attempt = 1 + max((one.attempt for one in older if one.generation == generation), default=-1)
     receipt = Receipt(generation, attempt, len(block.failures), block.unit.name)
-    place.put(receipt.key, json.dumps(_make_content(block, fingerprint), indent=1).encode())
+    backend.put(receipt.key, json.dumps(_make_content(block, fingerprint), indent=1).encode())
     for one in older:
-        place.delete(one.key)
+        backend.delete(one.key)
     return receipt
 
 
-def read(place: Backend, receipt: Receipt) -> Mapping[str, Any]:
-    """What stands in it."""
-    return read_all(place, [receipt])[0]
+def read(backend: Backend, receipt: Receipt) -> Mapping[str, Any]:
+    """Read the content of a receipt."""
+    return read_all(backend, [receipt])[0]
 
 
-def read_all(place: Backend, receipts: Sequence[Receipt]) -> list[Mapping[str, Any]]:
-    """What stands in many of them."""
+def read_all(backend: Backend, receipts: Sequence[Receipt]) -> list[Mapping[str, Any]]:
+    """Read the content of many receipts."""
     keys = [one.key for one in receipts]
-    return [parse_content(place.url, key, raw or b"{}") for key, raw in zip(keys, place.get_many(keys), strict=True)]
+    return [
+        parse_content(backend.url, key, raw or b"{}") for key, raw in zip(keys, backend.get_many(keys), strict=True)
+    ]
 
 
 def parse_content(url: str, key: str, raw: bytes) -> Content:
-    """Parse what stands in a receipt; what no worker wrote is refused."""
+    """Parse the content of a receipt; raise `UserError` if it is invalid."""
     try:
         content = check_table(load_json(raw, "it"), "it", 1000)
         _check(content)
@@ -180,7 +190,7 @@ def parse_content(url: str, key: str, raw: bytes) -> Content:
 
 
 def _check(content: Mapping[str, Any]) -> None:
-    """Refuse a receipt that no worker wrote."""
+    """Raise `MalformedError` for the first invalid value of a receipt."""
     for name in ("unit", "fingerprint", "written", "host", "python"):
         check_optional(content, name, "it", check_text)
     for name, seconds in (check_optional(content, "seconds", "it", check_table) or {}).items():

@@ -1,4 +1,7 @@
-"""What the latest scenario of a store asks for, and which units have that. Light: `ckrr status` starts at once."""
+"""Derive what the latest run of a store requested, and count the units that hold it.
+
+Imports nothing heavy, so that `ckrr status` starts fast.
+"""
 
 from __future__ import annotations
 
@@ -11,25 +14,25 @@ from harness.core.types import Extent, Grid, Unit
 from harness.store.manifest import Manifest
 
 _DEFAULTS = {"alpha": [0.01, 0.05, 0.1, 0.25], "draws": 1}
-"""Of a scenario's file (`spec.py`, which takes longer to load)."""
+"""Defaults of a scenario file, as in `harness.scenario.spec`, which takes longer to import."""
 
 
 def get_requested_extent(manifest: Manifest) -> Extent:
-    """What the latest run asked for; the store may hold more, or be meant to."""
+    """Return the extent that the latest run requested. The extent of the store may be larger."""
     grid, told = manifest.scenario["grid"], manifest.scenario["replications"]
     axes = {f.name: tuple(grid[f.name]) for f in fields(Grid)}
     return Extent(Grid(**axes), int(told["paths"]), int(told["draws"]), manifest.extent.exclude)
 
 
 def is_whole_extent(manifest: Manifest, asked: Extent) -> bool:
-    """Whether that is all that the store is meant to hold."""
+    """Return whether `asked` is the whole extent of the store, apart from the order of values."""
     held = manifest.extent
     same = all(set(getattr(asked.grid, f.name)) == set(getattr(held.grid, f.name)) for f in fields(Grid))
     return same and (asked.paths, asked.draws) == (held.paths, held.draws)
 
 
 def is_different_scenario(told: Mapping[str, Any], manifest: Manifest) -> bool:
-    """Whether a scenario has another seed, other values, paths or draws than that of the latest run."""
+    """Return whether a scenario differs from that of the latest run in its seed, grid, paths or draws."""
 
     def values(part: Any, key: str) -> list[Any]:
         found = part.get(key, _DEFAULTS.get(key, [])) if isinstance(part, Mapping) else []
@@ -42,7 +45,7 @@ def is_different_scenario(told: Mapping[str, Any], manifest: Manifest) -> bool:
 
 
 def get_full_scenario(manifest: Manifest) -> dict[str, Any]:
-    """The scenario of the latest run, with all that the store holds from earlier ones."""
+    """Return the scenario of the latest run, enlarged to the whole extent of the store."""
     extent = manifest.extent
     return {
         **manifest.scenario,
@@ -53,15 +56,16 @@ def get_full_scenario(manifest: Manifest) -> dict[str, Any]:
 
 
 def count_units(manifest: Manifest, n: int, asked: Extent) -> int:
-    """How many units that is, at one n."""
+    """Return the number of units at one n that hold the paths and draws of `asked`."""
     rows, columns = manifest.groups[n].block
     return -(-asked.paths // rows) * -(-asked.draws // columns)
 
 
 def make_block_counter(manifest: Manifest, n: int, asked: Extent) -> Callable[[int], tuple[int, int] | None]:
-    """How many blocks of paths and draws have what is asked of them, if written at a generation; None for all.
+    """Return a function that counts the blocks of paths and of draws that are complete if written at a generation.
 
-    The same as `planning.left_over` says, without looking at every cell for every unit.
+    The function returns None if all blocks are complete. The result agrees with
+    `harness.planning.plan.find_remaining_units`, but is computed without checking every cell of every unit.
     """
     rows, columns = manifest.groups[n].block
     cells = [is_complete(held, asked, Unit(n, 0, 0, range(0), range(0))) for held in manifest.extents]
@@ -80,7 +84,7 @@ def make_block_counter(manifest: Manifest, n: int, asked: Extent) -> Callable[[i
 
 
 def _count_whole_blocks(held: int, asked: int, size: int) -> int:
-    """Blocks that have all that is asked for; the last one may be cut off by the end.
+    """Return the number of blocks that hold everything requested; the last one may be shorter than `size`.
 
     Examples
     --------

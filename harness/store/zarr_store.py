@@ -1,4 +1,4 @@
-"""Hand a store to Zarr, after its metadata were checked; in a directory Zarr can't leave it either."""
+"""Open a store for Zarr, after checking its metadata; a local store can't be left through symbolic links."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from harness.store.manifest import ROOT
 from harness.store.manifest_io import resolve_manifest
 
 _LARGEST = 4 << 30
-"""Bytes of a chunk's file, or of a shard."""
+"""Largest file of a chunk or shard, in bytes."""
 
 
 def open_checked_store(url: str) -> Store:
-    """Return the store at a path or URL for Zarr, if its metadata describe our arrays and no others.
+    """Return the store at a path or URL for Zarr, if its metadata describe exactly the arrays of a ckrr store.
 
     Raises
     ------
-    Mistake
-        If there is no store, or its root is lost, or isn't as its manifest implies.
+    UserError
+        If there is no store, its root is lost, or the root does not match its manifest.
     """
     backend = open_backend(url)
     raw = backend.get(ROOT)
-    manifest = resolve_manifest(backend, raw)  # of the same bytes: a driver may make it grow meanwhile
+    manifest = resolve_manifest(backend, raw)  # from the same bytes, because a driver may grow the store meanwhile
     if manifest is None:
         raise UserError(f"{url}: there is no store here")
     if manifest.root_is_lost or raw is None:
@@ -42,23 +42,24 @@ def open_checked_store(url: str) -> Store:
     try:
         check_layout(check_table(load_json(raw, ROOT), ROOT), manifest)
     except MalformedError as malformed:
-        raise UserError(f"{url}/{ROOT} isn't what its manifest implies: {malformed}") from None
+        raise UserError(f"{url}/{ROOT} doesn't match its manifest: {malformed}") from None
     if is_url(backend.url):
         return FsspecStore.from_url(backend.url, storage_options=get_storage_options(backend.url))
     return ConfinedStore(backend.url, root_metadata=raw)
 
 
 class ConfinedStore(LocalStore):
-    """A directory whose symbolic links aren't followed.
+    """Zarr store in a local directory that does not follow symbolic links.
 
     Parameters
     ----------
     root : str or Path
         The directory.
     read_only : bool
-        Whether nothing can be written.
+        Whether to refuse writes.
     root_metadata : bytes
-        What to give for the root's metadata: what was checked, even if somebody has replaced the file since.
+        Metadata of the root to return instead of the file's content: those that were checked, even if the file has
+        been replaced since.
     """
 
     def __init__(self, root: Path | str, *, read_only: bool = False, root_metadata: bytes = b"") -> None:
@@ -73,20 +74,20 @@ class ConfinedStore(LocalStore):
         check_file(resolve(str(self.root), key), _LARGEST)
 
     async def get(self, key: str, prototype: Any = None, byte_range: Any = None) -> Buffer | None:
-        """Return the bytes of a key that is a regular file inside."""
+        """Return the bytes of a key, which must be a regular file inside the directory."""
         if key == ROOT and byte_range is None:
             return (prototype or default_buffer_prototype()).buffer.from_bytes(self._root_metadata)
         self._check(key)
         return await super().get(key, prototype, byte_range)
 
     async def get_partial_values(self, prototype: Any, key_ranges: Iterable[tuple[str, Any]]) -> list[Buffer | None]:
-        """Return parts of keys that are regular files inside."""
+        """Return parts of keys, which must be regular files inside the directory."""
         pairs = list(key_ranges)
         for key, _ in pairs:
             self._check(key)
         return await super().get_partial_values(prototype, pairs)
 
     async def set(self, key: str, value: Buffer) -> None:
-        """Write a key inside."""
+        """Write a key, which must be inside the directory."""
         self._check(key)
         await super().set(key, value)

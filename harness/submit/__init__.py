@@ -1,5 +1,6 @@
-"""Studies that are handed over: a driver of their own computes them, and whoever submitted them may leave.
+"""Submit studies that run in the background: a separate driver computes them, and `ckrr submit` returns.
 
-`submission.py` says what was handed over, `submitting.py` hands it over (to a process of this machine, a Slurm job or
-to a task on a running scheduler), `drive.py` is what the driver does, `cancelling.py` ends it.
+`launch.py` submits a study, and `submission.py` stores what was submitted. `launchers.py` starts the driver: a process
+of this machine (`process.py`), a Slurm job (`slurm.py`) or a task on a running scheduler (`task.py`). `drive.py` is the
+driver, `logs.py` keeps its logs in the store, `locate.py` finds an active driver, and `cancel.py` ends it.
 """

@@ -1,4 +1,4 @@
-"""End the driver of a study: ask it, then make sure that it is gone, with all that it started."""
+"""Cancel a run: ask its driver to end, then end the driver and its workers if it does not."""
 
 from __future__ import annotations
 
@@ -15,10 +15,16 @@ from harness.submit.locate import find_active_driver
 
 
 def cancel(backend: Backend, note: Callable[[str], None] = lambda text: None) -> str:
-    """End the run that is active on a store, and return the name of its driver."""
+    """End the run that is active on a store, and return a description of its driver.
+
+    Raises
+    ------
+    UserError
+        If no run is active, or if the driver does not end in time.
+    """
     who, one = find_active_driver(backend), submission.read(backend)
     if who is None:
-        raise UserError(f"{backend.url}: nobody is at work on it; `ckrr status` says how far it is")
+        raise UserError(f"{backend.url}: no run is active; `ckrr status` shows its progress")
     if one is not None and one.ended is None:
         now = get_timestamp()
         one = submission.add(backend, one, ended=now, outcome="cancelled: what is done is kept", code=130)
@@ -29,6 +35,8 @@ def cancel(backend: Backend, note: Callable[[str], None] = lambda text: None) ->
     if one is not None:
         find_launcher(one).cancel(one, backend.url, note)
     if other_driver(backend) is not None:
-        raise UserError(f"{who} is still at work on {backend.url}: it may be at a long unit; look again in a minute")
+        raise UserError(
+            f"{who} is still running on {backend.url}: it may be computing a long unit; run `ckrr status` in a minute"
+        )
     backend.delete(CANCEL)
     return who

@@ -1,6 +1,6 @@
-"""Run a submitted study, as its store describes it, and record how that ended.
+"""Run a submitted study, as its store describes it, and record how it ended.
 
-`python -m harness.submit.drive URL ID` is the driver's process, on the machine of the submitter or in a Slurm job.
+`python -m harness.submit.drive URL ID` is the driver's process, on the submitting machine or in a Slurm job.
 """
 
 from __future__ import annotations
@@ -32,16 +32,30 @@ from harness.submit.logs import Logbook
 from harness.submit.submission import Submission
 
 COMPLETE, FAILED, USER_ERROR, CLUSTER, STOPPED = 0, 1, 2, 3, 130
+"""Exit codes, the same as those of `ckrr run`."""
 MAX_IDLE_STARTS = 3
-"""A driver isn't started again after so many starts in a row that completed no unit."""
+"""Number of starts in a row without a completed unit after which no further driver is started."""
 
 
 def drive(url: str, identity: str, client: Any = None) -> int:
-    """Run a submission, and return the exit code that `ckrr run` would have had."""
+    """Run a submission, and return the exit code that `ckrr run` would have returned.
+
+    Does nothing if the submission has ended or another one has replaced it.
+
+    Parameters
+    ----------
+    url : str
+        The store.
+    identity : str
+        The submission's id.
+    client : distributed.Client, optional
+        Client of the scheduler that runs this driver as a task. Default: this process is the driver, and starts
+        the workers or the cluster of the submission.
+    """
     backend = open_backend(url)
     found = submission.read(backend)
     if found is None or found.id != identity or found.ended is not None:
-        return COMPLETE  # another submission has taken its place, or it was cancelled meanwhile
+        return COMPLETE  # another submission replaced it, or it was cancelled meanwhile
     logbook = Logbook(backend)
     found = _add_start(backend, found)
     reserve.allocate(backend)
@@ -50,8 +64,8 @@ def drive(url: str, identity: str, client: Any = None) -> int:
     code, outcome = _run_to_outcome(backend, found, logbook, client)
     goes_on = code == CLUSTER and follower is not None and not _is_stuck(found)
     logbook.note(f"{outcome}; job {follower} goes on" if goes_on else outcome)
-    with suppress(StoreUnreachableError):  # if it can't be written, `ckrr status` sees that the heartbeat has stopped
-        if _is_ours(backend, found):  # otherwise the store was removed, and isn't made anew
+    with suppress(StoreUnreachableError):  # `ckrr status` then infers the end from the heartbeat
+        if _is_ours(backend, found):  # otherwise the store was removed, or has a newer submission
             reserve.release(backend)
             if not goes_on:
                 submission.add(backend, found, ended=get_timestamp(), outcome=outcome, code=code)
@@ -77,13 +91,13 @@ def _count_done(backend: Backend) -> int:
 
 
 def _is_stuck(found: Submission) -> bool:
-    """Return whether the last few drivers completed no unit."""
+    """Return whether no unit was completed between the last `MAX_IDLE_STARTS` starts."""
     last = [one["done"] for one in found.starts[-MAX_IDLE_STARTS:]]
     return len(last) == MAX_IDLE_STARTS and len(set(last)) == 1
 
 
 def _run_to_outcome(backend: Backend, found: Submission, logbook: Logbook, client: Any) -> tuple[int, str]:
-    """Run it, and return the exit code and how it ended in words."""
+    """Run a submission, and return its exit code and a sentence that says how it ended."""
     try:
         done = _run(backend, found, logbook, client)
     except UserError as mistake:
@@ -94,7 +108,7 @@ def _run_to_outcome(backend: Backend, found: Submission, logbook: Logbook, clien
         driver.mark_store_stopped(backend)
         if _is_cancelled(backend, found):
             return STOPPED, "cancelled: what is done is kept, `ckrr submit` goes on"
-        if slurm.is_job(found):  # its time is over, or its node is needed
+        if slurm.is_job(found):  # by Slurm: walltime reached, or the node is needed
             return CLUSTER, "the driver's job was ended; what is done is kept"
         return STOPPED, "the driver was told to end, by a signal: what is done is kept, `ckrr submit` goes on"
     except Exception as error:
@@ -106,7 +120,7 @@ def _run_to_outcome(backend: Backend, found: Submission, logbook: Logbook, clien
 
 
 def _is_ours(backend: Backend, found: Submission) -> bool:
-    """Return whether it is still the last submission of the store."""
+    """Return whether this is still the latest submission of the store."""
     now = submission.read(backend)
     return now is not None and now.id == found.id
 
@@ -142,7 +156,10 @@ def _run(backend: Backend, found: Submission, logbook: Logbook, client: Any) -> 
 
 
 def _install_handlers() -> Callable[[], None]:
-    """How to end a driver that has a process of its own, whatever it is at: as Ctrl-C does, once."""
+    """Raise KeyboardInterrupt at the first SIGTERM or SIGINT, and return a function that interrupts this process so.
+
+    Later signals are ignored. Only for a driver with a separate process: it is interrupted whatever it is doing.
+    """
 
     def hear(number: int, frame: FrameType | None) -> None:
         for each in (signal.SIGTERM, signal.SIGINT):
@@ -155,7 +172,7 @@ def _install_handlers() -> Callable[[], None]:
 
 
 def _load_scenario(backend: Backend, found: Submission, folder: Path) -> Loaded:
-    """The scenario with the files that went along."""
+    """Write the submitted files to `folder`, and load the submitted scenario with them."""
     for name, data in submission.get_files(backend, found).items():
         (folder / name).write_bytes(data)
     plain = {**found.scenario, "source": make_portable(found.scenario["source"])}

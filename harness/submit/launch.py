@@ -1,4 +1,4 @@
-"""Submit a study: check everything here, then start a driver that runs it without us."""
+"""Submit a study: check it on this machine, then start a driver that runs it in the background."""
 
 from __future__ import annotations
 
@@ -23,14 +23,15 @@ from harness.submit.submission import Submission
 
 @dataclass(frozen=True)
 class SubmissionResult:
-    """What became of a request to submit."""
+    """Result of a request to submit a study."""
 
     url: str
     submission: Submission | None
+    """The new submission; None if a driver is active already, or there is nothing to do."""
     running: str | None
-    """The driver that is active on the store already: then nothing was submitted."""
+    """Description of the driver that is active on the store already; nothing was submitted then."""
     is_alive: bool
-    """Whether the driver has reported, or waits in a queue."""
+    """Whether the driver has reported its start, or waits in a queue."""
 
 
 def submit_study(
@@ -39,18 +40,23 @@ def submit_study(
     workers: int | None,
     note: Callable[[str], None] = lambda text: None,
 ) -> SubmissionResult:
-    """Submit a study that could start now.
+    """Submit a prepared study, unless a driver is active on its store or there is nothing to do.
 
     Parameters
     ----------
     prepared : Prepared
-        The study, checked and planned.
+        The checked and planned study.
     cluster_path : str or None
-        The cluster file, of which the store keeps a copy.
+        Path of the cluster file. It is copied to the store.
     workers : int or None
-        How many workers to start on this machine.
+        Number of workers to start on this machine.
     note : callable
-        Where to say what takes long.
+        Called with messages about steps that take long.
+
+    Raises
+    ------
+    UserError
+        If the study does not fit the machine, the driver cannot be started, or the active driver runs another request.
     """
     backend = prepared.backend
     check_fits(prepared.plan, prepared.machine, prepared.loaded.where)
@@ -76,19 +82,18 @@ def submit_study(
 
 
 def _check_same(prepared: prepare.Prepared, who: str) -> None:
-    """Refuse a request that the active driver doesn't know of: it would be lost."""
+    """Raise UserError if the active driver runs another request than this one, which would be lost."""
     told = submission.read(prepared.backend) if prepared.is_new else None
     asked = prepared.loaded.scenario.model_dump(mode="json")
     if prepared.grows or (told is not None and told.scenario != asked):
         raise UserError(
-            f"{prepared.backend.url}: {who} is at work on it, on less than is asked for now: "
-            "submit again when that has "
-            "ended, or `ckrr cancel` it first"
+            f"{prepared.backend.url}: {who} is active with an earlier request that differs from this one: "
+            "submit again when it has ended, or `ckrr cancel` it first"
         )
 
 
 def _has_work(prepared: prepare.Prepared) -> bool:
-    """Return whether there is anything to do, if only to bring the cube up to date."""
+    """Return whether there is anything to do, if only to refresh the cube."""
     plan = prepared.plan
     return bool(
         plan.units or plan.preparations or prepared.grows or prepared.is_new or not prepared.manifest.is_settled

@@ -1,7 +1,7 @@
-"""The ways to run a submitted driver: a process of this machine, a Slurm job, or a task on a running scheduler.
+"""Launch submitted drivers as a process of this machine, a Slurm job, or a task on a running scheduler.
 
-Each is one small class that starts a driver, finds one that has been started and hasn't reported yet, and ends it. A
-new way is a new class and an entry in `LAUNCHERS`. This module is light: `ckrr status` imports it.
+Each launcher is one small class that starts a driver, finds one that was started and has not reported yet, and ends it.
+To add a launcher, write a class and add it to `LAUNCHERS`. Keep imports light: `ckrr status` imports this module.
 """
 
 from __future__ import annotations
@@ -25,34 +25,38 @@ if TYPE_CHECKING:
 
 Note = Callable[[str], None]
 GRACE = 4 * BEAT
-"""Seconds that a driver has to end by itself: at every heartbeat it looks whether it was cancelled."""
+"""Seconds that a cancelled driver has to end by itself: it checks for cancellation at least once per heartbeat."""
 _STARTUP = 60.0
-"""Seconds in which a task that was started may not have reported yet."""
+"""Seconds after a start during which a task without a heartbeat counts as starting up."""
 
 
 class Launcher(Protocol):
-    """A way to run a submitted driver."""
+    """Interface of a launcher, which starts, finds and ends submitted drivers."""
 
     patience: float
-    """Seconds that `ckrr submit` waits for the driver's first report; 0 where it may wait in a queue for long."""
+    """Seconds that `ckrr submit` waits for the driver to report its start; 0 if it may be queued for long."""
     is_queued: bool
-    """Whether a driver that hasn't reported counts as started, since it waits in a queue."""
+    """Whether drivers wait in a queue, so that one that has not reported counts as alive."""
 
     def start(self, prepared: Prepared, one: Submission, note: Note) -> dict[str, Any]:
-        """Start the driver, and return the handle by which it is found again, as JSON values."""
+        """Start the driver, and return a handle of JSON values by which it is found again."""
         ...
 
     def find_waiting(self, one: Submission, url: str) -> str | None:
-        """Return the name of a driver that was started and hasn't reported yet; None if there is none."""
+        """Return a description of a driver that was started and has not reported yet; None if there is none."""
         ...
 
     def cancel(self, one: Submission, url: str, note: Note) -> None:
-        """End the driver of this very store, if it runs or waits: a stranger's store could name any process or job."""
+        """End the driver, if it runs or waits.
+
+        Implementations verify that it belongs to the store `url`: a store from an untrusted origin could name any
+        process or job.
+        """
         ...
 
 
 class ProcessLauncher:
-    """A process of this machine, in a session of its own."""
+    """Launch drivers as processes of this machine, each in a new session."""
 
     patience, is_queued = 30.0, False
 
@@ -61,12 +65,12 @@ class ProcessLauncher:
         return process.start(prepared.backend, one.id)
 
     def find_waiting(self, one: Submission, url: str) -> str | None:
-        """Return the process if it runs."""
+        """Return a description of the process if it runs on this machine."""
         running = process.is_running(one.handle, url, one.id)
         return f"process {one.handle['pid']} on {one.handle['host']}" if running else None
 
     def cancel(self, one: Submission, url: str, note: Note) -> None:
-        """Send SIGTERM, then SIGKILL to the process and all that it started."""
+        """Send SIGTERM to the process and, if it does not end, SIGKILL to its whole process group."""
         for number in (signal.SIGTERM, signal.SIGKILL):
             if not process.is_running(one.handle, url, one.id):
                 return
@@ -75,44 +79,47 @@ class ProcessLauncher:
 
 
 class SlurmLauncher:
-    """A Slurm job, which is followed by another one if it doesn't end by itself."""
+    """Launch drivers as Slurm jobs, each followed by another job if it is ended before it has finished."""
 
     patience, is_queued = 0.0, True
 
     def start(self, prepared: Prepared, one: Submission, note: Note) -> dict[str, Any]:
-        """Queue the job."""
+        """Submit the job, and return its script and number."""
         backend, file = prepared.backend, prepared.cluster
-        Path(file.log_directory).mkdir(parents=True, exist_ok=True)  # Slurm makes none
+        Path(file.log_directory).mkdir(parents=True, exist_ok=True)  # Slurm does not create it
         command = process.make_command(backend.url, one.id, file.python or sys.executable)
         comment = slurm.make_comment(backend.url)
         directives, prologue = file.list_driver_directives(), file.job_script_prologue
         text = slurm.make_script(one.name, comment, one.folder, command, directives, prologue)
-        submission.add(backend, one, handle={"script": text})  # the job may start at once, and queues its follower
+        submission.add(backend, one, handle={"script": text})  # a job that starts at once needs it for its follower
         return {"script": text, "job": slurm.start(text)}
 
     def find_waiting(self, one: Submission, url: str) -> str | None:
-        """Return the first job that waits or runs."""
+        """Return a description of the first job that waits or runs."""
         queued = slurm.list_jobs(one.name)
         return f"job {min(queued)} of Slurm" if queued else None
 
     def cancel(self, one: Submission, url: str, note: Note) -> None:
-        """Cancel the jobs that carry this store's mark, and name those that don't."""
+        """Cancel the jobs whose comment names this store, and report the others."""
         comment = slurm.make_comment(url)
         for job, said in slurm.list_jobs(one.name).items():
             if said == comment:
                 slurm.cancel_job(job)
             else:
-                note(f"job {job} of Slurm doesn't say that it is for this store: `scancel {job}` ends it")
+                note(f"job {job} of Slurm is not cancelled, as it may belong to another store: `scancel {job}` ends it")
         wait_until(lambda: comment not in slurm.list_jobs(one.name).values(), GRACE)
 
 
 class TaskLauncher:
-    """A task on a running scheduler, which starts it again if its worker dies."""
+    """Launch drivers as tasks on a running scheduler, which restarts them if their worker dies."""
 
     patience, is_queued = 10.0, False
 
     def start(self, prepared: Prepared, one: Submission, note: Note) -> dict[str, Any]:
-        """Submit the task, and stay until it has reported: a client that leaves at once may take its task away."""
+        """Submit the task, and stay connected until it has reported or `patience` is over.
+
+        If a client disconnects at once, its task may be lost.
+        """
         from harness.execution import clusters
         from harness.submit import task
 
@@ -122,7 +129,7 @@ class TaskLauncher:
             return handle
 
     def find_waiting(self, one: Submission, url: str) -> str | None:
-        """Return the task if it waits for a worker, or was started a moment ago."""
+        """Return a description of the task if it waits for a worker, or started less than a minute ago."""
         scheduler = one.handle.get("scheduler")
         if not one.starts:
             return f"a task that waits for a worker of {scheduler}"
@@ -130,28 +137,29 @@ class TaskLauncher:
         return f"a task of {scheduler}" if age < _STARTUP else None
 
     def cancel(self, one: Submission, url: str, note: Note) -> None:
-        """Do nothing: the task sees at its next heartbeat, or when it starts, that it was cancelled."""
+        """Do nothing: the task checks for cancellation when it starts, and at every heartbeat."""
 
 
 LAUNCHERS: dict[str, Launcher] = {PROCESS: ProcessLauncher(), SLURM: SlurmLauncher(), TASK: TaskLauncher()}
-"""By the name that a submission keeps."""
+"""Launchers by the name in `Submission.how`."""
 _BY_CLUSTER = {"slurm": SLURM, "address": TASK}
+"""Names of launchers by kind of cluster, where it is not `PROCESS`."""
 
 
 def choose_launcher(cluster_kind: str | None) -> str:
-    """Return the name of the launcher for a kind of cluster; a process of this machine for all that has no other."""
+    """Return the name of the launcher for a kind of cluster. Default: `PROCESS`."""
     return _BY_CLUSTER.get(cluster_kind or "", PROCESS)
 
 
 def find_launcher(one: Submission) -> Launcher:
-    """Return the launcher of a submission."""
+    """Return the launcher of a submission; raise UserError if this version does not have it."""
     if one.how not in LAUNCHERS:
         raise UserError(f"the submission {one.id} was started by {one.how!r}, which this version doesn't know")
     return LAUNCHERS[one.how]
 
 
 def wait_for_driver(backend: Backend, seconds: float) -> bool:
-    """Wait until the driver of the last submission has reported or ended, and return whether it has."""
+    """Wait at most `seconds` until the driver of the latest submission has started or ended; return whether it has."""
 
     def has_reported() -> bool:
         now = submission.read(backend)
@@ -161,7 +169,7 @@ def wait_for_driver(backend: Backend, seconds: float) -> bool:
 
 
 def wait_until(condition: Callable[[], bool], seconds: float) -> bool:
-    """Wait for a condition, for so many seconds at most, and return whether it holds."""
+    """Wait at most `seconds` until a condition holds, and return whether it does."""
     end = monotonic() + seconds
     while not condition():
         if monotonic() > end:

@@ -1,4 +1,7 @@
-"""Find the driver of a store, as far as that can be seen from this machine. Light: `ckrr status` imports it."""
+"""Find the active driver of a store, as far as it can be determined from this machine.
+
+Keep imports light: `ckrr status` imports this module.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from harness.submit.submission import Submission
 
 
 def find_active_driver(backend: Backend) -> str | None:
-    """Return who is at work on a store, or is about to be; None if no run is active."""
+    """Return a description of the driver that is running on a store or about to start; None if no run is active."""
     found = other_driver(backend)
     if found is not None:
         return str(found)
@@ -22,7 +25,10 @@ def find_active_driver(backend: Backend) -> str | None:
 
 
 def submission_to_dict(one: Submission, url: str) -> dict[str, Any]:
-    """Return a submission, and the driver that waits to begin it, as plain values."""
+    """Return a submission as JSON values for `ckrr status`.
+
+    `waits` describes a driver that has not reported yet, or is None; `asked` says whether that could be determined.
+    """
     waits, asked = (None, True) if one.ended is not None else _query_waiting(one, url)
     return {
         "id": one.id,
@@ -39,12 +45,12 @@ def submission_to_dict(one: Submission, url: str) -> dict[str, Any]:
 
 
 def _query_waiting(one: Submission, url: str) -> tuple[str | None, bool]:
-    """Return a driver that hasn't reported yet, and whether that could be asked: not every machine sees the queue.
+    """Return a description of a driver that has not reported yet, and whether the launcher could be queried.
 
-    A job that has never reported may wait in it.
+    Slurm's queue cannot be queried from every machine. Then a job that has never reported is assumed to be waiting.
     """
     try:
         return find_launcher(one).find_waiting(one, url), True
     except UserError:
-        waits = f"job {one.handle.get('job', '?')} of Slurm, which can't be asked from here"
+        waits = f"job {one.handle.get('job', '?')} of Slurm, which can't be queried from here"
         return None if one.starts else waits, False

@@ -1,4 +1,4 @@
-"""The logs of a submitted driver and of its workers, kept in the store, so that whoever sees it can read them."""
+"""Keep the logs of a submitted driver and its workers in the store, where `ckrr logs` reads them from any machine."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from harness.store.manifest import SUBMISSION
 
 DRIVER_LOG, WORKER_LOG = f"{SUBMISSION}/driver.log", f"{SUBMISSION}/workers.log"
 _KEPT = 2000
-"""Lines of the driver."""
+"""Number of lines of the driver's log that are kept."""
 _EVERY, _WORKERS = 60.0, 30.0
-"""Seconds between two lines of progress, and between two looks at the workers' logs."""
+"""Seconds between two progress lines, and between two fetches of the workers' logs."""
 
 
 class Logbook:
-    """A driver's progress and notes, line by line with their time; written to the store at every heartbeat."""
+    """Log a driver's progress and messages with timestamps; the heartbeat writes new lines to the store."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend, self._lock = backend, Lock()
@@ -36,13 +36,13 @@ class Logbook:
         self._get_worker_logs: Callable[[], Mapping[str, str]] = dict
 
     def start(self, plan: Plan) -> None:
-        """Work is about to start."""
+        """Start reporting on a plan."""
         self._counter = ProgressCounter(plan)
         count, units = self._counter.replications, len(plan.units)
         self.note(f"{count} replication{'s' * (count != 1)} in {units} unit{'s' * (units != 1)} to do")
 
     def advance(self, unit: Unit, failed: int, seconds: float) -> None:
-        """A unit is on disk."""
+        """Count a completed unit, and log a progress line if the last one is a minute old."""
         assert self._counter is not None
         self._counter.add(unit, failed, seconds)
         if monotonic() >= self._next:
@@ -50,7 +50,7 @@ class Logbook:
             self._next = monotonic() + _EVERY
 
     def note(self, text: str) -> None:
-        """Something worth knowing."""
+        """Log a message, and print it to standard error."""
         line = f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} {text}"
         print(line, file=sys.stderr, flush=True)
         with self._lock:
@@ -58,16 +58,16 @@ class Logbook:
             self._dirty = True
 
     def finish(self) -> None:
-        """Nothing more will come."""
+        """Log a last progress line."""
         if self._counter is not None:
             self.note(self._counter.format_line())
 
     def set_worker_logs(self, workers: Callable[[], Mapping[str, str]]) -> None:
-        """For the workers' logs, from now on."""
+        """Set the function that fetches the workers' logs, by name of the worker."""
         self._get_worker_logs = workers
 
     def flush(self) -> None:
-        """Writes to the store what is new."""
+        """Write new lines to the store and, every half a minute, the workers' logs."""
         with self._lock:
             text, new = "\n".join(self._lines) + "\n", self._dirty
             self._dirty = False
@@ -78,9 +78,9 @@ class Logbook:
             self._next_worker_flush = monotonic() + _WORKERS
 
     def flush_worker_logs(self) -> None:
-        """The workers' logs; what a cluster that is ending doesn't tell any more stays as it was."""
+        """Write the workers' logs to the store; keep the stored ones if none can be fetched (cluster is closing)."""
         found: Mapping[str, str] = {}
-        with suppress(Exception):  # a log is no reason to end a run
+        with suppress(Exception):  # a missing log must not end a run
             found = self._get_worker_logs()
         told = [f"{name}\n{text}" for name, text in sorted(found.items()) if text.strip()]
         if told:
@@ -88,6 +88,6 @@ class Logbook:
 
 
 def read_logs(backend: Backend) -> tuple[str, str]:
-    """Those of the driver and of the workers, as far as they are in the store."""
+    """Return the logs of the driver and of the workers; empty where the store has none."""
     driver, workers = ((backend.get(key) or b"").decode(errors="replace") for key in (DRIVER_LOG, WORKER_LOG))
     return driver, workers

@@ -1,4 +1,4 @@
-"""A driver as a process of this machine that lives on when its submitter has left."""
+"""Run a driver as a process of this machine that outlives `ckrr submit` and its terminal."""
 
 from __future__ import annotations
 
@@ -17,38 +17,41 @@ from harness.store.manifest import SUBMISSION
 
 
 def make_command(url: str, identity: str, python: str = sys.executable) -> list[str]:
-    """What the driver's process runs."""
+    """Return the command line of the driver's process."""
     return [python, "-P", "-m", "harness.submit.drive", url, identity]
 
 
 def start(backend: Backend, identity: str) -> dict[str, Any]:
-    """Starts it; who it is. What it prints goes to a file: tracebacks that nobody could write to the store."""
+    """Start the driver's process, and return its handle: host, process ID and output file.
+
+    The output file has what the process prints, such as tracebacks of errors that prevent it from writing to the store.
+    """
     output = _find_output_folder(backend) / f"driver-{identity}.out"
     output.parent.mkdir(parents=True, exist_ok=True)
-    paths = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}  # what can be imported here can be there
+    paths = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}  # the driver can import what this process can
     with output.open("ab") as file, open(os.devnull, "rb") as nothing:
         pid = os.posix_spawn(
             sys.executable,
             make_command(backend.url, identity),
             {**os.environ, **paths},
             file_actions=[(os.POSIX_SPAWN_DUP2, a.fileno(), b) for a, b in ((nothing, 0), (file, 1), (file, 2))],
-            setsid=True,  # Ctrl-C here, or the end of this terminal, is nothing to it
+            setsid=True,  # neither Ctrl-C nor the end of this terminal reaches it
         )
     return {"host": platform.node(), "pid": pid, "output": str(output)}
 
 
 def _find_output_folder(backend: Backend) -> Path:
-    """In the store if that is a directory, or else where programs keep such things."""
+    """Return the folder for output files: in the store if that is a directory, otherwise in `XDG_STATE_HOME`."""
     if not is_url(backend.url):
         return Path(backend.url) / SUBMISSION
     return Path(os.environ.get("XDG_STATE_HOME", "~/.local/state")).expanduser() / "ckrr"
 
 
 def is_running(handle: Mapping[str, Any], url: str, identity: str) -> bool | None:
-    """Whether its process is there; None if that can't be seen from here.
+    """Return whether the driver's process runs; None if that cannot be determined from this machine.
 
-    The number may be another process's by now, and a stranger's store could name any: it must be ours, and be the
-    driver of this very store.
+    Process IDs are reused, and a store from an untrusted origin could name any process. So the process must belong to
+    this user, and its command line must be that of the driver of this store and submission.
     """
     if handle.get("host") != platform.node() or "pid" not in handle:
         return None
@@ -58,13 +61,13 @@ def is_running(handle: Mapping[str, Any], url: str, identity: str) -> bool | Non
         owner = folder.stat().st_uid
     except OSError:
         return False
-    *start, backend, name = [os.fsdecode(word) for word in words[1:-1]] if len(words) > 4 else ["", ""]
-    same = backend == url or (not is_url(url) and os.path.realpath(backend) == os.path.realpath(url))
+    *start, address, name = [os.fsdecode(word) for word in words[1:-1]] if len(words) > 4 else ["", ""]
+    same = address == url or (not is_url(url) and os.path.realpath(address) == os.path.realpath(url))
     return owner == os.getuid() and same and [*start, name] == [*make_command(url, identity)[1:-2], identity]
 
 
 def send_signal(handle: Mapping[str, Any], number: signal.Signals) -> None:
-    """Sends it a signal, and to all that it started: they are in a group of their own."""
+    """Send a signal to the driver's process; SIGKILL goes to its process group, and so to its workers."""
     with suppress(ProcessLookupError):
         if number == signal.SIGKILL:
             os.killpg(handle["pid"], number)

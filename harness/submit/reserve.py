@@ -1,4 +1,4 @@
-"""Room that a driver keeps in its store for its last words: a disk may be full when it has to say so."""
+"""Reserve disk space in a store, so that a driver can still record its outcome and log when the disk is full."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from harness.store.manifest import SUBMISSION
 
 _KEY = f"{SUBMISSION}/room"
 _BYTES = 1 << 20
-"""Far more than an outcome and a log take; and of no pattern, since disks may compress."""
+"""Size of the reserve, far more than an outcome and a log take. Filled with random bytes, as disks may compress."""
 
 
 def allocate(backend: Backend) -> None:
-    """Takes it, in a directory: a bucket is never full."""
+    """Reserve the space in a store that is a directory; buckets need none, since they do not fill up."""
     if not is_url(backend.url):
         backend.put(_KEY, os.urandom(_BYTES))
 
 
 def release(backend: Backend) -> None:
-    """Frees it."""
+    """Free the reserved space."""
     backend.delete(_KEY)

@@ -1,7 +1,7 @@
-"""Run a driver as a Slurm job, which is followed by another one if it doesn't end by itself.
+"""Run a driver as a Slurm job, followed by another job if it is ended before it has finished.
 
-Every driver submits its follower as it starts, to begin when the driver's job has ended for whatever reason: its time
-is over, its node fails, it is killed. A driver that has finished cancels its follower.
+Every driver queues its follower when it starts. The follower begins when the driver's job has ended for whatever
+reason: its walltime is over, its node fails, or it is killed. A driver that has finished cancels its follower.
 """
 
 from __future__ import annotations
@@ -18,27 +18,31 @@ from harness.core.errors import UserError
 from harness.submit.submission import JOB, Submission
 
 _PATIENCE = 30.0
+"""Seconds to wait for a Slurm command."""
 
 
 def get_current_job() -> str | None:
-    """Return the number of the job that this process is in; None outside of Slurm."""
+    """Return the number of the Slurm job that this process runs in; None outside Slurm."""
     return os.environ.get("SLURM_JOB_ID")
 
 
 def start(script: str) -> str:
-    """Queue a job, and return its number."""
+    """Submit a job script to Slurm, and return the job's number."""
     return _run_command(["sbatch", "--parsable"], script).strip().split(";")[0]
 
 
 def is_job(one: Submission) -> bool:
-    """Return whether a driver was submitted as a job: then its script is kept."""
+    """Return whether a driver was submitted as a Slurm job: its handle has the job script then."""
     return "script" in one.handle
 
 
 def submit_follower(one: Submission, note: Callable[[str], None]) -> str | None:
-    """Queue the follower of the job that this process is in, and return its number.
+    """Queue a job that starts when the job of this process has ended, and return its number.
 
-    None if the driver wasn't submitted as a job, or if Slurm doesn't take the follower, which is noted.
+    Returns
+    -------
+    str or None
+        None if the driver was not submitted as a job, or if Slurm rejects the follower; `note` gets the reason.
     """
     job = get_current_job()
     if job is None or not is_job(one):
@@ -52,23 +56,23 @@ def submit_follower(one: Submission, note: Callable[[str], None]) -> str | None:
 
 
 def make_comment(url: str) -> str:
-    """Return the comment by which a driver's job names the store that it is for."""
+    """Return the comment that marks a driver's job as belonging to a store."""
     where = url if is_url(url) else os.path.realpath(url)
     return f"ckrr-store-{sha256(where.encode()).hexdigest()[:16]}"
 
 
 def list_jobs(name: str) -> dict[str, str]:
-    """Return our jobs of a name that wait or run: for each number its comment."""
+    """Return this user's waiting and running jobs of a name, as a dictionary of job numbers and comments."""
     lines = _run_command(["squeue", "--me", "--noheader", f"--name={name}", "--format=%i %k"]).splitlines()
     found = (line.strip().partition(" ") for line in lines if line.strip())
     return {job: said.strip() for job, _, said in found if re.fullmatch(JOB, job)}
 
 
 def cancel_job(job: str | None) -> None:
-    """Cancel a job; one that has ended meanwhile is no error."""
+    """Cancel a job; do nothing if it is None or has ended."""
     if job is not None:
         if re.fullmatch(JOB, job) is None:
-            raise UserError(f"{job!r} is no number of a job of Slurm")
+            raise UserError(f"{job!r} is not a Slurm job number: it must be 1 to 12 digits")
         subprocess.run(["scancel", job], check=False, capture_output=True, timeout=_PATIENCE)
 
 
@@ -80,7 +84,20 @@ def make_script(
     directives: Sequence[str],
     prologue: Sequence[str],
 ) -> str:
-    r"""Return the script of a job that runs a command.
+    r"""Return a job script that runs a command.
+
+    Parameters
+    ----------
+    name, comment : str
+        Name and comment of the job.
+    folder : str
+        Its working directory.
+    command : sequence of str
+        The command, unquoted.
+    directives : sequence of str
+        Further options of `sbatch`.
+    prologue : sequence of str
+        Shell lines to run before the command.
 
     Examples
     --------
@@ -103,10 +120,10 @@ def _run_command(command: list[str], text: str | None = None) -> str:
     try:
         done = subprocess.run(command, input=text or "", capture_output=True, text=True, timeout=_PATIENCE, check=False)
     except FileNotFoundError:
-        raise UserError(f"{command[0]} isn't here: do this on a machine that has Slurm's commands") from None
+        raise UserError(f"{command[0]} is not installed here: use a machine that has the Slurm commands") from None
     except subprocess.TimeoutExpired:
         raise UserError(f"{command[0]} didn't answer for {_PATIENCE:.0f} s") from None
     if done.returncode:
         lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
-        raise UserError(f"{command[0]} failed: {lines[-1].removeprefix(f'{command[0]}: ')}")  # the last says it best
+        raise UserError(f"{command[0]} failed: {lines[-1].removeprefix(f'{command[0]}: ')}")  # the last has the reason
     return done.stdout

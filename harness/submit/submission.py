@@ -1,4 +1,8 @@
-"""A submission: all that a driver elsewhere needs to run a study, kept in the study's store."""
+"""Store and read submissions: all that a driver on another machine needs to run a study, kept in the study's store.
+
+The folder `submission/` of a store holds the latest submission (`submission.json`), the files of its source, its
+cluster file, and what is added later: the driver's handle, its starts, and how it ended.
+"""
 
 from __future__ import annotations
 
@@ -31,66 +35,74 @@ _FILES = f"{SUBMISSION}/files"
 _CLUSTER = f"{SUBMISSION}/cluster.json"
 _ID = r"[A-Za-z0-9][A-Za-z0-9._-]{0,110}-[0-9a-f]{8}"
 JOB = r"\d{1,12}"
-"""The number of a job of Slurm."""
+"""Regular expression of a Slurm job number."""
 PROCESS, SLURM, TASK = "process", "slurm", "task"
+"""Names of the launchers, as submissions store them."""
 
 
 @dataclass(frozen=True)
 class Submission:
-    """What was handed over, to whom, and how it ended."""
+    """A submitted study, the driver that runs it, and how it ended."""
 
     id: str
+    """Name of the scenario and eight random hexadecimal digits."""
     scenario: Mapping[str, Any]
-    """The scenario as a plain table, with `--set` applied."""
+    """The scenario as JSON values, with `--set` applied."""
     where: str
-    """The file that it was in, for messages."""
+    """Path of the scenario file, for messages."""
     files: tuple[str, ...]
-    """The names of the files that its source needs."""
+    """Names of the files that the source needs."""
     cluster: Mapping[str, str] | None
-    """Of a submission by 0.1, the cluster file. It has a key of its own now (`get_cluster`)."""
+    """The cluster file, in submissions of version 0.1 only; later ones store it separately (see `get_cluster`)."""
     workers: int | None
+    """Number of workers on the driver's machine; None for the default."""
     retry: bool
+    """Whether failed cells are recomputed."""
     folder: str
-    """Where it was submitted."""
+    """Working directory of `ckrr submit`."""
     host: str
+    """Machine on which `ckrr submit` ran."""
     submitted: str
+    """Time of submission."""
     command: str = ""
-    """What was typed."""
+    """The command that the user typed."""
     how: str = PROCESS
-    """To a process, to a Slurm job, or to a task on a running scheduler."""
+    """Name of the launcher: `PROCESS`, `SLURM` or `TASK`."""
     handle: Mapping[str, Any] = field(default_factory=dict)
-    """Who that is."""
+    """What the launcher needs to find the driver again, such as its process ID or job number."""
     starts: tuple[Mapping[str, Any], ...] = ()
-    """Each start of a driver, with the units that were done then."""
+    """One entry per start of a driver: time, host, process ID, job and the number of units done by then."""
     ended: str | None = None
+    """Time at which it ended; None while it runs, or if its driver died."""
     outcome: str | None = None
-    """How it ended, in words; None while it goes on, or if its driver died."""
+    """How it ended, as a sentence; None while it runs, or if its driver died."""
     code: int | None = None
-    """The exit code that `ckrr run` would have had."""
+    """The exit code that `ckrr run` would have returned."""
     hashes: Mapping[str, str] | None = None
-    """SHA-256 of the files; None of a submission by 0.1."""
+    """SHA-256 of each file; None in submissions of version 0.1."""
     accept_changed: bool = False
-    """Whether files of the source may have been edited since the store was made."""
+    """Whether files of the source may have been edited since the store was created."""
 
     @property
     def name(self) -> str:
-        """What jobs and tasks are called."""
+        """Name of the driver's Slurm job or Dask task."""
         return f"ckrr-{self.id}"
 
 
 _PARTS = {"handle": ("handle",), "starts": ("starts",), "ended": ("ended", "outcome", "code")}
-"""What is told later, in a file of its own for each who tells it: the submitter, the driver, whoever ends it."""
+"""Fields that are written later, by file. Each file has its own writer, so that none overwrites another's fields:
+`handle` the submitter, `starts` the driver, `ended` the driver or `ckrr cancel`."""
 
 
 def write(backend: Backend, one: Submission) -> None:
-    """A new submission takes the place of an older one."""
+    """Write a new submission, which replaces the previous one; fields that are added later are left out."""
     later = {name for names in _PARTS.values() for name in names}
     plain = {name: value for name, value in asdict(one).items() if name not in later}
     backend.put(_KEY, json.dumps(plain, indent=1).encode())
 
 
 def add(backend: Backend, one: Submission, **values: Any) -> Submission:
-    """What became of it since."""
+    """Set fields that are known only after submission, write them to the store, and return the updated submission."""
     new = replace(one, **values)
     for part, names in _PARTS.items():
         if set(names) & set(values):
@@ -100,7 +112,13 @@ def add(backend: Backend, one: Submission, **values: Any) -> Submission:
 
 
 def read(backend: Backend) -> Submission | None:
-    """The last submission of a store, if there is one."""
+    """Return the latest submission of a store; None if there is none.
+
+    Raises
+    ------
+    UserError
+        If its JSON is malformed.
+    """
     plain = _read_json(backend, _KEY)
     if plain is None:
         return None
@@ -117,7 +135,7 @@ def read(backend: Backend) -> Submission | None:
 
 
 def _check(plain: Mapping[str, Any]) -> None:
-    """Refuse what no submitter wrote: ids end jobs and processes, names become files."""
+    """Raise MalformedError for values that `ckrr submit` never writes: ids select what to kill, names become files."""
     check_text(require(plain, "id", ""), "id", pattern=_ID)
     check_table(require(plain, "scenario", ""), "scenario")
     for name in ("where", "folder", "host", "submitted"):
@@ -152,7 +170,7 @@ def _check_start(start: Mapping[str, Any]) -> None:
     except ValueError:
         aware = None
     if aware is None:
-        raise MalformedError("starts.time", "a time with its zone")
+        raise MalformedError("starts.time", "an ISO 8601 time with its time zone")
     check_whole(require(start, "done", "starts"), "starts.done", 0, 2**40)
 
 
@@ -169,24 +187,34 @@ def _make_read_error(backend: Backend, key: str, why: MalformedError) -> UserErr
 
 
 def put_files(backend: Backend, files: Mapping[str, bytes]) -> None:
-    """What a source reads goes along."""
+    """Copy the files that the source needs to the store."""
     for name, data in files.items():
         backend.put(f"{_FILES}/{name}", data)
 
 
 def get_files(backend: Backend, one: Submission) -> dict[str, bytes]:
-    """What went along; a file that was changed since is refused."""
+    """Return the contents of the submitted files, by name.
+
+    Raises
+    ------
+    UserError
+        If a file has changed since it was submitted.
+    """
     found = {name: backend.get(f"{_FILES}/{name}", LARGEST_FILE) or b"" for name in one.files}
     for name, data in found.items():
         if one.hashes is not None and one.hashes.get(name) != sha256(data).hexdigest():
-            raise UserError(f"{backend.url}/{_FILES}/{name} isn't what was submitted: submit again")
+            raise UserError(f"{backend.url}/{_FILES}/{name} has changed since it was submitted: submit again")
     return found
 
 
 def get_cluster(backend: Backend, one: Submission) -> Mapping[str, str] | None:
-    """The cluster file that went along, if one did: its text, its path, and the folder of its own paths.
+    """Return the submitted cluster file; None if there is none.
 
-    A driver that was submitted by 0.1 has it beside everything else.
+    Returns
+    -------
+    Mapping or None
+        Its `text`, its path (`where`), and the `folder` that paths in it are relative to. Submissions of version 0.1
+        hold it themselves.
     """
     found = _read_json(backend, _CLUSTER) if one.cluster is None else dict(one.cluster)
     if found is None or (one.cluster is None and found.get("id") != one.id):
@@ -198,6 +226,6 @@ def get_cluster(backend: Backend, one: Submission) -> Mapping[str, str] | None:
 
 
 def put_cluster(backend: Backend, one: Submission, file: Mapping[str, str]) -> None:
-    """The cluster file goes along, for those to read who could read it before."""
+    """Copy the cluster file to the store, with the read and write permissions of the original."""
     mode = Path(file["where"]).stat().st_mode & 0o666
     backend.put(_CLUSTER, json.dumps({"id": one.id, **file}, indent=1).encode(), mode=mode)

@@ -1,4 +1,4 @@
-"""A driver as a task on a running scheduler: nobody waits for it, and it doesn't hold a worker's thread."""
+"""Run a driver as a task on a running scheduler, detached from its client and without blocking a worker's thread."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from harness.submit.drive import drive
 
 
 def start(client: Any, url: str, identity: str, name: str) -> dict[str, Any]:
-    """Hands it over; who it is."""
+    """Submit the driver as a task called `name`, and return its handle: the scheduler's address and the task's key."""
     dask_executor.submit_detached(client, drive_aboard, (url, identity), name)
     return {"scheduler": get_scheduler_address(client), "task": name}
 
 
 def drive_aboard(url: str, identity: str) -> int:
-    """On a worker, with the client that a worker has."""
+    """Run the driver on a worker, with the client of that worker, and return its exit code."""
     return drive(url, identity, dask_executor.worker_client())

@@ -1,4 +1,4 @@
-"""How many threads BLAS may use while something is computed."""
+"""Limit the number of BLAS threads during a computation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from threadpoolctl import ThreadpoolController
 
 
 def limit_threads(threads: int) -> AbstractContextManager[Any]:
-    """Within, every library that is loaded has so many.
+    """Limit every loaded BLAS and OpenMP library to this number of threads within a context.
 
     Examples
     --------
@@ -26,5 +26,8 @@ def limit_threads(threads: int) -> AbstractContextManager[Any]:
 
 @lru_cache(maxsize=1)
 def _find_libraries(modules: int) -> ThreadpoolController:
-    """The libraries. To look for them takes 2 ms, a quarter of a short unit, so it is done when modules have come."""
+    """Return the loaded libraries; searched for again only when the number of imported modules has changed.
+
+    The search takes 2 ms, a quarter of a short unit.
+    """
     return ThreadpoolController()

@@ -1,4 +1,4 @@
-"""Whether another process computes as this one would: versions, our own code, the user's code, the store."""
+"""Check that workers would compute the same results as the driver: versions, project code, user code, store."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from harness.worker.study import load_study
 _PACKAGES = ("numpy", "scipy", "dask", "distributed", "zarr", "ckrr")
 _OURS = ("ckrr", "harness", "scenarios")
 _HANGS = ("Python", "dask", "distributed")
-"""What lets a cluster hang if it differs; the rest changes numbers."""
+"""Packages whose versions, if they differ, may make a cluster hang; other differences may change results."""
 _MODULE = "module "
-_ANY = 'install the same there, or say versions = "any" in the cluster file to go on all the same'
+_ANY = 'install the same versions there, or set versions = "any" in the cluster file to run anyway'
 
 
 def environment_facts(names: Iterable[str] = ()) -> dict[str, str]:
-    """What must be alike wherever a study is computed; `names` are modules of the user's."""
+    """Return versions and hashes that must agree between driver and workers; `names` are user modules to include."""
     return {**_get_fixed_facts(), **{_MODULE + name: _hash_module(name) for name in names}}
 
 
@@ -45,7 +45,7 @@ def _get_version(name: str) -> str:
 
 
 def _hash_code() -> str:
-    """A hash of all our modules that computing needs."""
+    """Return a hash of all modules of this project that computing needs."""
     hashed = sha256()
     for package in _OURS:
         folder = Path(str(_find_origin(package))).parent
@@ -55,14 +55,14 @@ def _hash_code() -> str:
 
 
 def _find_origin(package: str) -> str | None:
-    """Where a package is, without importing it."""
+    """Return the path of a package without importing it."""
     spec = find_spec(package)
     return None if spec is None else spec.origin
 
 
 @cache
 def _hash_module(name: str) -> str:
-    """A module's text, in short."""
+    """Return a short hash of a module's source, or the error message if it can't be imported or read."""
     try:
         file = importlib.import_module(name).__file__
         return sha256(Path(str(file)).read_bytes()).hexdigest()[:8]
@@ -71,14 +71,14 @@ def _hash_module(name: str) -> str:
 
 
 def list_user_modules(source: str, family: str) -> tuple[str, ...]:
-    """The modules that a scenario names as "package.module:name"."""
+    """Return the user modules that a scenario names as "package.module:name"."""
     names = (source, FAMILIES.get(family, family))
     modules = [name.partition(":")[0] for name in names if ":" in name]
     return tuple(name for name in modules if not name.endswith(".py") and name.partition(".")[0] not in _OURS)
 
 
 def describe_differences(ours: Mapping[str, str], theirs: Mapping[str, str]) -> str | None:
-    """How they differ, in words; None if they don't.
+    """Describe how the facts of two processes differ, or return None if they agree.
 
     Examples
     --------
@@ -98,18 +98,31 @@ def _describe_consequence(name: str) -> str:
 
 
 def check_worker(ours: Mapping[str, str] | None) -> None:
-    """Refuses to compute in a process that isn't like the driver's, if that matters."""
+    """Raise IncompatibleWorkerError if this process differs from the driver; None skips the check."""
     if ours is not None:
         names = tuple(key.removeprefix(_MODULE) for key in ours if key.startswith(_MODULE))
         what = describe_differences(ours, environment_facts(names))
         if what:
             raise IncompatibleWorkerError(
-                f"a worker on {platform.node()} that joined late isn't like the driver: {what}"
+                f"a worker on {platform.node()} that joined late differs from the driver: {what}"
             )
 
 
 def inspect_worker(where: tuple[str, str, int] | None = None, names: tuple[str, ...] = ()) -> dict[str, object]:
-    """What this process is like, and why it can't compute a study (None if it can): URL, version and generation."""
+    """Return facts about this process, and the reason if it can't compute a study.
+
+    Parameters
+    ----------
+    where : tuple, optional
+        URL, fingerprint and generation of the study. Default: no study is loaded.
+    names : tuple of str
+        User modules whose hashes to include.
+
+    Returns
+    -------
+    dict
+        "facts", "problem" (None if there is none), "host" and "blas".
+    """
     problem = None
     try:
         if where is not None:
@@ -129,17 +142,34 @@ def inspect_worker(where: tuple[str, str, int] | None = None, names: tuple[str, 
 def check_cluster(
     ours: Mapping[str, str], seen: Mapping[str, object], strict: bool, note: Callable[[str], None]
 ) -> None:
-    """Judges what scheduler and workers said, before work starts: what makes one unfit is told for each."""
+    """Check the answers of scheduler and workers to `inspect_worker`, before work starts.
+
+    Parameters
+    ----------
+    ours : mapping
+        Facts about the driver.
+    seen : mapping
+        The answer, or the exception, of each process, by its description.
+    strict : bool
+        Whether to raise if versions or code differ; otherwise the differences are noted.
+    note : callable
+        Receives each note.
+
+    Raises
+    ------
+    UserError
+        If a process can't compute the study, or differs from the driver and `strict` is set; one line for each.
+    """
     unfit, differ, types = [], [], set()
     for who, one in seen.items():
-        if isinstance(one, OSError):  # it has gone meanwhile
+        if isinstance(one, OSError):  # it has left the cluster meanwhile
             continue
         if not isinstance(one, dict):
-            unfit.append(f"{who} can't work for ckrr (is it installed there?): {format_error(_make_exception(one))}")
+            unfit.append(f"{who} can't run ckrr (is it installed there?): {format_error(_make_exception(one))}")
             continue
         here = f"{who} on {one['host']}"
         what = describe_differences({key: ours[key] for key in one["facts"]}, one["facts"])
-        differ += [f"{here} isn't like the driver: {what}"] if what else []
+        differ += [f"{here} differs from the driver: {what}"] if what else []
         unfit += [f"{here} can't compute this study: {one['problem']}"] if one["problem"] else []
         types |= {str(one["blas"])} if "worker" in who else set()
     if unfit or (differ and strict):

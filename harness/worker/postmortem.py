@@ -1,4 +1,4 @@
-"""How a process ended, in words: from its return code and from what `faulthandler` wrote as it died. Pure."""
+"""Explain how a process ended, from its return code and the dump that `faulthandler` wrote. Pure."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from harness.core.types import Status
 
 _FRAME = re.compile(r'^  File "(.*)", line (\d+) in (.*)$', re.MULTILINE)
 _LIBRARY = re.compile(r"/(site-packages|dist-packages|lib/python3[^/]*)/|^<")
-"""Files that are nobody's own."""
+"""Paths of library files, as opposed to files of the user or of this project."""
 
 
 def diagnose_exit(code: int, dump: str, seconds: float) -> tuple[Status, str]:
-    """The status and the message of a replication whose process ended.
+    """Return the status and the message for a replication whose process ended.
 
     Examples
     --------
@@ -33,7 +33,7 @@ def diagnose_exit(code: int, dump: str, seconds: float) -> tuple[Status, str]:
 
 
 def is_fatal(kind: str, message: str) -> bool:
-    """Whether what failed so may do the same to the process that computes it again."""
+    """Return whether computing the failed replication again may end its process."""
     return kind in (Status.SLOW.name, Status.MEMORY.name) or message.startswith("its process ")
 
 
@@ -45,7 +45,7 @@ def _get_signal_name(number: int) -> str:
 
 
 def _find_location(dump: str) -> str:
-    r"""The innermost line of a file that is no library's, of the thread that died, or else of the first thread.
+    r"""Return the innermost line outside libraries of the thread that died, or else of the first thread.
 
     Examples
     --------

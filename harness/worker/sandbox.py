@@ -1,7 +1,7 @@
-"""Careful computing: a unit one replication at a time, in a child process that may die of it.
+"""Compute a unit one replication at a time, in a child process (the sandbox) that may die.
 
-So a replication that ends its process, hangs or eats all memory is found, and stored as a failure like any other. What
-a replication gives doesn't depend on what is computed beside it, so the numbers are those of ordinary computing.
+So a replication that ends its process, hangs or exhausts memory is identified, and stored as a failure like any other.
+Results of a replication don't depend on what is computed with it, so they are the same as without a sandbox.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from harness.worker.postmortem import diagnose_exit
 from harness.worker.sandbox_main import Answer
 
 StudyAddress = tuple[str, str, int]
-"""A study as a child finds it: the store's URL, the fingerprint in short, the number of the extent."""
+"""What the child needs to load a study: URL of the store, short fingerprint, number of the extent."""
 _START = 300.0
-"""Seconds that a child may take to load a study."""
+"""Time limit in seconds for the child to load a study."""
 _POLL_SECONDS, _EXIT_SECONDS = 1.0, 2.0
 
 
 def compute_in_sandbox(study: Study, where: StudyAddress, unit: Unit, todo: Bools | None, care: Limits) -> Block:
-    """As `compute`, but no replication can take the others or this process with it."""
+    """Compute a unit like `compute_unit`, but so that no replication can end this process or affect the others."""
     desk = BlockBuilder(study, unit, todo)
     with _SandboxProcess(where, care) as child:
         for path, draw in product(unit.paths, unit.draws):
@@ -47,9 +47,10 @@ def compute_in_sandbox(study: Study, where: StudyAddress, unit: Unit, todo: Bool
 
 
 def _ask_with_retry(child: _SandboxProcess, unit: Unit, todo: Bools) -> Answer:
-    """What a child says; a new one is asked before a replication is blamed for a death, or for memory that others left.
+    """Compute one replication in the child, and again in a new child if the first one died or ran out of memory.
 
-    Anybody may be killed by chance. A replication that is too slow isn't asked twice: that takes long.
+    The first failure may not be the replication's fault: processes are killed for other reasons, and earlier
+    replications may have left memory in use. A replication that is too slow is not retried, because that takes long.
     """
     answer, was_new = child.ask(unit, todo)
     kinds = {one.kind for one in answer.failures} if isinstance(answer, Block) else {answer[0].name}
@@ -60,7 +61,7 @@ def _ask_with_retry(child: _SandboxProcess, unit: Unit, todo: Bools) -> Answer:
 
 
 class _SandboxProcess:
-    """A process that computes single replications of a study; it starts when it is needed, and again if it died."""
+    """A child process that computes single replications; started on first use, and restarted after it died."""
 
     def __init__(self, where: StudyAddress, care: Limits) -> None:
         self._where, self._limits = where, care
@@ -76,11 +77,11 @@ class _SandboxProcess:
 
     @property
     def alive(self) -> bool:
-        """Whether it can be asked without a start."""
+        """Whether the process has been started and has not been stopped."""
         return self._process is not None
 
     def ask(self, unit: Unit, todo: Bools) -> tuple[Answer, bool]:
-        """One replication, and whether it was the process's first."""
+        """Return the answer for one replication, and whether it was the first one of this process."""
         new = not self.alive
         if new:
             self._start()
@@ -95,7 +96,7 @@ class _SandboxProcess:
 
     def _start(self) -> None:
         ours, theirs = Pipe()
-        self._pipe, self._dump = ours, tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the child
+        self._pipe, self._dump = ours, tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the child lives
         files = (theirs.fileno(), self._dump.fileno())
         self._process = start_module("harness.worker.sandbox_main", *map(str, files), files=files)
         theirs.close()
@@ -106,10 +107,10 @@ class _SandboxProcess:
             told = self._diagnose()[1]
         if told is not None:
             self.stop()
-            raise RuntimeError(f"the process that computes carefully can't start: {told}")
+            raise RuntimeError(f"the sandbox process can't start: {told}")
 
     def _receive(self, seconds: float = float("inf")) -> Any:
-        """Waits for an answer, as long as there is a process: the pipe may be kept open by one that it started."""
+        """Wait for an answer while the process runs; its own children may keep the pipe open after it died."""
         end = monotonic() + seconds
         assert self._process is not None
         while not self._pipe.poll(_POLL_SECONDS):
@@ -120,11 +121,11 @@ class _SandboxProcess:
         return self._pipe.recv()
 
     def _diagnose(self) -> tuple[Status, str]:
-        """How it died."""
+        """Return the status and message that explain how the process died, and stop it."""
         assert self._process is not None
         try:
             code = self._process.wait(_EXIT_SECONDS)
-        except subprocess.TimeoutExpired:  # it hung up, or hangs while it starts
+        except subprocess.TimeoutExpired:  # it closed the pipe without exiting, or hangs during start-up
             self._process.kill()
             code = self._process.wait()
         self._dump.seek(0)
@@ -133,7 +134,7 @@ class _SandboxProcess:
         return found
 
     def stop(self) -> None:
-        """It ends when nobody is left to ask it; otherwise it is ended."""
+        """Close the pipe, on which the process exits; kill it if it does not."""
         if self._process is None:
             return
         self._pipe.close()

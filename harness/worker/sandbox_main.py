@@ -1,6 +1,6 @@
-"""The child of careful computing: `python -m harness.worker.sandbox_main PIPE DUMP`, two numbers of open files.
+"""Run the sandbox process: `python -m harness.worker.sandbox_main PIPE DUMP`, two file descriptors.
 
-It computes single replications until nobody asks any more, or until one of them ends it.
+It computes single replications until its parent closes the pipe, or until a replication ends it.
 """
 
 from __future__ import annotations
@@ -24,13 +24,21 @@ from harness.worker.blas import limit_threads
 from harness.worker.study import load_study
 
 Answer = Block | tuple[Status, str]
-"""A block, or why there is none."""
+"""A block, or the status and message of the failure."""
 
 
 def main(pipe: int, dump: int) -> None:
-    """Loads the study, says that it is ready (None) or why it isn't, then answers one question after the other."""
+    """Load the study, report readiness (None) or the error, then compute replications as requested.
+
+    Parameters
+    ----------
+    pipe : int
+        File descriptor of the connection to the parent.
+    dump : int
+        File descriptor to which `faulthandler` writes tracebacks.
+    """
     faulthandler.enable(file=dump)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the driver
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is handled by the driver
     with Connection(pipe) as asked, suppress(EOFError, BrokenPipeError, ConnectionResetError):
         parent, where, care = asked.recv()
         die_with_parent(parent)
@@ -52,14 +60,14 @@ def _compute_answer(study: Study, unit: Unit, todo: Bools) -> Answer | StoreUnre
     try:
         with limit_threads(study.threads):
             return compute_unit(study, unit, todo)
-    except StoreUnreachableError as error:  # the store's fault, not the replication's
+    except StoreUnreachableError as error:  # not a failure of the replication
         return error
-    except BaseException as error:  # also what isn't meant to be caught, as SystemExit: it is the replication's
+    except BaseException as error:  # SystemExit, too: whatever a replication raises is its failure
         return classify_error(error), format_error(error)
 
 
 def _limit_memory(memory: float | None) -> None:
-    """So many bytes more than now, and what asks for more gets a MemoryError."""
+    """Let the process allocate this many more bytes; allocations beyond that raise MemoryError (Linux only)."""
     if memory is not None and sys.platform == "linux":
         import resource
 

@@ -1,4 +1,4 @@
-"""A study as its store tells it: all that computing needs. Without Zarr, so that a child starts at once."""
+"""Load a study from its store. Doesn't import Zarr, so that a sandbox starts quickly."""
 
 from __future__ import annotations
 
@@ -19,17 +19,34 @@ from harness.store.manifest_io import load_manifest
 
 @lru_cache(maxsize=8)
 def load_study(url: str, fingerprint: str, generation: int) -> tuple[Manifest, Study]:
-    """What a store says is to be computed; read once for each of its extents."""
+    """Return the manifest and the study of a store, cached for each of its extents.
+
+    Parameters
+    ----------
+    url : str
+        Address of the store.
+    fingerprint : str
+        Short fingerprint of the driver's study.
+    generation : int
+        Number of the store's extent as seen by the driver.
+
+    Raises
+    ------
+    UserError
+        If the store is missing or older than the driver's, or its scenario can't be used here.
+    StoreReplacedError
+        If the store holds another study.
+    """
     manifest = load_manifest(open_backend(url))
     if manifest is None or manifest.generation < generation:
-        raise UserError(f"{url} isn't the store that the driver sees: workers must reach it by the same name")
+        raise UserError(f"{url} is not the store that the driver uses: workers must reach it under the same name")
     if manifest.generation == generation and cache_key(manifest) != fingerprint:
-        raise StoreReplacedError(f"{url}: another study is there than the driver's")
+        raise StoreReplacedError(f"{url} holds another study than the driver's")
     return manifest, build_study(url, manifest)
 
 
 def build_study(url: str, manifest: Manifest) -> Study:
-    """From a store alone, its files checked against the fingerprint."""
+    """Build the study of a store from its manifest and files, which are checked against the fingerprint."""
     scenario, fingerprint = manifest.scenario, manifest.fingerprint
     files = {name: _read_file(url, name, hashed) for name, hashed in fingerprint["files"].items()}
     name = scenario["family"]
@@ -52,5 +69,5 @@ def build_study(url: str, manifest: Manifest) -> Study:
 def _read_file(url: str, name: str, hashed: str) -> bytes:
     data = open_backend(url).get(f"{FILES}/{name}", LARGEST_FILE)
     if data is None or not is_hash_of(hashed, name, data):
-        raise UserError(f"{url}: {FILES}/{name} isn't what the study was made with")
+        raise UserError(f"{url}: {FILES}/{name} is not the file that the study was made with")
     return data

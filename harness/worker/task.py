@@ -1,4 +1,4 @@
-"""What runs on a worker: plain strings and numbers in, a receipt's name out. Everything else it finds in the store."""
+"""Tasks that run on workers: plain values in, a summary out. They read everything else from the store."""
 
 from __future__ import annotations
 
@@ -28,20 +28,36 @@ from harness.worker.study import load_study
 
 _DEFAULT_LIMITS = Limits()
 _seen: dict[str, str] = {}
-"""The version of each store that this process has written to."""
+"""Fingerprint of the study in each store that this process has written to, by URL."""
 
 
 def run_unit(
     url: str, fingerprint: str, generation: int, retry: bool, unit: Unit, care: Limits = _DEFAULT_LIMITS
 ) -> dict[str, Any]:
-    """Computes what is left of a unit, writes it, signs for it; a store that doesn't answer is waited for.
+    """Compute what is left of a unit, write it, and sign a receipt; retry while the store is unreachable.
 
-    What was signed for since it was planned, by another driver's worker say, isn't computed again.
+    A unit that has been signed since it was planned, for example by another driver's worker, is not computed again.
+
+    Parameters
+    ----------
+    url, fingerprint, generation
+        Address of the store, its short fingerprint, and the number of its extent.
+    retry : bool
+        Whether to compute failed cells again.
+    unit : Unit
+        The unit to compute.
+    care : Limits
+        Time and memory limits, and whether to use a sandbox.
+
+    Returns
+    -------
+    dict
+        "unit", the number of "failed" cells, the seconds of "compute", and the times at which it "began" and "ended".
     """
     start, began = perf_counter(), time()
     where = (url, fingerprint, generation)
     if _seen.setdefault(url, fingerprint) != fingerprint:
-        arrays.clear_handles()  # its handles are of a store that was here before
+        arrays.clear_handles()  # they belong to a store that was at this URL before
         _seen[url] = fingerprint
     manifest, study = retry_call(lambda: load_study(*where))
     if manifest.root_is_lost:
@@ -61,7 +77,7 @@ def run_unit(
 
 
 def _compute_here(study: Study, unit: Unit, left: Bools | None, care: Limits) -> Block:
-    """Here, with a limit only where this process is replaced if it ends."""
+    """Compute in this process, with a time limit only if a nanny restarts the process after it ends."""
     with limit_threads(study.threads), watch_steps(care.seconds, _open_devnull()) if care.has_nanny else nullcontext():
         return compute_unit(study, unit, left)
 
@@ -69,7 +85,7 @@ def _compute_here(study: Study, unit: Unit, left: Bools | None, care: Limits) ->
 def prepare_artifact(
     url: str, fingerprint: str, generation: int, retry: bool, preparation: Preparation, care: Limits = _DEFAULT_LIMITS
 ) -> dict[str, Any]:
-    """Makes what a source needs, writes it, signs for it."""
+    """Compute an array that a source needs, write it, and sign a receipt; return its name and the seconds taken."""
     study, start = load_study(url, fingerprint, generation)[1], perf_counter()
     source = study.source
     assert isinstance(source, SupportsPreparation)
@@ -82,18 +98,18 @@ def prepare_artifact(
 
 @cache
 def _open_devnull() -> int:
-    """Careful computing finds out where it hung."""
+    """Open the null device for the watchdog's traceback: a rerun in the sandbox finds where the unit hung."""
     return os.open(os.devnull, os.O_WRONLY)
 
 
 def write(url: str, manifest: Manifest, block: Block, pure: float) -> Receipt:
-    """With the time that it took."""
+    """Write a block with its computing time, and return its receipt."""
     timed = Block(block.unit, block.values, block.failures, {**block.seconds, "compute": pure})
     return arrays.write_unit(url, manifest, timed)
 
 
 def _load_stored_unit(url: str, manifest: Manifest, unit: Unit, retry: bool) -> StoredUnit | None:
-    """What there is of a unit, if there is a receipt for it."""
+    """Return the stored results of a unit, or None if it has no receipt or can't be read."""
     found = receipts.list_unit_receipts(open_backend(url), unit) if unit.signed else []
     if not found:
         return None
@@ -103,7 +119,7 @@ def _load_stored_unit(url: str, manifest: Manifest, unit: Unit, retry: bool) -> 
         values = {v.name: arrays.read_unit(url, manifest, unit, v.name) for v in list_variables(manifest.keep)}
     except StoreUnreachableError:
         raise
-    except Exception:  # torn: all of it is computed anew
+    except Exception:  # damaged: the whole unit is computed again
         return None
     failures = [Failure(**one) for one in content["failures"]]
     return StoredUnit(values, failures, len(manifest.extents[receipt.generation].grid.alpha), retry)

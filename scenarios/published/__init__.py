@@ -1,1 +1,1 @@
-"""The data of the published study, drawn from the random numbers of its author."""
+"""Data of the published study, reproduced from the author's random streams."""

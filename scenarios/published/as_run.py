@@ -1,8 +1,9 @@
-"""Sources that hand out the data of the published study as it was run, replication by replication.
+"""Sources that reproduce the data of the published study as it was run, replication by replication.
 
-They have data for the published γ, λ, n, θ and 25 replications, and for nothing else: `only` says so. y has its noise
-already. In the studies of functions γ is the noise's standard deviation, and every replication drew everything afresh.
-In those of Gaussian processes γ is its variance, and there is one path for each γ, from which 25 samples were taken.
+They have data only for the published γ, λ, n, θ and 25 replications, which `only` lists. y already includes the noise.
+In the studies of functions, γ is the standard deviation of the noise, and every replication drew all its data anew.
+In the studies of Gaussian processes, γ is the variance of the noise, and there is one path for each γ, from which 25
+samples were taken.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from scenarios.sources.marking import source
 from scenarios.sources.types import Array, Layout, Sample, Streams, make_read_only
 
 Find = Callable[[str], Array]
-"""An array that was prepared, by its name."""
+"""Returns a prepared array by its name."""
 
 _FUNCTIONS: dict[str, tuple[Callable[[Array], Array], tuple[float, float]]] = {
     "f6": (functions.f6, (0.0, 1.0)),
@@ -35,7 +36,7 @@ _GP_THETA = 100.0
 
 @dataclass(frozen=True)
 class _SourceAsRun:
-    """What the published sources share: everything but the numbers."""
+    """Properties shared by all published sources: everything except how data are drawn."""
 
     study: str
     experiment: Experiment
@@ -43,20 +44,20 @@ class _SourceAsRun:
     test: ClassVar[Layout] = "grid"
     knows_f: ClassVar[bool] = False
     redraws: ClassVar[tuple[str, ...]] = ("gamma", "theta", "lam", "path", "draw")
-    largest_n: ClassVar[int | None] = None  # `only` says which there are
+    largest_n: ClassVar[int | None] = None  # `only` lists the available n
 
     @property
     def dimension(self) -> int:
-        """The number of coordinates of a point."""
+        """Number of input columns."""
         return self.experiment.dimension
 
     @property
     def test_points(self) -> int:
-        """Those of the regular grid."""
+        """Number of points of the regular test grid."""
         return self.experiment.test_points
 
     def locate_cell(self, n: int, at: Mapping[str, object], replication: object) -> Cell:
-        """The place in the stream; what wasn't run is refused."""
+        """Return the cell of the stream for these values; raise ValueError if it wasn't part of the published run."""
         for axis, known in self.only.items():
             value = n if axis == "n" else at[axis]
             if value not in known:
@@ -71,7 +72,7 @@ class _SourceAsRun:
 
     @property
     def only(self) -> Mapping[str, Sequence[object]]:
-        """The values of the axes that were run, for which alone there are data."""
+        """Values of each axis for which there are data: those of the published run."""
         replications = {"path": range(1), "draw": range(REPLICATIONS)}
         if self.experiment.pool is None:
             replications = {"path": range(REPLICATIONS), "draw": range(1)}
@@ -80,14 +81,14 @@ class _SourceAsRun:
 
 @dataclass(frozen=True)
 class FunctionAsRun(_SourceAsRun):
-    """y = f(x) + γ·e; the 25 replications are 25 paths, each with one draw."""
+    """Published data of a function, y = f(x) + γ·e; the 25 replications are 25 paths with one draw each."""
 
     def path(self, streams: Streams) -> FunctionAsRun:
-        """Nothing is drawn here: replications are places in the stream."""
+        """Return this source: `draw` finds each replication in the published stream."""
         return self
 
     def draw(self, streams: Streams, n: int, at: Mapping[str, object]) -> Sample:
-        """The author's numbers for this γ, λ, n, θ and replication."""
+        """Return the author's sample for this γ, λ, n, θ and replication."""
         cell = self.locate_cell(n, at, at["path"])
         f, (low, high) = _FUNCTIONS[self.study]
         unit, e = replay_stream(self.experiment).draw_fresh(cell)
@@ -98,19 +99,20 @@ class FunctionAsRun(_SourceAsRun):
 
 @dataclass(frozen=True)
 class PathAsRun(_SourceAsRun):
-    """A path for each γ, from GP(0, K + γ·δ) with θ = 100 on the unit cube; the 25 replications are draws on it.
+    """Published data of a Gaussian process: one path of GP(0, K + γ·δ) for each γ, with θ = 100 on the unit cube.
 
-    The path is a preparation: a factorisation for the 11001 (1-d) or 17602 (2-d) points of test grid and pool.
+    The 25 replications are draws on that path. The path is prepared before the first replication: it takes a
+    factorisation for the 11001 (1-d) or 17602 (2-d) points of test grid and pool.
     """
 
     find: Find | None = None
 
     def path(self, streams: Streams) -> PathAsRun:
-        """Nothing is drawn here."""
+        """Return this source: its path is prepared, not drawn."""
         return self
 
     def draw(self, streams: Streams, n: int, at: Mapping[str, object]) -> Sample:
-        """The author's pick of n points from the pool for this γ, λ, n, θ and replication."""
+        """Return the author's pick of n points from the pool for this γ, λ, n, θ and replication."""
         cell = self.locate_cell(n, at, at["draw"])
         if self.find is None:
             raise ValueError("the path has to be prepared first")
@@ -121,20 +123,20 @@ class PathAsRun(_SourceAsRun):
         return Sample(stream.pool[picked], y[m:][picked], None, X_test, make_read_only(y[:m]), None)
 
     def preparations(self, grid: Mapping[str, Sequence[object]]) -> Mapping[str, tuple[float, float]]:
-        """The paths of the grid's γ: for each its operations and bytes."""
+        """Return the paths that a grid needs, one for each γ, with the operations and bytes that each takes."""
         points = self.test_points + (self.experiment.pool or 0)
         cost = tiles.count_operations(points), tiles.estimate_memory(points)
         return {_format_name(gamma): cost for gamma in GAMMA if gamma in grid["gamma"]}
 
     def prepare(self, name: str) -> Array:
-        """L·e, where LL′ = K + γI: test points first, then the pool."""
+        """Compute the path L·e, where LL′ = K + γI: test points first, then the pool."""
         (gamma,) = (gamma for gamma in GAMMA if _format_name(gamma) == name)
         stream = replay_stream(self.experiment)
         X = np.concatenate([make_grid(self.test_points, self.dimension, (0.0, 1.0)), stream.pool])
         return tiles.correlate_noise(X, _GP_THETA, gamma, stream.draw_normals(gamma))
 
     def given(self, find: Find) -> PathAsRun:
-        """The same source, which finds what was prepared so."""
+        """Return a copy of this source that reads prepared arrays through `find`."""
         return PathAsRun(self.study, self.experiment, find)
 
 
@@ -144,7 +146,7 @@ def _format_name(gamma: float) -> str:
 
 @source
 def published_study(study: str) -> FunctionAsRun | PathAsRun:
-    """The data of the paper as it was run: gp1, gp2, f6, heaviside, pressure2, f2 or f5.
+    """Make the source of a published study as it was run: gp1, gp2, f6, heaviside, pressure2, f2 or f5.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""The data behind the figures of single samples: regular knots on a line, and surfaces over the square.
+"""Data of the paper's figures of single samples: profiles at regular knots on a line, and surfaces over the square.
 
-Profiles came from streams of their own: every sample took one normal number for each test knot, then one for each train
-knot. A train knot has its own noise, also where it lies on a test knot. y has its noise already.
+Profiles have separate random streams: every sample took one normal number for each test knot, then one for each
+training knot. A training knot has its own noise even where it coincides with a test knot. y already includes the noise.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from scenarios.sources.types import Array, Sample
 
 TEST_KNOTS = 501
 _SIZES = (50, 200)
-"""Of train samples, in the order in which they were drawn; there is one knot more."""
+"""Sizes of training samples, in the order in which they were drawn; a sample has size + 1 knots."""
 _GP_SEED, _FUNCTION_SEED = 0x7A5F2F22, 0x4A04E61B
 _FAR_SEED = 2016
-"""Ours: the published one isn't known."""
+"""Our choice: the published seed isn't known."""
 _STUDIES = {"f6": functions.f6, "heaviside": functions.heaviside, "pressure2": functions.pressure2}
 _THETA = 100.0
 
 
 def draw_gp_profile(gamma: float, size: int = 50) -> Sample:
-    """A path of GP(0, K + γ·δ), θ = 100, at 501 test knots on [0, 1] and size + 1 train knots on [0.05, 0.95].
+    """Draw a path of GP(0, K + γ·δ), θ = 100, at 501 test knots on [0, 1] and size + 1 training knots on [0.05, 0.95].
 
     Examples
     --------
@@ -46,7 +46,7 @@ def draw_gp_profile(gamma: float, size: int = 50) -> Sample:
 
 
 def draw_function_profile(study: str, gamma: float, size: int = 50) -> Sample:
-    """y = f(x) + γ·e at the same knots, for f6, heaviside or pressure2.
+    """Draw y = f(x) + γ·e at the knots of `draw_gp_profile`, for f6, heaviside or pressure2.
 
     Examples
     --------
@@ -65,16 +65,19 @@ def draw_function_profile(study: str, gamma: float, size: int = 50) -> Sample:
 
 
 def draw_far_profile(gamma: float) -> Sample:
-    """A path as above at 201 train knots on [0, 1], and test knots from −1 to 2; the seed is ours."""
+    """Draw a path of GP(0, K + γ·δ), θ = 100, at 201 training knots on [0, 1] and 601 test knots on [−1, 2].
+
+    The seed is our choice, since the published one isn't known.
+    """
     X, X_test = np.linspace(0.0, 1.0, 201)[:, None], np.linspace(-1.0, 2.0, 601)[:, None]
     e = np.random.RandomState(_FAR_SEED).normal(size=len(X_test) + len(X))
     return _draw_path(X, X_test, gamma, e)
 
 
 def draw_gp_surface(gamma: float) -> tuple[Array, Array]:
-    """The published path over [0, 1]² at its 51 × 51 test points, and those points.
+    """Return the 51 × 51 test points of the published path over [0, 1]², and the path there.
 
-    Test points came first, and L is triangular: so the factor of their block, and their normal numbers, are enough.
+    Test points came first and L is triangular, so the factor of their block and their normal numbers suffice.
     """
     (experiment,) = (one for one in EXPERIMENTS if "gp2" in one.studies)
     X = make_grid(experiment.test_points, 2, (0.0, 1.0))
@@ -82,7 +85,7 @@ def draw_gp_surface(gamma: float) -> tuple[Array, Array]:
 
 
 def draw_f2_surface(gamma: float) -> tuple[Array, Array]:
-    """The test points of the first published replication of f2, and their noisy values."""
+    """Return the test points of the first published replication of f2, and their noisy values."""
     source = published_study("f2")
     at = {"gamma": gamma, "lam": LAM[0], "theta": THETA[0], "path": 0, "draw": 0}
     sample = source.draw(_make_unused_stream, source.experiment.n[0], at)
@@ -94,11 +97,11 @@ def _make_knots(size: int) -> tuple[Array, Array]:
 
 
 def _draw_path(X: Array, X_test: Array, gamma: float, e: Array) -> Sample:
-    """Test knots come first."""
+    """Draw a path at test and training knots from the normal numbers e; test knots come first."""
     y = tiles.correlate_noise(np.concatenate([X_test, X]), _THETA, gamma, e)
     return Sample(X, y[len(X_test) :], None, X_test, y[: len(X_test)], None)
 
 
 def _make_unused_stream(name: str) -> np.random.Generator:
-    """Everything comes from the published stream."""
+    """Return a generator that isn't used: published sources draw from the published stream."""
     return np.random.default_rng(0)

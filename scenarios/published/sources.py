@@ -1,6 +1,6 @@
-"""The sources of the published study, by the names that scenario files use.
+"""Sources of the published study, under the names that scenario files use.
 
-The keywords of each are the keys of a [source] table.
+The keyword arguments of each are keys of the [source] table.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ def gp(
     test_points: int = 201,
     pool: int | None = None,
 ) -> Synthetic:
-    """A path of the Gaussian process with mean 0 and kernel exp(−θ‖x − x′‖²), anew on each path; 1 to 3 dimensions.
+    """Make a source of Gaussian process paths with mean 0 and kernel exp(−θ‖x − x′‖²), in 1 to 3 dimensions.
+
+    Each path of the study is an independent path of the process.
 
     Examples
     --------
@@ -40,31 +42,31 @@ def gp(
 
 @source
 def heaviside(test: Layout = "iid", test_points: int = 201, pool: int | None = None) -> Synthetic:
-    """A step at ½, on [0, 1]."""
+    """Make a source of a step at ½, on [0, 1]."""
     return Synthetic(functions.heaviside, test=test, test_points=test_points, pool=pool)
 
 
 @source
 def f6(test: Layout = "iid", test_points: int = 201, pool: int | None = None) -> Synthetic:
-    """A parabola, then from ½ on a line, on [0, 1]."""
+    """Make a source of a parabola, then a line from ½ on, on [0, 1]."""
     return Synthetic(functions.f6, test=test, test_points=test_points, pool=pool)
 
 
 @source
 def pressure2(test: Layout = "iid", test_points: int = 201, pool: int | None = None) -> Synthetic:
-    """A smooth hill with two dents, on [0, 1]."""
+    """Make a source of a smooth hill with two dents, on [0, 1]."""
     return Synthetic(functions.pressure2, test=test, test_points=test_points, pool=pool)
 
 
 @source
 def f2(test: Layout = "iid", test_points: int = 2601, pool: int | None = None) -> Synthetic:
-    """A smooth hill with a pit, on [−1, 1]²."""
+    """Make a source of a smooth hill with a pit, on [−1, 1]²."""
     return _make_square_source(functions.f2, test, test_points, pool)
 
 
 @source
 def f5(test: Layout = "iid", test_points: int = 2601, pool: int | None = None) -> Synthetic:
-    """A plane with two steps along circles, on [−1, 1]²."""
+    """Make a source of a plane with two steps along circles, on [−1, 1]²."""
     return _make_square_source(functions.f5, test, test_points, pool)
 
 

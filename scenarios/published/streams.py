@@ -1,8 +1,8 @@
-"""The random streams of the published study, as they were drawn.
+"""Replay the random streams of the published study.
 
-Each experiment took all its numbers from one stream of NumPy's legacy generator, so what a replication got depends on
-how many came before it. Here a stream is replayed once, in a second or three, and the generator's state before each
-replication is kept: then any of them can be drawn, in any order, in any process.
+Each experiment drew all its numbers from one stream of NumPy's legacy generator, so the data of a replication depend on
+all replications before it. Here a stream is replayed once, in one to three seconds, and the generator's state before
+each replication is kept. Then any replication can be drawn, in any order and in any process.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ THETA = (10.0, 100.0, 1000.0, "ml-cobyla")
 REPLICATIONS = 25
 
 Cell = tuple[str, float, float, int, object, int]
-"""Study, γ, λ, n, θ, replication: in this order the loops were nested, the last one innermost."""
+"""Study, γ, λ, n, θ, replication: the order in which the loops were nested, the last one innermost."""
 State = Any
-"""Of a legacy generator: what its `get_state` gives."""
+"""State of a legacy generator, as returned by `RandomState.get_state`."""
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """Studies that share a stream."""
+    """Studies that share a random stream."""
 
     seed: int
     studies: tuple[str, ...]
-    """In the order in which they were run."""
+    """Names of the studies, in the order in which they were run."""
     dimension: int
     test_points: int
     n: tuple[int, ...]
     pool: int | None = None
-    """Train points that were drawn once for all replications; None: each drew its own."""
+    """Number of training points drawn once for all replications; None if each replication drew its own."""
 
 
 _LINE = (25, 50, 100, 200, 400, 600, 800, 1000, 1200, 1400, 1600)
@@ -53,31 +53,32 @@ EXPERIMENTS = (
 
 @dataclass(frozen=True, eq=False)
 class ReplayedStream:
-    """Where a stream was before everything that was drawn from it."""
+    """States of a stream before each path and each replication that was drawn from it."""
 
     experiment: Experiment
     pool: Array
-    """The pooled train points; none without a pool."""
+    """The pooled training points; empty without a pool."""
     paths: Mapping[float, State]
-    """Before the normal numbers of the path for each γ."""
+    """For each γ, the state before the normal numbers of its path."""
     cells: Mapping[Cell, State]
+    """For each cell, the state before its replication."""
 
     def draw_normals(self, gamma: float) -> Array:
-        """Those of a path: test points first, then the pool."""
+        """Draw the normal numbers of the path for γ: test points first, then the pool."""
         return _restore_stream(self.paths[gamma]).normal(size=self.experiment.test_points + len(self.pool))
 
     def draw_picks(self, cell: Cell) -> np.ndarray[Any, np.dtype[np.intp]]:
-        """The places in the pool of a replication's train points."""
+        """Draw the indices, in the pool, of a replication's training points."""
         return _restore_stream(self.cells[cell]).choice(len(self.pool), size=cell[3], replace=False)
 
     def draw_fresh(self, cell: Cell) -> tuple[Array, Array]:
-        """A replication's train points in [0, 1]^d, and its noise: test points first, then train points."""
+        """Draw a replication's training points in [0, 1]^d and its noise: test points first, then training points."""
         return _draw_sample(_restore_stream(self.cells[cell]), self.experiment, cell[3])
 
 
 @lru_cache(maxsize=len(EXPERIMENTS))
 def replay_stream(experiment: Experiment) -> ReplayedStream:
-    """Runs through a whole stream once."""
+    """Replay the whole stream of an experiment once, and keep its states."""
     stream = np.random.RandomState(experiment.seed)
     pool = stream.uniform(size=(experiment.pool or 0, experiment.dimension))
     paths: dict[float, State] = {}

@@ -1,8 +1,8 @@
-"""A path of a Gaussian process at many points: L·e with LL′ = K + γI, in tiles.
+"""Compute a path of a Gaussian process at many points: L·e with LL′ = K + γI, in tiles.
 
-Only the tiles on and below the diagonal are there, each an array of its own: half of n² numbers in all. Every BLAS call
-works on a few tiles, so none is long and none is so large that threads of OpenBLAS crash in it (as `potrf` does from
-about n = 16000 on).
+Only the tiles on and below the diagonal are stored, each in a separate array: n²/2 numbers in all. Every BLAS call
+works on a few tiles, so that no call takes long, and none is large enough to crash OpenBLAS's threads (`potrf` crashes
+from about n = 16000 on).
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from scipy.linalg import blas, lapack
 from scenarios.sources.types import Array
 
 TILE = 1024
-"""Rows of a tile. Bits depend on it, so it is a constant."""
+"""Rows of a tile. The last bits of results depend on it, so it is a constant."""
 
 
 def correlate_noise(X: Array, theta: float, gamma: float, e: Array, tile: int = TILE) -> Array:
-    """L·e, where LL′ = K + γI and K(x, x′) = exp(−θ‖x − x′‖²) at the rows of X.
+    """Compute L·e, where LL′ = K + γI and K(x, x′) = exp(−θ‖x − x′‖²) at the rows of X.
 
     Examples
     --------
@@ -30,7 +30,7 @@ def correlate_noise(X: Array, theta: float, gamma: float, e: Array, tile: int = 
     """
     parts = [slice(start, min(start + tile, len(X))) for start in range(0, len(X), tile)]
     made: list[list[Array]] = []
-    """Columns of L's tiles, each from the diagonal down."""
+    """Columns of tiles of L, each from the diagonal down."""
     y = np.zeros(len(X))
     for j, here in enumerate(parts):
         column = [_compute_kernel(X[rows], X[here], theta) for rows in parts[j:]]
@@ -47,17 +47,17 @@ def correlate_noise(X: Array, theta: float, gamma: float, e: Array, tile: int = 
 
 
 def count_operations(points: int) -> float:
-    """Of a factorisation: n³/3."""
+    """Return the number of operations of the factorisation, n³/3."""
     return points**3 / 3
 
 
 def estimate_memory(points: int, tile: int = TILE) -> float:
-    """Bytes at the peak: the tiles, and what making and multiplying a few of them takes."""
+    """Return the peak memory in bytes: the tiles, and temporary arrays of a few tiles."""
     return 8.0 * (points * (points + tile) / 2 + 6 * tile**2)
 
 
 def _finish(column: list[Array]) -> None:
-    """From K_ij − Σ L_ik·L_jk′ to L_ij: the diagonal tile is factorised, those below it are divided by it."""
+    """Turn a column of K_ij − Σ L_ik·L_jk′ into L_ij: factorise the diagonal tile, then solve for those below it."""
     factor, info = lapack.dpotrf(column[0], lower=1, clean=1, overwrite_a=1)
     if info:
         raise np.linalg.LinAlgError("K + γI is singular to working precision: γ is too small for so many points")
@@ -67,7 +67,7 @@ def _finish(column: list[Array]) -> None:
 
 
 def _compute_kernel(X: Array, Z: Array, theta: float) -> Array:
-    """exp(−θ‖x − z‖²), column by column in memory, as LAPACK wants it; from differences, so that it is 1 for x = z."""
+    """Return exp(−θ‖x − z‖²) in Fortran order, as LAPACK expects; from differences, so that it is 1 for x = z."""
     root = sqrt(theta)
     total = np.zeros((len(X), len(Z)), order="F")
     for x, z in zip(root * X.T, root * Z.T, strict=True):

@@ -1,1 +1,1 @@
-"""Sources of data: synthetic functions, Gaussian processes and tables, with their types."""
+"""Data sources (synthetic functions, Gaussian processes, tables) and their types."""

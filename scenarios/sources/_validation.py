@@ -1,6 +1,7 @@
-"""Keywords of sources are checked when a source is made.
+"""Validate the keyword arguments of sources.
 
-Every message is one line: the keyword, what it must be, what was given.
+Every function returns the checked value or raises a `ValueError` of one line: the keyword, what it must be, and the
+value it got.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ _LONGEST_SHOWN = 60
 
 
 def quote_value(value: object) -> str:
-    """How a value is quoted in a message: its repr, on one line, shortened."""
+    """Return the repr of a value for an error message, on one line and shortened."""
     text = " ".join(repr(value).split())
     return text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "…"
 
 
 def check_integer(name: str, value: object, least: int, most: int | None = None) -> int:
-    """A whole number in a range.
+    """Return `value` as an int, or raise ValueError unless it is an integer from `least` to `most`.
 
     Examples
     --------
@@ -46,7 +47,7 @@ def check_integer(name: str, value: object, least: int, most: int | None = None)
 
 
 def check_positive(name: str, value: object) -> float:
-    """A finite number above 0."""
+    """Return `value` as a float, or raise ValueError unless it is a finite number above 0."""
     number = _to_finite(value)
     if number is not None and number > 0:
         return number
@@ -54,7 +55,7 @@ def check_positive(name: str, value: object) -> float:
 
 
 def check_real(name: str, value: object, but_zero: bool = False) -> float:
-    """A finite number, perhaps any but 0."""
+    """Return `value` as a float, or raise ValueError unless it is finite and, with `but_zero`, other than 0."""
     number = _to_finite(value)
     if number is not None and not (but_zero and number == 0):
         return number
@@ -62,14 +63,14 @@ def check_real(name: str, value: object, but_zero: bool = False) -> float:
 
 
 def check_bool(name: str, value: object) -> bool:
-    """A bool, and nothing that merely counts as one."""
+    """Return `value`, or raise ValueError unless it is a bool; 0 and 1 are not accepted."""
     if isinstance(value, bool):
         return value
     raise ValueError(f"{name} must be true or false, got {quote_value(value)}")
 
 
 def check_interval(name: str, value: object) -> tuple[float, float]:
-    """Two finite numbers, the lower one first.
+    """Return `value` as two floats, or raise ValueError unless it is two finite numbers, the lower one first.
 
     Examples
     --------
@@ -89,12 +90,12 @@ def check_interval(name: str, value: object) -> tuple[float, float]:
 
 
 def check_layout(name: str, value: object) -> Layout:
-    """One of "grid" and "iid"."""
+    """Return `value`, or raise ValueError unless it is "grid" or "iid"."""
     return check_choice(name, value, LAYOUTS)
 
 
 def check_choice(name: str, value: object, known: tuple[Name, ...]) -> Name:
-    """One of some names."""
+    """Return `value`, or raise ValueError, with a suggestion, unless it is one of the `known` names."""
     for each in known:
         if isinstance(value, str) and value == each:
             return each
@@ -102,7 +103,14 @@ def check_choice(name: str, value: object, known: tuple[Name, ...]) -> Name:
 
 
 def check_inputs_and_targets(X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[Array, Array]:
-    """Copies of inputs, shape (rows, columns), and targets, shape (rows,); a 1-d X is one column.
+    """Return float copies of the inputs, shape (rows, columns), and the targets, shape (rows,).
+
+    A one-dimensional X becomes one column.
+
+    Raises
+    ------
+    ValueError
+        If the shapes don't match, or an entry isn't a finite real number.
 
     Examples
     --------
@@ -122,7 +130,7 @@ def check_inputs_and_targets(X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[Array,
 
 
 def suggest_name(value: object, names: Iterable[str]) -> str:
-    """For a misspelt name, its nearest neighbour in brackets; else nothing.
+    """Return a hint, in brackets, with the known name nearest to a misspelt one; an empty string if none is near.
 
     Examples
     --------
@@ -135,12 +143,12 @@ def suggest_name(value: object, names: Iterable[str]) -> str:
 
 
 def _to_finite(value: object) -> float | None:
-    """A finite float, or None for what isn't one."""
+    """Convert a real number to a float; return None if it isn't a finite one."""
     if not isinstance(value, Real) or isinstance(value, bool):
         return None
     try:
         number = float(value)
-    except OverflowError:  # an integer beyond the floats
+    except OverflowError:  # an integer too large for a float
         return None
     return number if isfinite(number) else None
 

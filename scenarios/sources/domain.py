@@ -1,4 +1,4 @@
-"""Points in the box [low, high]^d: drawn uniformly, or on a regular grid."""
+"""Place points in the box [low, high]^d: uniformly at random, or on a regular grid."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ def draw_uniform(
     domain: tuple[float, float],
     first: Callable[[Array], Array] | None = None,
 ) -> Array:
-    """n independent points, shape (n, dimension); those for a smaller n are the first ones of those for a larger n.
+    """Draw n independent uniform points, shape (n, dimension).
 
-    `first` changes their places along the first axis, which are uniform in [0, 1) without it.
+    With the same generator state, the points for a smaller n are the first ones of those for a larger n. `first`
+    transforms the positions along the first axis, which are uniform in [0, 1) before it is applied.
     """
     low, high = domain
     places = rng.random((n, dimension))
@@ -28,15 +29,15 @@ def draw_uniform(
 
 
 def compute_positions(X: Array, domain: tuple[float, float]) -> Array:
-    """Where points are along the first axis: 0 at its low end, 1 at its high end."""
+    """Return the position of each point along the first axis: 0 at the low end of the domain, 1 at the high end."""
     low, high = domain
     return (X[:, 0] - low) / (high - low)
 
 
 def make_grid(points: int, dimension: int, domain: tuple[float, float]) -> Array:
-    """A regular grid with the ends of the domain on it, in the order of `np.meshgrid`, ravelled.
+    """Return a regular grid of `points` points that includes the ends of the domain, shape (points, dimension).
 
-    Column 0 is the first axis; in two dimensions it runs fastest.
+    The order is that of `np.meshgrid`, ravelled. Column 0 is the first axis; in two dimensions it varies fastest.
 
     Examples
     --------
@@ -51,7 +52,7 @@ def make_grid(points: int, dimension: int, domain: tuple[float, float]) -> Array
 
 
 def find_side(points: int, dimension: int) -> int:
-    """How many points a grid of `points` has along each axis.
+    """Return the number of points along each axis of a grid of `points`; raise ValueError if there is no such grid.
 
     Examples
     --------
@@ -76,6 +77,6 @@ def find_side(points: int, dimension: int) -> int:
 
 
 def _compute_integer_root(number: int, degree: int) -> int:
-    """The largest k with k**degree <= number."""
+    """Return the largest k with k**degree <= number."""
     k: int = round(number ** (1 / degree))  # at most 1 off
     return k if k**degree <= number else k - 1

@@ -1,6 +1,7 @@
-"""The latent functions of the published study, f(X) → y with one point a row of X.
+"""Latent functions of the published study: f(X) → y, with one point per row of X.
 
-With [·] for 1 where the condition holds and 0 elsewhere. The first three live on [0, 1], the last two on [−1, 1]².
+[·] is 1 where the condition holds and 0 elsewhere. The first three functions are defined on [0, 1], the last two on
+[−1, 1]².
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from scenarios.sources.types import Array
 
 
 def heaviside(X: Array) -> Array:
-    """[x > ½].
+    """Evaluate a step at ½: [x > ½].
 
     Examples
     --------
@@ -22,7 +23,7 @@ def heaviside(X: Array) -> Array:
 
 
 def f6(X: Array) -> Array:
-    """(1 − 4x²)·[x < ½] + 2(x − ½)·[x > ½].
+    """Evaluate a parabola, then a line: (1 − 4x²)·[x < ½] + 2(x − ½)·[x > ½].
 
     Examples
     --------
@@ -34,7 +35,9 @@ def f6(X: Array) -> Array:
 
 
 def pressure2(X: Array) -> Array:
-    """u^0.55·(1 − 0.99u)^0.48 − 0.11/(1 + 100(u − 0.3)²) − 0.02·exp(−200(u − 0.5)²), u = x·((3 − x)/2 + 0.01·sin πx).
+    """Evaluate a smooth hill with two dents.
+
+    u^0.55·(1 − 0.99u)^0.48 − 0.11/(1 + 100(u − 0.3)²) − 0.02·exp(−200(u − 0.5)²), u = x·((3 − x)/2 + 0.01·sin πx).
 
     Examples
     --------
@@ -48,7 +51,7 @@ def pressure2(X: Array) -> Array:
 
 
 def f2(X: Array) -> Array:
-    """tanh(0.3·(5·exp(−4‖x − (¼, ¼)‖²) − 7·exp(−40‖x‖²) + x₁ + x₂)).
+    """Evaluate a smooth hill with a pit: tanh(0.3·(5·exp(−4‖x − (¼, ¼)‖²) − 7·exp(−40‖x‖²) + x₁ + x₂)).
 
     Examples
     --------
@@ -63,7 +66,7 @@ def f2(X: Array) -> Array:
 
 
 def f5(X: Array) -> Array:
-    """x₁ + x₂ + [‖x‖² ≤ ¼] − 2·[(x₁ − 0.7)² + (x₂ − 0.7)² ≤ 1].
+    """Evaluate a plane with two steps along circles: x₁ + x₂ + [‖x‖² ≤ ¼] − 2·[(x₁ − 0.7)² + (x₂ − 0.7)² ≤ 1].
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Mark the functions and classes that a scenario file may name as "package.module:name".
 
-A scenario file may be a stranger's. What it names in an installed package is called with the file's own values, so only
-what was meant as a source is called: with a mark, `function = "os:system"` does nothing.
+A scenario file may come from an untrusted person, and the harness calls what it names with values from the file. So in
+an installed package the harness calls only objects marked as sources: `function = "os:system"` is refused.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _MARK = "__ckrr_source__"
 
 
 def source(maker: Maker) -> Maker:
-    """Mark a function or a class as one that makes a source, so that scenario files may name it.
+    """Mark a function or class that makes a source, so that scenario files may name it.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ def source(maker: Maker) -> Maker:
     Returns
     -------
     callable
-        The same, with the mark.
+        The same object, with the mark.
 
     Examples
     --------
@@ -44,5 +44,5 @@ def source(maker: Maker) -> Maker:
 
 
 def is_source(found: object) -> bool:
-    """Return whether an object is a function or class with the mark; a subclass needs its own."""
+    """Return whether an object is a function or class marked with `source`; a subclass doesn't inherit the mark."""
     return issubclass(type(found), FunctionType | type) and vars(found).get(_MARK) is True

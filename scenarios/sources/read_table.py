@@ -1,6 +1,6 @@
-"""Tables from files: .csv with a line of column names, or .npz with arrays X and y.
+"""Read a table from a .csv file with a header line, or from an .npz file with arrays X and y.
 
-Every message is one line and begins with the keyword that is to be changed, `file` or `target`.
+Every error message is one line and begins with the keyword to change, `file` or `target`.
 """
 
 from __future__ import annotations
@@ -20,25 +20,30 @@ import numpy.typing as npt
 from scenarios.sources import _validation
 from scenarios.sources.types import Array
 
-# What np.load and its members raise on pickles, on text, on a single array and on damaged archives.
+# Raised by np.load and its members for pickles, text, a single array and damaged archives.
 _NOT_AN_NPZ = (ValueError, TypeError, AttributeError, EOFError, NotImplementedError, zipfile.BadZipFile, zlib.error)
 
 LARGEST = 1 << 28
-"""Bytes of the arrays in an .npz file: compressed, they may take a thousandth of it."""
+"""Largest size in bytes of the unpacked arrays of an .npz file, which can be a thousand times that of the file."""
 
 Line = tuple[int, list[str]]
-"""The number of a line in its file, and its cells."""
+"""Line number in the file, and the cells of that line."""
 
 
 def read_table(file: str, target: str | None = None) -> tuple[Array, Array]:
-    """The inputs, shape (rows, columns), and the targets, shape (rows,).
+    """Read the inputs, shape (rows, columns), and the targets, shape (rows,), of a table.
 
     Parameters
     ----------
     file
-        The path of a .csv or .npz file.
+        Path of a .csv or .npz file.
     target
-        The target's column in a .csv file; the last one if None. The other columns are the inputs, in their order.
+        Name of the target column of a .csv file; the last column if None. The other columns are the inputs, in order.
+
+    Raises
+    ------
+    ValueError
+        If the file can't be read or isn't a table of finite numbers, or if there is no column `target`.
     """
     path = Path(file) if isinstance(file, str) else None
     if path is None or path.suffix.lower() not in (".csv", ".npz"):
@@ -63,7 +68,7 @@ def _read_csv(path: Path, target: str | None) -> tuple[Array, Array]:
 
 
 def _read_lines(path: Path) -> Iterator[Line]:
-    """The lines that aren't blank."""
+    """Yield the lines that aren't blank."""
     with path.open(newline="", encoding="utf-8-sig") as text:
         reader = csv.reader(text, skipinitialspace=True)
         try:
@@ -118,9 +123,9 @@ def _parse_numbers(path: Path, names: list[str], line: Line) -> list[float]:
 
 
 def _parse_number(cell: str) -> float | None:
-    """The number a cell holds, NaN and infinity among them; None if it isn't one."""
+    """Return the number in a cell, which may be NaN or infinite; None if the cell isn't a number."""
     try:
-        return None if "_" in cell else float(cell)  # Python reads 1_000 as a number; a table means something else
+        return None if "_" in cell else float(cell)  # Python reads 1_000 as 1000; in a table it is more likely an error
     except ValueError:
         return None
 
@@ -140,7 +145,7 @@ def _read_npz(path: Path, target: str | None) -> tuple[Array, Array]:
 def _load_arrays(path: Path) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     try:
         size = _compute_unpacked_size(path)
-        # np.load would leave a file that it opens itself open where it is damaged
+        # np.load leaves a file that it opened itself open if the archive is damaged
         with path.open("rb") as binary, np.load(binary, allow_pickle=False) as arrays:
             missing = sorted({"X", "y"} - set(arrays.files))
             if not missing and size <= LARGEST:
@@ -153,6 +158,6 @@ def _load_arrays(path: Path) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
 
 
 def _compute_unpacked_size(path: Path) -> int:
-    """Return the bytes that an archive's members claim to have; `zipfile` gives no more of them than that."""
+    """Return the total size that an archive's members declare; `zipfile` never reads more than the declared size."""
     with zipfile.ZipFile(path) as archive:
         return sum(member.file_size for member in archive.infolist())

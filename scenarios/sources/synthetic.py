@@ -1,4 +1,4 @@
-"""Sources with a latent function: inputs uniform in a box, values f(x), noise of variance 1 beside them."""
+"""Synthetic sources: inputs uniform in a box, values f(x) of a latent function, and separate noise of variance 1."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from scenarios.sources.types import Array, Path, RealisedLayout, Sample, Streams
 from scenarios.sources.world import PLAIN, World
 
 Function = Callable[[Array], Array]
-"""f(X) → y: one point a row of X, one value for each; each row by itself, whatever other rows there are."""
+"""f(X) → y: one point per row of X, one value per point. The value of a row must not depend on the other rows."""
 
 RandomFunction = Callable[[np.random.Generator], Function]
-"""Draws an f, taking all the randomness that f needs at once."""
+"""Draws an f from a generator; all random numbers that f needs must be drawn in this call."""
 
 MOST_POINTS = 10**6
-"""Test points, and points of a pool: a plan draws a sample, and the largest n is no larger."""
+"""Largest number of test points, and of points in a pool. A plan draws a sample, so a sample must fit in memory."""
 
 
 @dataclass(frozen=True)
 class Synthetic:
-    """Data from a function of your own: `Synthetic(f)`, or `Synthetic(random_function=…)` for another f on each path.
+    """Source of noisy values of a function: `Synthetic(f)`, or `Synthetic(random_function=…)` for a new f on each path.
 
-    Without a pool, a path fixes f, and each draw has inputs and noise of its own. With `pool` = N, a path fixes f,
-    N train points with their noise, the test points and their noise; a draw picks n of the N.
+    Without a pool, a path fixes only f, and each draw has new inputs and noise. With `pool` = N, a path fixes f, N
+    training points with their noise, and the test points with their noise; a draw picks n of the N.
 
     Examples
     --------
     >>> def noisy_sine(frequency: float = 5.0, test_points: int = 201) -> Synthetic:
     ...     return Synthetic(lambda X: np.sin(frequency * X[:, 0]), test_points=test_points)
 
-    A function that differs from path to path:
+    With a function that differs between paths:
 
     >>> def any_sine(pool: int | None = None) -> Synthetic:
     ...     def draw_f(rng):
@@ -43,7 +43,7 @@ class Synthetic:
     ...
     ...     return Synthetic(random_function=draw_f, pool=pool)
 
-    The harness hands out random streams by name; here is what it does with them:
+    The harness provides random streams by name, and draws a sample like this:
 
     >>> def streams(name):
     ...     return np.random.default_rng([2024, *name.encode()])
@@ -53,24 +53,24 @@ class Synthetic:
     """
 
     function: Function | None = None
-    """The same f on all paths."""
+    """f, if it is the same on all paths."""
     _: KW_ONLY
     random_function: RandomFunction | None = None
-    """Makes the f of a path from a random generator."""
+    """Draws the f of a path from a random generator."""
     dimension: int = 1
     """The number of coordinates of a point."""
     domain: tuple[float, float] = (0.0, 1.0)
     """The range of each coordinate; inputs are uniform in it."""
     test: RealisedLayout = "iid"
-    """Test points on a regular grid, or drawn as the train points are (only then do exact levels hold).
+    """Layout of test points: "grid", or "iid" from the training distribution, as exact levels require.
 
-    "iid" becomes "shifted" where the world has a shift."""
+    "iid" becomes "shifted" if `world` has a shift."""
     test_points: int = 201
-    """How many test points there are."""
+    """Number of test points."""
     pool: int | None = None
-    """How many train points a path fixes, for draws to pick from; None: each draw has its own."""
+    """Number of training points that a path fixes and draws pick from; None if each draw has new ones."""
     world: World = PLAIN
-    """The law of the noise, and of the test inputs."""
+    """Distribution of the noise, and shift of the test inputs."""
 
     knows_f: ClassVar[bool] = True
     redraws: ClassVar[tuple[str, ...]] = ()
@@ -88,15 +88,15 @@ class Synthetic:
 
     @property
     def largest_n(self) -> int | None:
-        """The size of the pool; None for any n."""
+        """Size of the pool; None if n is unlimited."""
         return self.pool
 
     def in_world(self, world: World) -> Synthetic:
-        """The same function with other noise, and other test inputs."""
+        """Return a copy of this source with the noise and the test inputs of `world`."""
         return replace(self, world=world, test="grid" if self.test == "grid" else "iid")
 
     def path(self, streams: Streams) -> Path:
-        """Draw f and, where there is a pool, all the points and their noise."""
+        """Draw f and, if there is a pool, all points and their noise."""
         f = self._draw_function(streams)
         if self.pool is None:
             on_grid = _LatentValues.evaluate(f, self.test_grid()) if self.test == "grid" else None
@@ -113,19 +113,19 @@ class Synthetic:
         )
 
     def draw_inputs(self, rng: np.random.Generator, n: int) -> Array:
-        """n points, uniform in the box."""
+        """Draw n training inputs, uniform in the box."""
         return boxes.draw_uniform(rng, n, self.dimension, self.domain)
 
     def draw_test_inputs(self, rng: np.random.Generator) -> Array:
-        """The test points, where they don't lie on a grid."""
+        """Draw the test inputs, for `test` other than "grid"."""
         return boxes.draw_uniform(rng, self.test_points, self.dimension, self.domain, self.world.tilt)
 
     def draw_noise(self, rng: np.random.Generator, X: Array) -> Array:
-        """The noise at some points."""
+        """Draw the noise at the points X."""
         return self.world.draw_noise(boxes.compute_positions(X, self.domain), rng)
 
     def test_grid(self) -> Array:
-        """The test points, where they lie on a grid."""
+        """Return the test inputs for `test` = "grid"."""
         return boxes.make_grid(self.test_points, self.dimension, self.domain)
 
     def _draw_function(self, streams: Streams) -> Function:
@@ -137,7 +137,7 @@ class Synthetic:
 
 @dataclass(frozen=True, eq=False)
 class _LatentValues:
-    """Points, and f there."""
+    """Points and the values of f at them."""
 
     X: Array
     y: Array
@@ -158,14 +158,18 @@ class _LatentValues:
 
 @dataclass(frozen=True, eq=False)
 class _FreshPath:
-    """A path without a pool: it fixes f, and f on the grid where test points lie on one."""
+    """Path without a pool: fixes f and, if test points lie on a grid, the values of f there."""
 
     source: Synthetic
     f: Function
     on_grid: _LatentValues | None
 
     def draw(self, streams: Streams, n: int, at: Mapping[str, object]) -> Sample:
-        """Each part has a stream of its own, so that test points don't depend on n and n points begin n + 1 points."""
+        """Draw n training points and the test points.
+
+        Each part has its own stream, so test points don't depend on n, and the sample for n is a prefix of that for
+        n + 1.
+        """
         _validation.check_integer("n", n, least=1)
         train = _LatentValues.evaluate(self.f, self.source.draw_inputs(streams("inputs"), n))
         test = self.on_grid or _LatentValues.evaluate(self.f, self.source.draw_test_inputs(streams("test inputs")))
@@ -181,7 +185,7 @@ class _FreshPath:
 
 @dataclass(frozen=True, eq=False)
 class _PooledPath:
-    """A path with a pool: it fixes everything but which train points are seen."""
+    """Path with a pool: fixes everything except which training points a draw picks."""
 
     train: _LatentValues
     noise: Array
@@ -189,7 +193,10 @@ class _PooledPath:
     noise_test: Array
 
     def draw(self, streams: Streams, n: int, at: Mapping[str, object]) -> Sample:
-        """The whole pool is shuffled whatever n is, so that n points begin n + 1 points."""
+        """Pick n training points from the pool.
+
+        The whole pool is shuffled for every n, so the sample for n is a prefix of that for n + 1.
+        """
         size = len(self.noise)
         if _validation.check_integer("n", n, least=1) > size:
             raise ValueError(f"n must be at most the pool's {size} points, got {n}")
@@ -205,9 +212,9 @@ class _PooledPath:
 
 
 def _resolve_layout(test: RealisedLayout, world: World) -> RealisedLayout:
-    """How test points lie in the end."""
+    """Return the layout of test points in a world; raise ValueError for a grid with a shift."""
     if _validation.check_layout("test", test) == "grid" and world.shift:
-        raise ValueError(f'shift must be left out where test = "grid": a grid has no law, got {world.shift:g}')
+        raise ValueError(f'shift must be left out where test = "grid": a grid has no distribution, got {world.shift:g}')
     return "shifted" if world.shift else test
 
 

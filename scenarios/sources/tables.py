@@ -1,4 +1,4 @@
-"""A source that resamples the rows of a table."""
+"""Resample the rows of a table as training and test points."""
 
 from __future__ import annotations
 
@@ -21,13 +21,15 @@ Indices = npt.NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Each draw shuffles the rows: the first `test_points` are the test points, the next n the train sample.
+    """Source that shuffles the rows of a table in each draw.
 
-    Any n + 1 rows of a shuffled table are exchangeable, so exact levels hold on average over draws. The draws share
-    rows, so they aren't independent, and what they show is about this table. All paths are the same.
+    The first `test_points` rows of the shuffle are the test points, the next n rows the training sample. Any n + 1 rows
+    of a shuffled table are exchangeable, so exact levels hold on average over draws. Draws share rows, so they aren't
+    independent, and results hold for this table only. All paths are the same.
 
-    With a shift, the test points are picked from those `test_points` rows, with replacement and by the tilt's weights:
-    the train rows keep the table's law, and none of them is a test point. Noise of any law comes on top of the targets.
+    With a shift, the test points are sampled from those `test_points` rows, with replacement and with the weights of
+    the tilt: the training rows keep the distribution of the table, and none of them is a test point. Noise of any
+    distribution is added to the targets.
 
     Examples
     --------
@@ -40,13 +42,13 @@ class Table:
     """
 
     X: Array
-    """Inputs, one row each."""
+    """Inputs, shape (rows, columns)."""
     y: Array
-    """Targets."""
+    """Targets, shape (rows,)."""
     test_points: int = 200
-    """How many rows of each draw are test points."""
+    """Number of rows that each draw uses as test points."""
     world: World = PLAIN
-    """The law of the noise that is added, and of the test rows."""
+    """Distribution of the added noise, and shift of the test rows."""
 
     knows_f: ClassVar[bool] = False
     redraws: ClassVar[tuple[str, ...]] = ()
@@ -59,43 +61,50 @@ class Table:
 
     @property
     def test(self) -> RealisedLayout:
-        """From the law of the train rows, unless there is a shift."""
+        """Layout of the test rows: "shifted" with a shift, otherwise "iid" (exchangeable with the training rows)."""
         return "shifted" if self.world.shift else "iid"
 
     @property
     def dimension(self) -> int:
-        """The number of input columns."""
+        """Number of input columns."""
         return int(self.X.shape[1])
 
     @property
     def largest_n(self) -> int:
-        """The number of rows that aren't test points."""
+        """Number of rows that aren't test points."""
         return len(self.y) - self.test_points
 
     def in_world(self, world: World) -> Table:
-        """The same rows with other noise on top, and other test rows."""
+        """Return a copy of this source with the noise and the test rows of `world`."""
         return replace(self, world=world)
 
     @cached_property
     def _places(self) -> Array:
-        """The share of rows below each, by the first column; half of those that tie."""
+        """u of each row: the share of rows below it in the first column, ties counted by half."""
         x = self.X[:, 0]
         ordered = np.sort(x)
         return (np.searchsorted(ordered, x) + np.searchsorted(ordered, x, side="right")) / (2 * len(x))
 
     def _draw_noise(self, rng: np.random.Generator, rows: Indices) -> Array:
-        """Of variance 1 on average over all rows: where many of them tie, places aren't uniform."""
+        """Draw noise of variance 1, averaged over all rows.
+
+        Heteroscedastic noise is rescaled for that: with many ties in the first column, u isn't uniform.
+        """
         noise = self.world.draw_noise(self._places[rows], rng)
         if self.world.noise == "heteroscedastic":
             noise /= np.sqrt(np.mean(self.world.compute_deviation(self._places) ** 2))
         return noise
 
     def path(self, streams: Streams) -> Table:
-        """A table is the only world there is."""
+        """Return this source: all paths share the one table."""
         return self
 
     def draw(self, streams: Streams, n: int, at: Mapping[str, object]) -> Sample:
-        """Test rows come first in the shuffle, so that they don't depend on n and n rows begin n + 1 rows."""
+        """Draw n training rows and the test rows.
+
+        Test rows come first in the shuffle, so they don't depend on n, and the sample for n is a prefix of that for
+        n + 1.
+        """
         if _validation.check_integer("n", n, least=1) > self.largest_n:
             rows = f"{len(self.y)} rows − {self.test_points} test points"
             raise ValueError(f"n must be at most {self.largest_n} ({rows}), got {n}")
@@ -116,16 +125,16 @@ class Table:
 
 @source
 def table(file: str, target: str | None = None, test_points: int = 200, scale: bool = False) -> Table:
-    """The rows of a file: .csv with a line of column names, or .npz with arrays X and y.
+    """Make a source from a .csv file with a header line, or from an .npz file with arrays X and y.
 
     Parameters
     ----------
     file
-        Its path.
+        Path of the file.
     target
-        The target's column in a .csv file; the last one if None. All other columns are inputs.
+        Name of the target column of a .csv file; the last column if None. All other columns are inputs.
     test_points
-        How many rows of each draw are test points.
+        Number of rows that each draw uses as test points.
     scale
         Whether to map each input column to [0, 1] and to standardise the target.
     """
@@ -137,9 +146,9 @@ def table(file: str, target: str | None = None, test_points: int = 200, scale: b
 
 
 def scale_table(X: Array, y: Array) -> tuple[Array, Array]:
-    """Inputs in [0, 1] by their range, targets of mean 0 and variance 1; what is constant becomes 0.
+    """Scale each input column to [0, 1] and the targets to mean 0 and variance 1; constant columns become 0.
 
-    The whole table sets the scales: they don't depend on the order of rows, so rows stay exchangeable.
+    Scales are computed from the whole table. They don't depend on the order of rows, so rows stay exchangeable.
 
     Examples
     --------
@@ -149,7 +158,7 @@ def scale_table(X: Array, y: Array) -> tuple[Array, Array]:
            [0.5, 0. ]])
     """
     low, high = X.min(axis=0), X.max(axis=0)
-    # Constant targets are seen by comparing them: the standard deviation of 0.1, 0.1, 0.1 isn't 0 in floats.
+    # Compare minimum and maximum to detect constant targets: y.std() of 0.1, 0.1, 0.1 isn't 0 in floats.
     standard = (y - y.mean()) / y.std() if y.min() < y.max() else np.zeros_like(y)
     return (X - low) / np.where(high > low, high - low, 1.0), standard
 

@@ -1,4 +1,4 @@
-"""The nouns: what a source is, what it gives, and where its randomness comes from."""
+"""Types of data sources: `Source`, `Path`, `Sample` and the random streams they draw from."""
 
 from __future__ import annotations
 
@@ -12,37 +12,37 @@ import numpy.typing as npt
 Array = npt.NDArray[np.float64]
 
 Streams = Callable[[str], np.random.Generator]
-"""A random stream by its name: streams of different names are independent, and each is used for one thing only."""
+"""Returns the random generator of a named stream. Streams are independent; each is used for one purpose only."""
 
 Layout = Literal["grid", "iid"]
-"""How test points lie: on a regular grid, or drawn from the law of the train inputs."""
+"""Requested layout of test points: on a regular grid, or drawn from the training distribution."""
 
 LAYOUTS: tuple[Layout, ...] = ("grid", "iid")
 
 RealisedLayout = Layout | Literal["shifted"]
-"""And where they came out: "shifted" ones are drawn from another law than the train inputs."""
+"""Actual layout of test points: "shifted" ones are drawn from a distribution other than the training distribution."""
 
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """One train sample, and the test points that go with it.
+    """One training sample with its test points.
 
-    What is observed is y + √γ·noise, at train and test points alike; γ is the study's business.
-    Arrays that several draws share are read-only.
+    The observed values are y + √γ·noise, at training and test points alike; the study chooses γ.
+    Arrays shared between draws are read-only.
     """
 
     X: Array
-    """Train inputs, shape (n, d)."""
+    """Training inputs, shape (n, d)."""
     y: Array
-    """Train values before noise, shape (n,): the latent f, or the target column of a table."""
+    """Training values before noise, shape (n,): the latent f, or the target column of a table."""
     noise: Array | None
-    """Of variance 1 (standard normal, unless the world is another), shape (n,); None where nothing is to be added."""
+    """Noise of variance 1 (standard normal in the default world), shape (n,); None to add no noise."""
     X_test: Array
     """Test inputs, shape (m, d)."""
     y_test: Array
     """Test values before noise, shape (m,)."""
     noise_test: Array | None
-    """Likewise, shape (m,), or None."""
+    """Noise at the test points, shape (m,), or None."""
 
     def __post_init__(self) -> None:
         _check_part("X", self.X, {"y": self.y, "noise": self.noise})
@@ -52,45 +52,51 @@ class Sample:
 
 
 class Path(Protocol):
-    """One draw of the world: the latent function and, with a pool, its train points and the test targets."""
+    """One realisation of the data-generating process.
+
+    It fixes the latent function and, with a pool, the training points and the test targets.
+    """
 
     def draw(self, streams: Streams, n: int, at: Mapping[str, object]) -> Sample:
-        """A train sample of n points. Ordinary sources take no notice of the grid point `at`."""
+        """Draw a training sample of n points.
+
+        `at` has the values of the axes in `Source.redraws` for this cell; most sources ignore it.
+        """
 
 
 class Source(Protocol):
-    """Where the data of a scenario come from."""
+    """The data-generating process of a scenario."""
 
     @property
     def dimension(self) -> int:
-        """The number of input columns."""
+        """Number of input columns."""
 
     @property
     def test(self) -> RealisedLayout:
-        """How test points lie; only "iid" ones are exchangeable with the train points."""
+        """Layout of the test points; only "iid" ones are exchangeable with the training points."""
 
     @property
     def test_points(self) -> int:
-        """How many test points there are."""
+        """Number of test points."""
 
     @property
     def knows_f(self) -> bool:
-        """Whether y and y_test are the latent function."""
+        """Whether y and y_test of a sample are values of the latent function."""
 
     @property
     def redraws(self) -> tuple[str, ...]:
-        """The axes, among gamma, theta, lam, path and draw, that data depend on: `at` has their values."""
+        """The axes, among gamma, theta, lam, path and draw, that data depend on; `at` has their values."""
 
     @property
     def largest_n(self) -> int | None:
-        """The largest train sample there can be; None for any."""
+        """Size of the largest possible training sample; None if unlimited."""
 
     def path(self, streams: Streams) -> Path:
-        """One draw of the world."""
+        """Draw one realisation of the data-generating process."""
 
 
 def make_read_only(array: Array) -> Array:
-    """The same numbers, which nobody can change through this view.
+    """Return a read-only view of an array.
 
     Examples
     --------

@@ -1,23 +1,25 @@
-"""Harder worlds: noise that isn't normal, and test inputs from another law than the train inputs.
+"""Noise that isn't normal, and test inputs that don't follow the training distribution.
 
-Both are told by where a point is along its first coordinate: u ∈ [0, 1], its place between the ends of the domain, or
-the share of a table's rows that lie below it. Either way u is uniform where inputs have the law of the train points.
+Both depend on the position u ∈ [0, 1] of a point along its first coordinate: the relative position between the ends of
+the domain or, in a table, the share of rows below it. In both cases u is uniform under the training distribution.
+
+The noise e in y + √γ·e has mean 0 and variance 1, so that γ is the variance of the noise:
 
 ==================  =============================================================================  =============
-`noise`             law of e in y + √γ·e: of mean 0 and variance 1, so that γ is the noise's variance  its parameter
+`noise`             distribution of e                                                              parameter
 ==================  =============================================================================  =============
 "gaussian"          standard normal
-"student"           t·√((ν − 2)/ν), t of Student's law with ν degrees of freedom                   `df` = ν
-"skewed"            (G − k)/√k, G of the gamma law with k = 4/g²; mirrored for g < 0               `skewness` = g
+"student"           t·√((ν − 2)/ν), t Student with ν degrees of freedom                            `df` = ν
+"skewed"            (G − k)/√k, G gamma with shape k = 4/g²; mirrored for g < 0                    `skewness` = g
 "heteroscedastic"   s(u)·z, z normal, s(u)² = r^(2u)·log r²/(r² − 1): 1 on average over u          `spread` = r
 ==================  =============================================================================  =============
 
-For ν ≤ 2 there is no variance: then e is t itself, and γ the square of its scale. r is the noise's deviation at the
-right end over that at the left end.
+For ν ≤ 2 there is no variance: then e is t itself, and γ the square of its scale. r is the ratio of the standard
+deviation of the noise at the right end to that at the left end.
 
-`shift` = s takes test inputs from the law with the density s·e^(su)/(e^s − 1) of u, an exponential tilt: to the right
-for s > 0. Given its input a test value has the law of the train values: that is covariate shift. Train and test points
-aren't exchangeable then, and no exact level is promised.
+`shift` = s draws test inputs such that u has the density s·e^(su)/(e^s − 1), an exponential tilt: to the right for
+s > 0. Given its input, a test value has the same distribution as a training value: that is covariate shift. Training
+and test points are then not exchangeable, and no exact level is promised.
 """
 
 from __future__ import annotations
@@ -34,15 +36,15 @@ from scenarios.sources.types import Array
 Noise = Literal["gaussian", "student", "skewed", "heteroscedastic"]
 LAWS: tuple[Noise, ...] = get_args(Noise)
 _PARAMETERS = {"df": ("student", 3.0), "skewness": ("skewed", 2.0), "spread": ("heteroscedastic", 10.0)}
-"""Of which law each is, and what it is unless told."""
+"""For each parameter, the noise it belongs to and its default."""
 
 MOST_SHIFT = 10.0
-"""The end of the domain is e^10 times as likely as the other then."""
+"""Largest |shift|: one end of the domain is then e^10 times as likely as the other."""
 
 
 @dataclass(frozen=True)
 class World:
-    """The law of the noise, and how far test inputs are from train inputs; the keys of any [source] table.
+    """Distribution of the noise, and shift of the test inputs; its fields are keys of any [source] table.
 
     Examples
     --------
@@ -57,15 +59,15 @@ class World:
     """
 
     noise: Noise = "gaussian"
-    """The law of the noise."""
+    """Distribution of the noise."""
     df: float | None = None
-    """ν of Student's law; 3 unless told."""
+    """ν, degrees of freedom of Student noise (default: 3)."""
     skewness: float | None = None
-    """g of skewed noise: 2, unless told, is an exponential law, less is nearer to the normal one."""
+    """g of skewed noise (default: 2, an exponential distribution); smaller |g| is nearer to the normal distribution."""
     spread: float | None = None
-    """r of heteroscedastic noise; 10 unless told."""
+    """r of heteroscedastic noise (default: 10)."""
     shift: float = 0.0
-    """s of the test inputs' law; 0 is none."""
+    """s of the tilt of the test inputs; 0 for none."""
 
     def __post_init__(self) -> None:
         _validation.check_choice("noise", self.noise, LAWS)
@@ -80,12 +82,15 @@ class World:
             raise ValueError(f"shift must be from −{MOST_SHIFT:g} to {MOST_SHIFT:g}, got {self.shift:g}")
 
     def _get_parameter(self, name: str) -> float:
-        """As told, or as it is without."""
+        """Return the given value of a parameter of the noise, or its default."""
         told: float | None = getattr(self, name)
         return _PARAMETERS[name][1] if told is None else told
 
     def draw_noise(self, u: Array, rng: np.random.Generator) -> Array:
-        """One e for each place; those for fewer places are the first ones of those for more."""
+        """Draw e for each position in u.
+
+        With the same generator state, the values for fewer positions are the first ones of those for more.
+        """
         n = len(u)
         if self.noise == "student":
             df = self._get_parameter("df")
@@ -98,12 +103,12 @@ class World:
         return z if self.noise == "gaussian" else self.compute_deviation(u) * z
 
     def compute_deviation(self, u: Array) -> Array:
-        """s(u); 1 but for heteroscedastic noise."""
+        """Return s(u), the standard deviation of e at each position; 1 unless the noise is heteroscedastic."""
         c = log(self._get_parameter("spread")) if self.noise == "heteroscedastic" else 0.0
         return np.exp(c * u) / sqrt(expm1(2 * c) / (2 * c)) if c else np.ones_like(u)
 
     def tilt(self, v: Array) -> Array:
-        """Places of the test inputs' law from uniform ones, by its quantiles.
+        """Map uniform positions to positions of the test inputs, through the quantile function of the tilt.
 
         Examples
         --------
@@ -112,15 +117,15 @@ class World:
         """
         if self.shift == 0:
             return v
-        s = -abs(self.shift)  # of the two mirror images the one that never overflows
+        s = -abs(self.shift)  # compute the mirror image that never overflows
         places: Array = np.log1p((v if self.shift < 0 else 1 - v) * expm1(s)) / s
         return places if self.shift < 0 else 1 - places
 
     def compute_weights(self, u: Array) -> Array:
-        """How much likelier places are for test inputs than for train inputs, in shares of 1."""
+        """Return the density ratio of test to training inputs at the positions u, normalised to sum to 1."""
         w = np.exp(self.shift * u - max(self.shift, 0.0))
         return np.asarray(w / w.sum())
 
 
 PLAIN = World()
-"""Normal noise, and test inputs of the law of the train inputs."""
+"""The default world: normal noise, and test inputs from the training distribution."""

@@ -15,6 +15,7 @@ import psutil  # type: ignore[import-untyped]
 
 from harness.execution import dask_executor, driver, prepare
 from harness.execution.progress import SilentProgress
+from harness.execution.tasks import Result
 from harness.scenario.load import Loaded, check, load
 
 SIX = ("GPR-f", "GPR-p", "RRCM", "RRCM-loo", "CRR", "CRR-loo")
@@ -66,17 +67,17 @@ def scratch() -> Iterator[Path]:
         yield Path(folder)
 
 
-def recorded(prepared: prepare.Prepared, client: Any = None) -> tuple[driver.Outcome, list[dask_executor.Result]]:
+def recorded(prepared: prepare.Prepared, client: Any = None) -> tuple[driver.Outcome, list[Result]]:
     """A run, and what each of its units reported: `began`, `ended`, and `compute` seconds."""
-    results: list[dask_executor.Result] = []
+    results: list[Result] = []
     original = dask_executor.run_dask
 
-    def on_dask(*arguments: Any) -> Iterator[dask_executor.Result]:
+    def on_dask(*arguments: Any) -> Iterator[Result]:
         for result in original(*arguments):
             results.append(result)
             yield result
 
-    with patch.object(dask_executor, "on_dask", on_dask):
+    with patch.object(dask_executor, "run_dask", on_dask):
         outcome = driver.run_prepared(prepared, SilentProgress(), client)
     return outcome, results
 

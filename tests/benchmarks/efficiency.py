@@ -19,6 +19,7 @@ from cluster import local
 from harness.core.types import Limits, Unit
 from harness.cube.refresh import refresh
 from harness.execution import dask_executor, prepare
+from harness.execution.tasks import Result
 from harness.planning.plan import sort_sizes
 from harness.scenario.load import check
 from harness.store import receipts
@@ -75,7 +76,7 @@ def seconds_by_n(prepared: prepare.Prepared) -> None:
         )
 
 
-def nothing_at(url: str, fingerprint: str, generation: int, unit: Unit, care: Limits) -> dask_executor.Result:
+def nothing_at(url: str, fingerprint: str, generation: int, unit: Unit, care: Limits) -> Result:
     """In the place of `harness.worker.task.work`."""
     return {"unit": unit}
 

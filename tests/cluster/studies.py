@@ -14,8 +14,6 @@ from tests.harness.studies import ROOT, loaded, run_serially
 SHORT: dict[str, Any] = {"grid__n": [10], "grid__theta": [1], "replications__paths": 6}
 PROLOGUE = f"export PYTHONPATH={ROOT}"
 """So that workers which start elsewhere find the toy."""
-
-
 LONG = ("--set", "replications.paths=3000", "--set", "source.function='tests.cluster.slow:Slow'")
 """A study of the command line's toy that takes a minute, in units of a few seconds."""
 SLOWLY = f"export {PAUSE}=0.02"

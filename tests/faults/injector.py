@@ -192,7 +192,7 @@ def _second(trial: Trial) -> None:
         until(lambda: trial.study.begun().total() - trial.study.done() > 2 or other.over)  # the first has two workers
     trial.toll += 1
     assert other.wait() == 0, other.said
-    assert "is at work on this store, too" in other.said
+    assert "is running on this store, too" in other.said
     assert trial.study.again() <= 4, "they don't share the work"
 
 
@@ -340,7 +340,7 @@ FAULTS = (
         "a clock that jumps an hour ahead, then two back",
         {"run": NEXT},
         clock,
-        told=r"no result has come for \d+ s, far longer than planned: .* run again to go on",
+        told=r"no result has come for \d+ s, far longer than planned: .* run again to resume",
         variables=clocks.variables,
         missing=clocks.missing,
         slow=True,

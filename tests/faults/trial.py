@@ -80,7 +80,7 @@ def _found(trial: Trial, code: int | None) -> None:
     """By the run, as it ended, or else by `ckrr status --verify`."""
     found, _, err = ckrr("status", str(trial.study.store), "--verify", cwd=trial.study.folder)
     assert found == (1 if code == 0 else 0), err
-    assert f"1 of {trial.study.paths} units are no good" in trial.run.said + err
+    assert f"1 of {trial.study.paths} units are damaged" in trial.run.said + err
 
 
 def _next(trial: Trial) -> None:

@@ -28,8 +28,6 @@ procedure = ["exact", "wide"]
 paths = 6
 draws = 2
 """
-
-
 QUICK = ("--set", "grid.n=[10]", "--workers", "1")
 """One unit and one worker, which needs no cluster: for tests of other things."""
 

@@ -12,8 +12,6 @@ from harness.store.receipts import Receipt
 from tests.harness.toy import ToyFamily
 
 GRID = Grid(("exact", "wide"), (1.0, 0.1), (1.0, "best"), (0.1,), (10, 20, 40), (0.1,))
-
-
 SHAPE = ReplicationShape(test_points=20, keep=())
 
 

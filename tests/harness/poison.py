@@ -59,9 +59,5 @@ def written(folder: Path, poison: Mapping[float | str, str], **changes: Any) -> 
 
 
 SOURCE = (Path(__file__).parent / "worker" / "poison.txt").read_text()
-
-
 PATHS, DRAWS = 8, 3
-
-
 SMALL = {"gamma": [1.0], "n": [10], "theta": [1, "best"], "lam": [0.1], "alpha": [0.1], "procedure": ["exact", "wide"]}

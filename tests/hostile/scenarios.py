@@ -262,16 +262,16 @@ SCENARIOS: dict[str, Case] = {
     "a date": changed("seed = 1", "seed = 1979-05-27", "seed must be a whole number, got datetime.date"),
     "a date for a source": named(
         "m.py:f",
-        "source.when must be no date",
+        "source.when must not be or contain a date",
         "when = 1979-05-27",
         {"m.py": "from scenarios import Synthetic\ndef f(when):\n    return Synthetic(lambda X: X[:, 0])\n"},
     ),
     "tables for lists": changed("n = [25, 50]", "n = {a = 1}", "grid.n[0] must be a whole number"),
     "a list for a table": changed("[source]", "[[source]]", "source must be a table"),
     "a text for a table": written('grid = "x"\n' + GOOD.partition("[grid]")[0], "grid must be a table"),
-    "lists for names": changed('["GPR-f", "RRCM"]', '[["GPR-f"]]', "grid.procedure[0] must be a text"),
+    "lists for names": changed('["GPR-f", "RRCM"]', '[["GPR-f"]]', "grid.procedure[0] must be a string"),
     "truth for numbers": changed("[25, 50]", "[true]", "grid.n[0] must be a number"),
-    "a function of lists": changed('"heaviside"', '["heaviside"]', "source.function must be a text"),
+    "a function of lists": changed('"heaviside"', '["heaviside"]', "source.function must be a string"),
     # files
     "a FIFO": special(os.mkfifo, None, "is no regular file"),
     "a link to a FIFO": special(
@@ -295,7 +295,7 @@ SCENARIOS: dict[str, Case] = {
         sparse(1 << 40), GOOD.replace('heaviside"', 'table"\nfile = "special.csv"'), "1048576 kB"
     ),
     "a table that unpacks": named("table", "arrays of at most 256 MB", 'file = "a.npz"', {"a.npz": zip_bomb()}),
-    "a table that claims": named("table", "can't be made: MemoryError", 'file = "a.npz"', {"a.npz": large_shape()}),
+    "a table that claims": named("table", "can't be created: MemoryError", 'file = "a.npz"', {"a.npz": large_shape()}),
     "a pickled table": named(
         "table", "as np.savez writes them", 'file = "a.npz"', {"a.npz": b"cos\nsystem\n(S'touch FOLDER/canary'\ntR."}
     ),
@@ -356,7 +356,7 @@ CLUSTERS: dict[str, Case] = {
     "control characters": cluster('kind = "\\u001b]0;x\\u0007"', "got '\\x1b]0;x\\x07'"),
     "control characters in a key": cluster(f'{LOCAL}"\\u001b[2J" = 1', "'\\x1b[2J' is unknown"),
     "surrogate": cluster('kind = "\\ud800"', "is not TOML"),
-    "a list for a kind": cluster('kind = ["local"]', "kind must be a text"),
+    "a list for a kind": cluster('kind = ["local"]', "kind must be a string"),
     "a date": cluster(f"{LOCAL}workers = 1979-05-27", "workers must be a whole number, got datetime.date"),
     # numbers
     "many digits": cluster(f"{LOCAL}workers = {'9' * 5000}", "whole number of more than 64 bits"),
@@ -364,7 +364,7 @@ CLUSTERS: dict[str, Case] = {
     "hexadecimal memory": cluster(f"{LOCAL}memory = 0x{'f' * 8000}", "got a number with thousands of digits"),
     "no workers": cluster(f"{LOCAL}workers = -9223372036854775808", "workers must be >= 1"),
     "infinite memory": cluster(f'{LOCAL}memory = "1e999 GB"', "has a size or a time that is too large"),
-    "memory that isn't a number": cluster(f'{LOCAL}memory = "nan GB"', 'memory must be a size as "4 GB"'),
+    "memory that isn't a number": cluster(f'{LOCAL}memory = "nan GB"', 'memory must be a size like "4 GB"'),
     "long walltime": cluster(SLURM.replace("01:00:00", "9" * 4000), "has a size or a time that is too large"),
     "longer walltime": cluster(SLURM.replace("01:00:00", "9" * 5000), "walltime must be a time"),
     "no time": cluster(f"{SSH}timeout = -inf", "timeout must be > 0"),

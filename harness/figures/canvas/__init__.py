@@ -1,1 +1,1 @@
-"""What all figures are drawn on: style, axes, panels, marks, labels and the data behind them."""
+"""Building blocks shared by all figures: style, axes, panels, marks, labels and data access."""

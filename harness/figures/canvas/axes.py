@@ -1,4 +1,4 @@
-"""Axes: n on a log scale with its own values as ticks, numbers as people write them, and an edge for infinity."""
+"""Set up axes: n on a log scale with its own values as ticks, plain tick labels, and strips for ∞ and 0."""
 
 from __future__ import annotations
 
@@ -16,20 +16,32 @@ from harness.core.types import Array
 from harness.figures.canvas.labels import format_with_powers
 from harness.figures.canvas.style import FAINT
 
-N_LABEL = "size n of the train sample"
+N_LABEL = "size n of the training sample"
 _EDGE = 0.09
-"""The part of an axis that is for infinity, or for nought."""
+"""Share of an axis that each strip for ∞ or 0 takes."""
 
 
 def set_size_axis(ax: Axes, sizes: Sequence[int], reach: float = 1.0, inches: float = 2.2) -> None:
-    """n along x, with ticks where n is, as many as have room; marks stand up to a factor `reach` beside it."""
+    """Put n on a log x-axis, with ticks at the values of n.
+
+    Parameters
+    ----------
+    ax : Axes
+        Axes to change.
+    sizes : sequence of int
+        Values of n. Labels that would overlap are dropped; the largest n always keeps its label.
+    reach : float
+        Factor by which marks may stand to the left or right of their n.
+    inches : float
+        Width of the axes, which decides how many labels fit.
+    """
     low, high = min(sizes), max(sizes)
     margin = log(reach) + max(0.05 * log(high / low), 0.08)
     span = log(high / low) + 2 * margin
     ax.set_xscale("log")
     ax.set_xlim(low * exp(-margin), high * exp(margin))
     kept: list[int] = []
-    for n in sorted(sizes, reverse=True):  # the largest always has its label
+    for n in sorted(sizes, reverse=True):  # the largest n always keeps its label
         room = 0.07 * (len(str(n)) + 1.5) / inches * span
         if not kept or log(kept[-1] / n) >= room:
             kept.append(n)
@@ -38,14 +50,35 @@ def set_size_axis(ax: Axes, sizes: Sequence[int], reach: float = 1.0, inches: fl
 
 
 def compute_dodge_factors(names: Sequence[str], sizes: Sequence[int], share: float = 0.3) -> dict[str, float]:
-    """Factors on n that put the marks of several procedures beside each other, on a part of the room between two n."""
+    """Compute factors on n that draw the marks of several procedures side by side.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Procedures.
+    sizes : sequence of int
+        Values of n, in ascending order.
+    share : float
+        Share of the smallest gap between two n, on the log scale, that the marks take.
+
+    Returns
+    -------
+    dict
+        Factor of each procedure; the factors are symmetric around 1.
+    """
     gap = min(log(b / a) for a, b in pairwise(sizes)) if len(sizes) > 1 else log(2.0)
     step = (share if len(sizes) > 1 else 0.8) * gap / max(len(names), 2)
     return {name: exp(step * (place - (len(names) - 1) / 2)) for place, name in enumerate(names)}
 
 
 def set_coverage_axis(ax: Axes, low: float) -> bool:
-    """Coverage from `low` to 1 along y; whether it is stretched towards 1, where much below would leave no room."""
+    """Put coverage from `low` to 1 on the y-axis.
+
+    Returns
+    -------
+    bool
+        Whether the axis is stretched towards 1, which it is if `low` is below `STRETCHED_BELOW`.
+    """
     if low >= STRETCHED_BELOW:
         ax.set_ylim(low - 0.03 * (1 - low), 1 + 0.03 * (1 - low))
         return False
@@ -58,7 +91,9 @@ def set_coverage_axis(ax: Axes, low: float) -> bool:
 
 
 STRETCHED_BELOW = 0.65
-STRETCHED = "The scale of coverage is stretched towards 1 (it is that of the square root of the error rate)."
+"""Coverage below which a linear axis would leave too little room near 1."""
+STRETCHED = "The coverage axis is stretched towards 1: it is linear in the square root of the error rate."
+"""Note for figures with a stretched coverage axis."""
 
 
 def _stretch(coverage: Array) -> Array:
@@ -72,14 +107,14 @@ def _unstretch(position: Array) -> Array:
 
 
 def set_log_ticks(axis: Axis, low: float, high: float) -> None:
-    """Ticks of a log axis between two numbers, written plainly."""
+    """Set plainly written ticks between `low` and `high` on a log axis."""
     ticks = _choose_ticks(low, high)
     axis.set_minor_locator(NullLocator())
     axis.set_ticks(ticks, [format_with_powers(each) for each in ticks])
 
 
 def _choose_ticks(low: float, high: float) -> list[float]:
-    """Powers of ten, or a few between them, or round numbers where there is none between.
+    """Choose powers of ten, then 1, 3 or 1, 2, 5 times these; round numbers if the range is below a factor of 4.
 
     Examples
     --------
@@ -100,9 +135,14 @@ def _choose_ticks(low: float, high: float) -> list[float]:
 
 
 class Edges:
-    """A log axis for positive numbers, with a strip at its end for infinity, and one at its start for nought.
+    """Log axis for positive numbers, with a strip at its end for infinity and one at its start for zero.
 
-    Only what is there has its strip.
+    A strip exists only if its value occurs.
+
+    Parameters
+    ----------
+    *values : array
+        Everything that will be drawn along the axis; NaN is ignored.
     """
 
     def __init__(self, *values: Array) -> None:
@@ -119,25 +159,28 @@ class Edges:
         self.nought, self.infinity = self.low / strip**0.5, self.high * strip**0.5
 
     def place_values(self, values: Array, beside: float = 0.0) -> Array:
-        """Infinity and nought at their strips, up to half a strip `beside` the middle; all else as it is."""
+        """Move infinity and zero into their strips; return all other values unchanged.
+
+        `beside` in [−½, ½] shifts infinite values from the middle of their strip, to tell several procedures apart.
+        """
         values = np.asarray(values, dtype=float)
         values = np.where(np.isposinf(values), self.infinity * self.strip ** (0.8 * beside), values)
         return np.where(values == 0, self.nought, values)
 
     def mask_edges(self, values: Array) -> Array:
-        """Only what is neither: what a line may join."""
+        """Replace infinity and zero by NaN, so that no line is drawn through them."""
         values = np.asarray(values, dtype=float)
         return np.where(np.isfinite(values) & (values > 0), values, np.nan)
 
     def apply(self, ax: Axes, along: Literal["x", "y"], labelled: bool = True) -> None:
-        """Limits, ticks, and a rule between numbers and the strips."""
+        """Set the limits and ticks, and draw a rule between the numbers and each strip."""
         (ax.set_ylim if along == "y" else ax.set_xlim)(self.start, self.end)
         set_log_ticks(ax.yaxis if along == "y" else ax.xaxis, self.low, self.high)
-        for backend, at, bound, text in (
+        for is_used, at, bound, text in (
             (self.has_infinity, self.infinity, self.high, "∞"),
             (self.has_nought, self.nought, self.low, "0"),
         ):
-            if backend:
+            if is_used:
                 rule = ax.axhline if along == "y" else ax.axvline
                 rule(bound, color=FAINT, linewidth=0.6, linestyle=(0, (1, 2)))
                 if labelled:

@@ -1,4 +1,4 @@
-"""Replications of one cell."""
+"""Read what figures need beyond estimates: the replications of one cell, and the fixed test points."""
 
 from __future__ import annotations
 
@@ -20,7 +20,24 @@ from harness.store.manifest import Manifest
 
 
 def read_cell(runs: ReplicationReader, at: Mapping[str, Any], variable: str) -> tuple[Values, Bools]:
-    """A variable over path, draw (and what else it has), and which replications of the cell are there."""
+    """Read a variable for all replications of one cell.
+
+    Parameters
+    ----------
+    runs : ReplicationReader
+        Open store.
+    at : mapping
+        Value of every axis of the cube.
+    variable : str
+        Name of a variable with an α axis.
+
+    Returns
+    -------
+    values : array
+        Over path, draw and any further axes of the variable, such as test points.
+    ok : array of bool
+        Over path and draw: which replications have a result.
+    """
     grid, everything = runs.manifest.extent.grid, slice(None)
     places = [list(list_axis_values(grid, axis)).index(at[axis]) for axis in CELL]
     alpha = list(grid.alpha).index(at["alpha"])
@@ -32,21 +49,24 @@ def read_cell(runs: ReplicationReader, at: Mapping[str, Any], variable: str) -> 
 
 
 def check_kept(manifest: Manifest) -> None:
-    """Hits at every test point are kept only where the scenario says so, and comparable only on a grid."""
+    """Raise UserError unless the store keeps hits at every test point, and test points lie on a grid."""
     if "pointwise" not in manifest.keep:
         raise UserError('pointwise needs hits at every test point: run a scenario with keep = ["pointwise"]')
     if manifest.test != "grid":
-        raise UserError(f'pointwise needs test points that stay where they are: test = "grid", got {manifest.test!r}')
+        raise UserError(f'pointwise needs fixed test points: test = "grid", got {manifest.test!r}')
 
 
 def find_test_points(manifest: Manifest) -> Array | None:
-    """The fixed test points of a bundled source; None for any other, whose code isn't run here."""
+    """Return the fixed test points of a bundled source.
+
+    Returns None for custom sources, whose code isn't run here, and for sources without a grid of test points.
+    """
     table = manifest.scenario["source"]
     if ":" in str(table["function"]):
         return None
     try:
         source = unpack_source(table, {})
-    except ScenarioError:  # its parameters are none of ours, or it reads a file
+    except ScenarioError:  # it reads a file, or this version doesn't know its parameters
         return None
     if not isinstance(source, SupportsTestGrid) or source.test_points != manifest.test_points:
         return None

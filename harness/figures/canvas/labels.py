@@ -1,4 +1,4 @@
-"""How values stand in pictures."""
+"""Format values and cells for axes, headings and legends."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from math import floor, log10
 from harness.core.labels import format_label
 
 SYMBOLS = {"gamma": "γ", "theta": "θ", "lam": "λ", "alpha": "α", "n": "n", "procedure": "procedure"}
+"""Letter of each axis of the cube."""
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def format_with_powers(value: object) -> str:
-    """A value, with powers of ten where a decimal would be long.
+    """Format a value, with powers of ten where a decimal would be long.
 
     Examples
     --------
@@ -28,7 +29,7 @@ def format_with_powers(value: object) -> str:
 
 
 def format_axis_value(axis: str, value: object) -> str:
-    """A value with its letter; a procedure needs none.
+    """Format a value with the letter of its axis; procedures need none.
 
     Examples
     --------
@@ -39,7 +40,7 @@ def format_axis_value(axis: str, value: object) -> str:
 
 
 def format_cell(at: Mapping[str, object]) -> str:
-    """Several values with their letters.
+    """Format the values of several axes with their letters.
 
     Examples
     --------
@@ -50,7 +51,7 @@ def format_cell(at: Mapping[str, object]) -> str:
 
 
 def format_axis_values(axis: str, several: Iterable[object]) -> str:
-    """Several values of one axis.
+    """Format several values of one axis.
 
     Examples
     --------

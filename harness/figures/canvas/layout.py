@@ -1,4 +1,4 @@
-"""The page: panels side by side, a title above, a legend to the right and notes below, none over another."""
+"""Lay out a figure: panels side by side, a title above, a legend to the right, notes below, without overlap."""
 
 from __future__ import annotations
 
@@ -18,20 +18,22 @@ from harness.figures.canvas.style import FAINT
 
 Share = bool | Literal["none", "all", "row", "col"]
 _LETTER = 0.56
-"""The width of a letter by the size of its font, roughly."""
+"""Approximate width of a letter, relative to its font size."""
 _LINE = 1.35
+"""Line height, relative to the font size."""
 _TITLE, _SMALL = 10.0, 7.5
+"""Font sizes of the title and of notes, in points."""
 _EDGE = 0.08
-"""Inches around everything."""
+"""Margin around the figure and its legend, in inches."""
 
 
 @dataclass
 class PanelGrid:
-    """A figure while it is made."""
+    """Figure under construction, with its panels."""
 
     figure: Figure
     axes: list[Axes]
-    """One for each panel."""
+    """One for each panel, in the order of the panels."""
 
 
 def make_panel_grid(
@@ -42,7 +44,19 @@ def make_panel_grid(
     sharex: Share = True,
     sharey: Share = True,
 ) -> PanelGrid:
-    """Empty panels with their headings; a single one is larger."""
+    """Create empty panels with their headings.
+
+    Parameters
+    ----------
+    panels : sequence of Panel
+        Panels with their places in the grid; places without a panel stay empty.
+    rows, columns : int
+        Shape of the grid.
+    size : tuple of float
+        Width and height of a panel in inches. A single panel is enlarged to at least 3.9 × 2.9.
+    sharex, sharey : bool or str
+        As in `Figure.subplots`.
+    """
     if len(panels) == 1:
         size = (max(size[0], 3.9), max(size[1], 2.9))
     figure = Figure(figsize=(0.7 + columns * size[0], 0.5 + rows * size[1]), layout="constrained")
@@ -66,7 +80,7 @@ def _add_headings(ax: Axes, panel: Panel) -> None:
 
 
 def _show_labels(axes: Sequence[Axes], panels: Sequence[Panel]) -> None:
-    """The lowest panel of each column has numbers on its axis, also where the last line of panels is short."""
+    """Show tick labels below the lowest panel of each column, also where the last row is short."""
     for column in {panel.column for panel in panels}:
         lowest = max(panel.row for panel in panels if panel.column == column)
         for ax, panel in zip(axes, panels, strict=True):
@@ -75,7 +89,7 @@ def _show_labels(axes: Sequence[Axes], panels: Sequence[Panel]) -> None:
 
 
 def label_axes(made: PanelGrid, panels: Sequence[Panel], x: str, y: str) -> None:
-    """In words, at the outer panels."""
+    """Label the x-axis of the lowest panel in each column and the y-axis of the first column."""
     for ax, panel in zip(made.axes, panels, strict=True):
         below = [each for each in panels if each.column == panel.column and each.row > panel.row]
         if not below:
@@ -85,7 +99,7 @@ def label_axes(made: PanelGrid, panels: Sequence[Panel], x: str, y: str) -> None
 
 
 def finish(made: PanelGrid, title: str, subtitle: str, handles: Sequence[Any], notes: Sequence[str]) -> Figure:
-    """Adds title, legend and notes, and makes the figure as much larger as they are."""
+    """Add title, legend and notes, and enlarge the figure by the space they take."""
     figure = made.figure
     width, height = figure.get_size_inches()
     legend = figure.legend(handles=list(handles), loc="upper left", handlelength=2.6, borderaxespad=0)
@@ -107,7 +121,7 @@ def finish(made: PanelGrid, title: str, subtitle: str, handles: Sequence[Any], n
 
 
 def _measure_legend(figure: Figure, legend: Legend) -> tuple[float, float]:
-    """The inches of a legend."""
+    """Return the width and height of a legend with its margins, in inches."""
     renderer = FigureCanvasAgg(figure).get_renderer()  # type: ignore[no-untyped-call]
     box = legend.get_window_extent(renderer)
     return box.width / figure.dpi + 2 * _EDGE, box.height / figure.dpi + 2 * _EDGE

@@ -1,6 +1,6 @@
-"""What a figure shows: which cells, cut into panels, what is the same in all of them, and what is left out.
+"""Choose the cells that a figure shows, and arrange them in panels.
 
-Nothing is left out in silence: more panels than fit, and values that were not asked for, are told in a note.
+Everything that is left out, for lack of room or because it wasn't selected, is mentioned in a note.
 """
 
 from __future__ import annotations
@@ -24,68 +24,81 @@ MOST_COLUMNS = 4
 
 @dataclass(frozen=True)
 class Panel:
-    """One panel: where it stands, what it is of, and its headings."""
+    """One panel: its place in the grid, the cell it shows, and its headings."""
 
     row: int
     column: int
     at: Mapping[str, Any]
+    """Value of each axis that is fixed in this panel."""
     above: str = ""
     beside: str = ""
 
 
 @dataclass(frozen=True)
 class PanelLayout:
-    """What a figure shows."""
+    """Cells that a figure shows, arranged in panels."""
 
     runs: ReplicationReader
     where: Mapping[str, Sequence[Any]]
-    """For every axis the values that are shown."""
+    """Values shown, for every axis."""
     panels: Sequence[Panel]
     rows: int
     columns: int
     fixed: Mapping[str, Any]
-    """The axes that have one value, for the title."""
+    """Axes with a single value, for the subtitle."""
     notes: list[str] = field(default_factory=list)
+    """What is left out."""
 
     @property
     def procedures(self) -> Sequence[str]:
-        """Those that are shown."""
+        """Procedures shown."""
         return self.where["procedure"]
 
     @property
     def sizes(self) -> Sequence[int]:
-        """The n that are shown."""
+        """Values of n shown."""
         return self.where["n"]
 
     @property
     def all_procedures(self) -> Sequence[str]:
-        """All procedures of the store: colours depend on nothing else."""
+        """All procedures of the store, so that colours don't depend on the selection."""
         return self.runs.manifest.extent.grid.procedure
 
 
 def open_with_sizes(url: str, where: Where | None) -> tuple[ReplicationReader, list[int]]:
-    """The replications of a store, and the n at which some are there."""
+    """Open the replications of a store, and list the n that have any.
+
+    Raises
+    ------
+    UserError
+        If nothing has been run yet.
+    """
     chosen = open_replications(url, where)
     done = {
         int(key.partition("/")[0].removeprefix("n="))
         for key in list_receipts(open_backend(chosen.url), chosen.select_values("n"))
     }
     if not done:
-        raise UserError(f"{url}: nothing has been run yet; `ckrr run` does that")
+        raise UserError(f"{url}: nothing has been run yet; start with `ckrr run`")
     return chosen, sorted(done)
 
 
 def make_panel_layout(
     url: str, where: Where | None, over: Sequence[str], single: Sequence[str] = ("alpha",)
 ) -> PanelLayout:
-    """Cells of a store in panels.
+    """Arrange the selected cells of a store in panels.
 
     Parameters
     ----------
-    url, where : the store, and what of it is asked for
-    over : the axes that panels are for, the most important first
-    single : the axes of which one value is enough, unless several are asked for: α nearest to 0.1, the largest n and λ,
-        the first of others
+    url : str
+        Store.
+    where : mapping or None
+        Values selected on some axes; all values on the others.
+    over : sequence of str
+        Axes with one panel per value, the most important first.
+    single : sequence of str
+        Axes on which one value is shown unless `where` names them: the α nearest to 0.1, the largest n with results,
+        the last λ, the first value of any other axis.
     """
     chosen, done = open_with_sizes(url, where)
     asked = {axis: chosen.sort_values(axis) for axis in CUBE_DIMS}
@@ -103,7 +116,7 @@ def make_panel_layout(
 
 
 def _choose_default(axis: str, values: Sequence[Any], done: Sequence[int]) -> Any:
-    """The value that is shown unless told."""
+    """Return the value that is shown by default."""
     if axis == "alpha":
         return min(values, key=lambda each: (abs(each - 0.1), each))
     if axis == "n":
@@ -112,7 +125,7 @@ def _choose_default(axis: str, values: Sequence[Any], done: Sequence[int]) -> An
 
 
 def _limit_values(shown: Mapping[str, Sequence[Any]], over: Sequence[str]) -> dict[str, Sequence[Any]]:
-    """The first values of each axis, as many as there is room for; the axes named first have it first."""
+    """Keep the first values of each axis, so that panels fit; axes named first in `over` take precedence."""
     kept, count = dict(shown), 1
     for axis in over:
         kept[axis] = kept[axis][: max(1, MOST_PANELS // count)]
@@ -121,13 +134,13 @@ def _limit_values(shown: Mapping[str, Sequence[Any]], over: Sequence[str]) -> di
 
 
 def _arrange_panels(shown: Mapping[str, Sequence[Any]], several: Sequence[str]) -> tuple[list[Panel], int, int]:
-    """One axis in lines of text, as it were; two or more as a table, the longest that fits across."""
+    """Wrap a single axis over several rows; tabulate several axes, with the longest one that fits across."""
     if not several:
         return [Panel(0, 0, {})], 1, 1
     if len(several) == 1:
         return _wrap_panels(several[0], shown[several[0]])
     narrow = [axis for axis in several if len(shown[axis]) <= MOST_COLUMNS] or several
-    across = max(narrow, key=lambda axis: len(shown[axis]))  # the first of equals
+    across = max(narrow, key=lambda axis: len(shown[axis]))  # ties: the first
     return _tabulate_panels(shown, [across], [axis for axis in several if axis != across])
 
 
@@ -162,7 +175,7 @@ def _list_combinations(shown: Mapping[str, Sequence[Any]], axes: Sequence[str]) 
 
 
 def _describe_left_out(chosen: ReplicationReader, shown: Mapping[str, Sequence[Any]]) -> list[str]:
-    """What is in the store and was neither shown nor excluded by whoever asked."""
+    """List the values in the selection that the figure doesn't show."""
     rest = {axis: [each for each in chosen.sort_values(axis) if each not in shown[axis]] for axis in CUBE_DIMS}
     parts = [labels.format_axis_values(axis, values) for axis, values in rest.items() if values]
     return [f"Also in the store: {'; '.join(parts)}. Choose with --where."] if parts else []

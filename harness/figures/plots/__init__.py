@@ -1,1 +1,1 @@
-"""One module for each figure of a study."""
+"""The figures of a study, one module each."""

@@ -1,4 +1,4 @@
-"""A picture of one replication's regions in one dimension."""
+"""Draw the regions of one replication with one-dimensional inputs."""
 
 from __future__ import annotations
 
@@ -13,12 +13,22 @@ from harness.store.manifest_io import load_manifest
 
 
 def draw_bands(store: str, arrays: Mapping[str, Values], file: str) -> None:
-    """The hulls of every procedure at the level nearest to 0.1, with the data: a row for each cell."""
+    """Draw the hulls of every procedure, at the α nearest to 0.1, with the training data.
+
+    Parameters
+    ----------
+    store : str
+        Store of the replication.
+    arrays : mapping
+        Arrays of the replication by `<cell>/<name>`, as `ckrr replay --save` writes them. Each cell is a row of panels.
+    file : str
+        File to write, in any format of Matplotlib.
+    """
     manifest = load_manifest(open_backend(store))
     assert manifest is not None
     cells = sorted({key.rpartition("/")[0] for key in arrays})
     if arrays[f"{cells[0]}/X"].shape[1] != 1:
-        raise UserError("--plot draws data of one dimension only: leave it out, and use --save")
+        raise UserError("--plot draws one-dimensional data only: use --save instead")
     from matplotlib.figure import Figure
 
     names, alpha = manifest.extent.grid.procedure, np.array(manifest.extent.grid.alpha)

@@ -1,4 +1,4 @@
-"""Coverage against n, with its interval, the nominal and the exact level."""
+"""Draw coverage against n, with its Monte-Carlo interval, the nominal and the exact level."""
 
 from __future__ import annotations
 
@@ -11,25 +11,27 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from harness.core.procedures import Stroke, assign_strokes
 from harness.core.types import Array
 from harness.figures.canvas import marks
 from harness.figures.canvas.axes import N_LABEL, STRETCHED, compute_dodge_factors, set_coverage_axis, set_size_axis
 from harness.figures.canvas.layout import finish, label_axes, make_panel_grid
 from harness.figures.canvas.panels import PanelLayout, make_panel_layout
-from harness.figures.canvas.style import INK, Stroke, assign_strokes
+from harness.figures.canvas.style import INK
 from harness.results.estimates import estimate
 from harness.results.replications import Where
 
 OVER = ("lam", "gamma", "theta", "alpha")
+"""Axes with one panel per value."""
 _LEVEL_LINES: tuple[Any, ...] = ("solid", (0, (1, 1)), (0, (3, 1, 1, 1)))
 _LEVEL_WIDTH = 1.8
 
 Groups = dict[tuple[str, ...], Any]
-"""Procedures that share an exact level, with the line style of it."""
+"""Line style of each exact level, by the procedures that share it."""
 
 
 def draw(url: str, where: Where | None = None) -> Figure:
-    """The figure."""
+    """Draw coverage against n for the cells of a store that `where` selects."""
     shown = make_panel_layout(url, where, OVER)
     found = estimate(url, "coverage", shown.where)
     marks.check_not_empty([found["value"].to_numpy()], shown)
@@ -65,7 +67,7 @@ def _draw_panel(ax: Axes, found: xr.Dataset, shown: PanelLayout, looks: Mapping[
 
 
 def draw_curve(ax: Axes, n: Array, value: Array, low: Array, high: Array, look: Stroke) -> None:
-    """A line with a band; with one n a point with a bar."""
+    """Draw a line with a band; a point with a bar if there is only one n."""
     style: dict[str, Any] = {"color": look.colour, "marker": look.marker, "linestyle": look.line}
     ax.plot(n, value, markeredgecolor="white", markeredgewidth=0.4, **style)
     if len(n) > 1:
@@ -75,7 +77,10 @@ def draw_curve(ax: Axes, n: Array, value: Array, low: Array, high: Array, look: 
 
 
 def _draw_levels(ax: Axes, shown: PanelLayout, at: Mapping[str, Any], reach: float, groups: Groups) -> None:
-    """Exact levels as dashes at each n: between two n they lie on no line. Procedures of equal levels share them."""
+    """Draw exact levels as dashes at each n, once for procedures with equal levels.
+
+    They aren't joined, because levels between two n don't lie on a line.
+    """
     levels, alpha = shown.runs.manifest.get_levels(at["theta"]), at["alpha"]
     rows: dict[tuple[float, ...], list[str]] = {}
     for name in shown.procedures:
@@ -98,26 +103,26 @@ def _make_handles(groups: Groups) -> list[Line2D]:
 
 
 def _format_exact_label(names: Sequence[str]) -> str:
-    """Four names a line would be long."""
+    """Break the list of procedures into lines of two names."""
     lines = [", ".join(names[i : i + 2]) for i in range(0, len(names), 2)]
     return "exact level of\n" + ",\n".join(lines)
 
 
 def _list_cautions(shown: PanelLayout, groups: Groups) -> list[str]:
-    """Exact levels are for exchangeable points."""
+    """Explain why exact levels don't apply where points aren't exchangeable."""
     reasons = []
     if shown.runs.manifest.test != "iid":
-        where = "lie on a grid" if shown.runs.manifest.test == "grid" else "come from a shifted law"
+        where = "lie on a grid" if shown.runs.manifest.test == "grid" else "come from a shifted distribution"
         reasons.append(f"test points {where}")
     searched = [each for each in shown.where["theta"] if not shown.runs.manifest.is_independent(each)]
     if searched:
-        reasons.append(f"θ = {', '.join(searched)} is searched for on the train sample")
+        reasons.append(f"θ = {', '.join(searched)} is searched for on the training sample")
     if not groups or not reasons:
         return []
     return [f"Exact levels are for exchangeable points; here {' and '.join(reasons)}."]
 
 
 def find_lowest_coverage(found: xr.Dataset, shown: PanelLayout) -> float:
-    """The least coverage that has to be seen."""
+    """Return the lowest coverage that the axis has to show."""
     nominal = 1 - max(shown.where["alpha"])
     return float(np.nanmin([float(found["low"].min()), float(found["value"].min()), nominal - 0.05]))

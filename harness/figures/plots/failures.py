@@ -1,4 +1,4 @@
-"""Where replications failed, and where regions are unbounded, empty or in several pieces."""
+"""Draw where replications failed, and where regions are unbounded, empty or in several pieces."""
 
 from __future__ import annotations
 
@@ -28,14 +28,15 @@ KINDS = {
     "disconnected": "regions in several pieces",
 }
 _TALLEST = 8.0
-"""Inches of tables under each other: a page."""
+"""Height of all tables together, in inches: one page."""
 SETTING = ("gamma", "theta", "lam", "alpha")
+"""Axes whose values make a setting, one row of tables each."""
 _NORM = PowerNorm(0.5, 0.0, 1.0)
-"""Small shares matter: they are darker than in proportion."""
+"""Square-root colour scale, because small shares matter."""
 
 
 def draw(url: str, where: Where | None = None) -> Figure:
-    """The figure: for each kind that occurs, and each setting where one does, a table over procedures and n."""
+    """Draw a table over procedures and n for each kind of problem and each setting where it occurs."""
     shown = make_panel_layout(url, where, ())
     found = xr.Dataset({kind: estimate(url, kind, shown.where)["value"] for kind in KINDS})
     marks.check_not_empty([found["failed"].to_numpy()], shown)
@@ -62,13 +63,13 @@ def draw(url: str, where: Where | None = None) -> Figure:
         if panel.row == len(settings) - 1:
             ax.set_xlabel("n")
     never = [KINDS[kind] for kind in KINDS if kind not in kinds]
-    notes = ["Numbers are shares in per cent; a dash: no results. n is the size of the train sample."]
+    notes = ["Numbers are shares in per cent; a dash: no results. n is the size of the training sample."]
     notes += [f"There are none: {', '.join(never)}."] if never else []
     return finish(made, what, marks.make_subtitle(shown), [], [*notes, *spared, *note, *shown.notes])
 
 
 def _split_procedures(found: xr.Dataset, shown: PanelLayout) -> tuple[list[str], list[str]]:
-    """The procedures that have any of it, and what is to be said of the others."""
+    """Return the procedures with any of these problems, and a note that names the others."""
     most = {
         name: max(float(found[kind].sel(procedure=name).fillna(0).max()) for kind in found) for name in shown.procedures
     }
@@ -77,7 +78,7 @@ def _split_procedures(found: xr.Dataset, shown: PanelLayout) -> tuple[list[str],
 
 
 def _select_worst(found: xr.Dataset, shown: PanelLayout, room: int) -> tuple[list[dict[str, Any]], list[str]]:
-    """The settings with the largest shares, in the order of the grid, and what is to be said of the others."""
+    """Return the settings with the largest shares, in the order of the grid, and notes about the others."""
     settings = [dict(zip(SETTING, each, strict=True)) for each in product(*(shown.where[axis] for axis in SETTING))]
     shares = [max(float(found[kind].sel(at).fillna(0).max()) for kind in found) for at in settings]
     room = min(room, max(MOST_PANELS // len(found), 1))
@@ -99,7 +100,7 @@ def _format_row_heading(at: Mapping[str, Any], shown: PanelLayout) -> str:
 
 
 def _draw_table(ax: Axes, shares: xr.DataArray, names: Sequence[str], sizes: Sequence[int]) -> None:
-    """Procedures down, n across; each share as a colour and as a number."""
+    """Draw procedures down and n across, each share as a colour and as a number."""
     values: Array = shares.sel(procedure=list(names)).transpose("procedure", "n").to_numpy()
     ax.imshow(values, norm=_NORM, cmap="Blues", aspect="auto", interpolation="nearest")
     for (row, column), value in np.ndenumerate(values):
@@ -114,7 +115,7 @@ def _draw_table(ax: Axes, shares: xr.DataArray, names: Sequence[str], sizes: Seq
 
 
 def _format_percent(share: float) -> str:
-    """Two digits that count.
+    """Format a share in per cent, with two or three significant digits.
 
     Examples
     --------
@@ -131,7 +132,7 @@ def _format_percent(share: float) -> str:
 
 
 def _draw_no_failures(shown: PanelLayout, what: str) -> Figure:
-    """In words: an empty table would look like a mistake."""
+    """Say in words that nothing occurred, because an empty table would look like a mistake."""
     made = make_panel_grid([Panel(0, 0, {})], 1, 1, (4.0, 1.0))
     made.figure.set_size_inches(5.0, 1.2)
     ax = made.axes[0]

@@ -1,4 +1,4 @@
-"""Coverage on each path, sorted: an average level is kept on average, and this is what single samples get."""
+"""Draw the coverage on each path, sorted: a level holds on average, and single samples spread around it."""
 
 from __future__ import annotations
 
@@ -11,25 +11,26 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from harness.core.procedures import Stroke, assign_strokes
 from harness.core.types import Array, Bools, Values
 from harness.figures.canvas import marks
 from harness.figures.canvas.axes import STRETCHED, set_coverage_axis
 from harness.figures.canvas.data import read_cell
 from harness.figures.canvas.layout import finish, label_axes, make_panel_grid
 from harness.figures.canvas.panels import PanelLayout, make_panel_layout
-from harness.figures.canvas.style import FAINT, INK, Stroke, assign_strokes
+from harness.figures.canvas.style import FAINT, INK
 from harness.figures.plots.pointwise import OVER
 from harness.results.replications import Where
 from harness.statistics.clustered import clustered_error
 from harness.statistics.intervals import LEVEL, share_interval
 
 MOST_DOTS = 100
-"""With more paths dots would touch: a line."""
+"""Number of paths above which dots would touch, and a line is drawn."""
 _MIDDLE = "#ececec"
 
 
 def draw(url: str, where: Where | None = None) -> Figure:
-    """The figure."""
+    """Draw the sorted coverage of paths for the cells of a store that `where` selects."""
     shown = make_panel_layout(url, where, OVER, single=OVER[1:])
     points = shown.runs.manifest.test_points
     found = [summarise_paths(*read_cell(shown.runs, panel.at, "coverage"), points) for panel in shown.panels]
@@ -43,7 +44,7 @@ def draw(url: str, where: Where | None = None) -> Figure:
         _draw_panel(ax, one, looks[panel.at["procedure"]])
         _draw_levels(ax, shown, panel.at)
         set_coverage_axis(ax, low)
-    label_axes(made, shown.panels, "share of paths with less", "coverage of y*")
+    label_axes(made, shown.panels, "share of paths with lower coverage", "coverage of y*")
     notes = _make_notes(shown, made.axes[0].get_yscale() == "function")
     return finish(
         made, marks.make_title(shown, "Coverage on each path"), marks.make_subtitle(shown), _make_handles(shown), notes
@@ -51,16 +52,30 @@ def draw(url: str, where: Where | None = None) -> Figure:
 
 
 def summarise_paths(values: Values, ok: Bools, points: int) -> tuple[Array, Array, Array]:
-    """For each path that has a replication its mean coverage with the ends of an interval, the least first.
+    """Compute the mean coverage of each path with its interval, in ascending order.
 
     With several draws the interval is over draws; with one it is over test points, as if they were independent.
+
+    Parameters
+    ----------
+    values : array
+        Coverage over path and draw.
+    ok : array of bool
+        Which replications have a result. Paths without any are dropped.
+    points : int
+        Number of test points of a replication.
+
+    Returns
+    -------
+    centre, low, high : array
+        Mean and interval of each path.
     """
     some = ok.any(axis=1)
     values, ok = values[some], ok[some]
     counts = ok.sum(axis=1)
     centre, se = clustered_error(
         np.where(ok, values, 0.0).T[:, None], ok.T[:, None]
-    )  # the draws of a path stand for paths
+    )  # the draws of a path take the place of paths
     alone = counts < 2
     se = np.where(alone, np.sqrt(centre * (1 - centre) / points), se)
     low, high = share_interval(centre, se, np.where(alone, points, counts), counts * points)
@@ -95,7 +110,7 @@ def _draw_panel(ax: Axes, one: tuple[Array, Array, Array], look: Stroke) -> None
 
 
 def _draw_levels(ax: Axes, shown: PanelLayout, at: Mapping[str, Any]) -> None:
-    """The level that holds on average: the exact one where there is one."""
+    """Draw the nominal level, and the exact one if the procedure has one."""
     marks.draw_nominal_line(ax, at["alpha"])
     level = shown.runs.manifest.get_levels(at["theta"]).get(at["procedure"], {}).get(at["n"], {}).get(at["alpha"])
     if level is not None:
@@ -116,5 +131,5 @@ def _make_notes(shown: PanelLayout, stretched: bool) -> Sequence[str]:
     extent = shown.runs.manifest.extent
     over = "over its draws" if extent.draws > 1 else "over its test points, as if they were independent"
     first = f"Intervals: {100 * LEVEL:g} % for each path, {over}."
-    alone = ["One path: nothing is known of how paths differ."] if extent.paths == 1 else []
+    alone = ["One path: the spread between paths is unknown."] if extent.paths == 1 else []
     return [first, *alone, *([STRETCHED] if stretched else []), *shown.notes]

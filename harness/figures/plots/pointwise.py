@@ -1,4 +1,4 @@
-"""Conditional coverage: at each test point, a line in one dimension and a map in two."""
+"""Draw coverage at each test point (conditional coverage): a line in one dimension, a map in two."""
 
 from __future__ import annotations
 
@@ -12,34 +12,36 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from harness.core.procedures import assign_strokes
 from harness.core.types import Array
 from harness.figures.canvas import marks
 from harness.figures.canvas.axes import STRETCHED, set_coverage_axis
 from harness.figures.canvas.data import check_kept, find_test_points, read_cell
 from harness.figures.canvas.layout import PanelGrid, finish, label_axes, make_panel_grid
 from harness.figures.canvas.panels import PanelLayout, make_panel_layout, open_with_sizes
-from harness.figures.canvas.style import INK, assign_strokes
+from harness.figures.canvas.style import INK
 from harness.results.replications import Where
 from harness.statistics.intervals import LEVEL, Estimate, estimate_share
 
 OVER = ("procedure", "lam", "gamma", "theta", "n", "alpha")
+"""Axes with one panel per value."""
 _MAP = "cividis"
-"""Grows in lightness, also in grey and for the colour-blind."""
+"""Colour map of increasing lightness, readable in grey and with colour blindness."""
 
 
 @dataclass(frozen=True)
 class PointLayout:
-    """Test points as they are drawn."""
+    """Where test points are drawn."""
 
     x: Array
     label: str
     grid: tuple[Array, Array] | None = None
-    """Both coordinates, for a map."""
+    """Both coordinates of each point, for a map."""
     note: str = ""
 
 
 def draw(url: str, where: Where | None = None) -> Figure:
-    """The figure."""
+    """Draw coverage at each test point for the cells of a store that `where` selects."""
     chosen, _ = open_with_sizes(url, where)
     check_kept(chosen.manifest)
     shown = make_panel_layout(url, where, OVER, single=OVER[1:])
@@ -60,7 +62,7 @@ def draw(url: str, where: Where | None = None) -> Figure:
 
 
 def _estimate_panel(shown: PanelLayout, place: int) -> Estimate:
-    """Over paths and draws, at each point."""
+    """Estimate coverage at each test point, over paths and draws."""
     values, ok = read_cell(shown.runs, shown.panels[place].at, "hit")
     return estimate_share(values.astype(float), np.broadcast_to(ok[..., None], values.shape), 1)
 
@@ -69,15 +71,13 @@ def _make_layout(points: Array | None, count: int) -> PointLayout:
     index = np.arange(1, count + 1, dtype=float)
     if points is None:
         return PointLayout(
-            index, "number of the test point", note="The source's own code isn't run here: test points by their number."
+            index, "number of the test point", note="A custom source's code isn't run here: points are numbered."
         )
     if points.shape[1] == 1:
         return PointLayout(points[:, 0], "x")
     if points.shape[1] == 2:
         return PointLayout(index, "x₁", (points[:, 0], points[:, 1]))
-    return PointLayout(
-        index, "number of the test point", note=f"{points.shape[1]} dimensions: test points by their number."
-    )
+    return PointLayout(index, "number of the test point", note=f"{points.shape[1]} dimensions: points are numbered.")
 
 
 def _draw_lines(shown: PanelLayout, found: Sequence[Estimate], layout: PointLayout) -> PanelGrid:
@@ -119,7 +119,7 @@ def _draw_maps(shown: PanelLayout, found: Sequence[Estimate], layout: PointLayou
 
 
 def _draw_map(ax: Axes, x: Array, y: Array, value: Array, norm: Normalize) -> None:
-    """Points of a grid as squares around them."""
+    """Draw the points of a regular grid as squares around them."""
     xs, ys = np.unique(x), np.unique(y)
     squares = np.full((len(ys), len(xs)), np.nan)
     squares[np.searchsorted(ys, y), np.searchsorted(xs, x)] = value
@@ -135,7 +135,7 @@ def _make_error_notes(found: Sequence[Estimate], layout: PointLayout) -> list[st
     if max(int(np.max(each.paths)) for each in found) <= 1:
         return [marks.ONE_PATH]
     if layout.grid is None:
-        return [f"Bands: {100 * LEVEL:g} % Monte-Carlo interval, between paths, at each point by itself."]
+        return [f"Bands: {100 * LEVEL:g} % Monte-Carlo interval, between paths, at each point separately."]
     half = float(np.nanmax([np.nanmax((each.high - each.low) / 2) for each in found if not np.isnan(each.low).all()]))
     return [f"Monte-Carlo error: every point's {100 * LEVEL:g} % interval is within ±{half:.2g}."]
 

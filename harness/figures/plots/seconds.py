@@ -1,4 +1,4 @@
-"""Seconds of a replication against n, from the receipts, with the fitted exponent."""
+"""Draw the seconds of a replication against n, from the receipts, with the fitted exponent."""
 
 from __future__ import annotations
 
@@ -11,16 +11,18 @@ from matplotlib.figure import Figure
 from harness.backends.base import open_backend
 from harness.compute.block import PROCEDURE_TIME_PREFIX
 from harness.core.errors import UserError
+from harness.core.procedures import assign_strokes
 from harness.core.types import Array
 from harness.figures.canvas.axes import N_LABEL, set_log_ticks, set_size_axis
 from harness.figures.canvas.layout import finish, label_axes, make_panel_grid
 from harness.figures.canvas.panels import Panel, open_with_sizes
-from harness.figures.canvas.style import INK, assign_strokes
+from harness.figures.canvas.style import INK
 from harness.results.replications import ReplicationReader, Where
 from harness.store.manifest import Manifest
 from harness.store.receipts import list_receipts, read_all
 
 TOTAL = "compute"
+"""Name of the total time in receipts."""
 _PARTS: Mapping[str, tuple[str, str, Any]] = {
     "data": ("drawing data", "#d98e04", ("s", (0, (4, 1.5)))),
     "factor": ("factorising", "#0b6fb5", ("^", "solid")),
@@ -28,17 +30,17 @@ _PARTS: Mapping[str, tuple[str, str, Any]] = {
     "score": ("regions and scores", "#117a55", ("D", (0, (4, 1.5)))),
     "measure": ("measures", "#7b4ea3", ("v", (0, (1.2, 1.2)))),
 }
-"""What a worker times: in words, colour, marker and line."""
+"""Parts that a worker times: text, colour, marker and line style."""
 _FITTED = 3
-"""The exponent is for that many of the largest n: small n cost what they cost whatever n is."""
+"""Number of the largest n that the exponent is fitted to: at small n, fixed costs dominate."""
 
 
 def draw(url: str, where: Where | None = None) -> Figure:
-    """The figure."""
+    """Draw seconds against n for a store; of `where` only n matters."""
     chosen, done = open_with_sizes(url, where)
     times = _read_times(chosen, done)
     if not any(TOTAL in each for each in times.values()):
-        raise UserError(f"{url}: its receipts have no times; `ckrr run` writes them")
+        raise UserError(f"{url}: the receipts have no timings; `ckrr run` writes them")
     panel = [Panel(0, 0, {})]
     made = make_panel_grid(panel, 1, 1)
     ax = made.axes[0]
@@ -63,7 +65,7 @@ def draw(url: str, where: Where | None = None) -> Figure:
 
 
 def _read_times(chosen: ReplicationReader, done: Sequence[int]) -> dict[int, dict[str, Array]]:
-    """For each n and each thing that is timed, seconds of a replication in every unit."""
+    """Read the seconds per replication of every unit, by n and timed part."""
     backend = open_backend(chosen.url)
     found: dict[int, dict[str, list[float]]] = {n: {} for n in done}
     signed = list(list_receipts(backend, done).values())
@@ -76,13 +78,15 @@ def _read_times(chosen: ReplicationReader, done: Sequence[int]) -> dict[int, dic
 
 
 def medians(times: Mapping[int, Mapping[str, Array]], name: str) -> tuple[Array, Array]:
-    """At each n that has it, the median over units."""
+    """Return the n at which a part was timed, and the median over units at each."""
     n = [each for each, one in times.items() if name in one]
     return np.array(n, dtype=float), np.array([np.median(times[int(each)][name]) for each in n])
 
 
 def fit_exponent(n: Array, seconds: Array) -> tuple[float, int] | None:
-    """The slope of log seconds over log n for the largest n, and where they begin; None for a single one.
+    """Fit the slope of log seconds over log n at the largest n.
+
+    Returns the slope and the smallest n used, or None with fewer than two n.
 
     Examples
     --------
@@ -99,7 +103,7 @@ def fit_exponent(n: Array, seconds: Array) -> tuple[float, int] | None:
 
 
 def _compute_bounds(times: Mapping[int, Mapping[str, Array]]) -> list[Array]:
-    """5 % and 95 % of units."""
+    """Compute the 5 % and 95 % quantiles of total seconds over units."""
     return [np.array([np.quantile(one[TOTAL], q) for one in times.values() if TOTAL in one]) for q in (0.05, 0.95)]
 
 
@@ -110,7 +114,7 @@ def _draw_total(ax: Any, times: Mapping[int, Mapping[str, Array]]) -> Any:
         ax.fill_between(n, *ends, color=INK, alpha=0.12, linewidth=0)
     else:
         ax.vlines(n, *ends, color=INK, linewidth=1.2)
-    (line,) = ax.plot(n, middle, color=INK, marker="o", linewidth=1.8, label=f"in all{_format_slope(n, middle)}")
+    (line,) = ax.plot(n, middle, color=INK, marker="o", linewidth=1.8, label=f"total{_format_slope(n, middle)}")
     return line
 
 
@@ -122,7 +126,7 @@ def _draw_part(ax: Any, times: Mapping[int, Mapping[str, Array]], name: str) -> 
 def _list_procedures(
     manifest: Manifest, times: Mapping[int, Mapping[str, Array]]
 ) -> list[tuple[str, str, str, str, Any]]:
-    """Those that were timed alone: their name, twice, and how they are drawn."""
+    """List procedures that were timed separately: name, legend text, colour, marker and line style."""
     looks = assign_strokes(manifest.extent.grid.procedure)
     timed = [name for name in looks if any(f"{PROCEDURE_TIME_PREFIX}{name}" in one for one in times.values())]
     return [(name, name, looks[name].colour, looks[name].marker, looks[name].line) for name in timed]
@@ -148,7 +152,7 @@ def _format_slope(n: Array, seconds: Array) -> str:
 def _describe_cells(manifest: Manifest) -> str:
     grid = manifest.extent.grid
     inner = len(grid.gamma) * len(grid.theta) * len(grid.lam)
-    return f"a replication does {len(grid.procedure)} procedures at {inner} values of γ, θ, λ together"
+    return f"a replication computes {len(grid.procedure)} procedures at {inner} combinations of γ, θ, λ"
 
 
 def _make_notes(chosen: ReplicationReader, done: Sequence[int], where: Where | None) -> list[str]:
@@ -159,7 +163,7 @@ def _make_notes(chosen: ReplicationReader, done: Sequence[int], where: Where | N
     if set(where or {}) - {"n"}:
         notes.append("All cells of a replication are computed together: of --where only n matters here.")
     if chosen.manifest.generation or _has_retries(chosen):
-        notes.append("The store has grown, or units were retried: a unit's seconds are those of its last run alone.")
+        notes.append("The store was extended, or units were retried: seconds are those of a unit's last run.")
     return notes
 
 

@@ -1,4 +1,4 @@
-"""Coverage against width: each procedure's way as n grows."""
+"""Draw coverage against width: one curve per procedure, along n."""
 
 from __future__ import annotations
 
@@ -11,23 +11,24 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from harness.core.procedures import Stroke, assign_strokes
 from harness.core.types import Array
 from harness.figures.canvas import marks
 from harness.figures.canvas.axes import STRETCHED, Edges, set_coverage_axis
 from harness.figures.canvas.layout import finish, label_axes, make_panel_grid
 from harness.figures.canvas.panels import PanelLayout, make_panel_layout
-from harness.figures.canvas.style import INK, Stroke, assign_strokes
+from harness.figures.canvas.style import INK
 from harness.figures.plots.coverage import OVER, find_lowest_coverage
 from harness.figures.plots.width import LABEL
 from harness.results.estimates import estimate
 from harness.results.replications import Where
 
 _LEAST, _MOST = 3.5, 7.5
-"""Marks for the smallest and the largest n, in points."""
+"""Mark sizes at the smallest and the largest n, in points."""
 
 
 def draw(url: str, where: Where | None = None) -> Figure:
-    """The figure."""
+    """Draw coverage against width for the cells of a store that `where` selects."""
     shown = make_panel_layout(url, where, OVER)
     coverage, width = (estimate(url, measure, shown.where) for measure in ("coverage", "width"))
     marks.check_not_empty([coverage["value"].to_numpy()], shown)
@@ -55,7 +56,7 @@ def draw(url: str, where: Where | None = None) -> Figure:
 
 def _make_reading_note(shown: PanelLayout) -> str:
     grows = f"Marks grow with n ({', '.join(map(str, shown.sizes))}). " if len(shown.sizes) > 1 else ""
-    return f"{grows}On the line is what was asked for; of two procedures there, the one to the left is better."
+    return f"{grows}On the line, coverage is nominal; of two procedures there, the left one is better."
 
 
 def _draw_panel(
@@ -76,7 +77,7 @@ def _select_part(found: xr.Dataset, name: str, part: str) -> Array:
 def _draw_curve(
     ax: Axes, x: Mapping[str, Array], y: Mapping[str, Array], look: Stroke, edges: Edges, beside: float
 ) -> None:
-    """Marks that grow with n, joined where widths are finite, with bars both ways."""
+    """Draw marks that grow with n, joined where widths are finite, with bars in both directions."""
     at = edges.place_values(x["value"], beside)
     ax.plot(edges.mask_edges(x["value"]), y["value"], color=look.colour, linestyle=look.line, linewidth=1.0)
     ax.vlines(at, y["low"], y["high"], color=look.colour, linewidth=0.9, alpha=0.8)

@@ -1,4 +1,4 @@
-"""Widths against n: medians joined by lines, and bars from the 5 % to the 95 % quantile over test points."""
+"""Draw widths against n: medians joined by lines, bars from the 5 % to the 95 % quantile over test points."""
 
 from __future__ import annotations
 
@@ -11,23 +11,24 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from harness.core.procedures import Stroke, assign_strokes
 from harness.core.types import Array
 from harness.figures.canvas import marks
 from harness.figures.canvas.axes import N_LABEL, Edges, compute_dodge_factors, set_size_axis
 from harness.figures.canvas.layout import finish, label_axes, make_panel_grid
 from harness.figures.canvas.panels import Panel, PanelLayout, make_panel_layout
-from harness.figures.canvas.style import FAINT, Stroke, assign_strokes
+from harness.figures.canvas.style import FAINT
 from harness.figures.plots.coverage import OVER
 from harness.results.estimates import estimate
 from harness.results.replications import Where
 
 LABEL = "width of the region's hull"
 _SHARE = 0.6
-"""Bars need room beside each other."""
+"""Share of the gap between two n that marks take: more than the default, for the bars."""
 
 
 def draw(url: str, where: Where | None = None) -> Figure:
-    """The figure."""
+    """Draw widths against n for the cells of a store that `where` selects."""
     shown = make_panel_layout(url, where, OVER)
     found = estimate(url, "width", shown.where)
     marks.check_not_empty([found["value"].to_numpy()], shown)
@@ -59,7 +60,7 @@ def _draw_panel(ax: Axes, found: xr.Dataset, shown: PanelLayout, looks: Mapping[
 
 
 def _draw_procedure(ax: Axes, n: Array, parts: Mapping[str, Array], look: Stroke, edges: Edges) -> None:
-    """A line through what is finite; a mark at the edge for what isn't."""
+    """Draw a line through finite medians, marks and bars; infinite values go into the strip."""
     style: dict[str, Any] = {"color": look.colour, "markeredgecolor": "white", "markeredgewidth": 0.4}
     ax.plot(n, edges.mask_edges(parts["value"]), linestyle=look.line, color=look.colour)
     ax.plot(n, edges.place_values(parts["value"]), linestyle="none", marker=look.marker, **style, zorder=3)
@@ -90,5 +91,5 @@ def _make_notes(found: xr.Dataset, infinite: bool) -> list[str]:
 
 
 def _make_edges(found: xr.Dataset, panels: Sequence[Panel]) -> Edges:
-    """One scale for each line of panels."""
+    """Return one scale for all panels of a row."""
     return Edges(*(found[part].sel(panel.at).to_numpy() for part in ("value", "q05", "q95") for panel in panels))

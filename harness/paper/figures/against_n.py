@@ -1,4 +1,4 @@
-"""Panels of coverage and of widths against n, a colour for each α."""
+"""Draw panels of coverage and width against n, with a colour for each α."""
 
 from __future__ import annotations
 
@@ -19,24 +19,36 @@ from harness.paper.printed import ALPHA
 COLOURS = dict(zip(ALPHA, ("#44337a", "#2372a8", "#1d9a6c", "#cc7a00"), strict=True))
 MARKERS = dict(zip(ALPHA, "osDP", strict=True))
 _LOW, _HIGH = 0.65, 1.025
-"""The paper's range of coverage."""
+"""Range of coverage in the paper."""
 _NOMINAL = (0, (5, 2))
 _BESIDE = 1.13
-"""Between the marks of two α at infinity."""
+"""Factor on n between the marks of two α at infinity, which would overlap otherwise."""
 REACH = 1.03 * _BESIDE**1.5
-"""So far they stand beside their n."""
+"""Factor by which marks may stand beside their n."""
 _AT_INFINITY = {1: ("v", 2.4), 2: ("_", 4.0), 3: ("^", 2.4)}
-"""Marks, and their sizes, for how many of the three numbers are infinite."""
+"""Marker and size, by how many of the three numbers are infinite."""
 
 
 def find_lowest(found: Sequence[Array]) -> float:
-    """As in the paper, or as low as a quartile is."""
+    """Return the lower end of the coverage axis: the paper's, or less if a quartile is lower."""
     least = float(np.nanmin([_LOW + 0.02, *np.concatenate(found, axis=None)]))
     return min(_LOW, least - 0.02)
 
 
 def draw_coverage(ax: Axes, sizes: Sequence[int], found: Array, low: float) -> None:
-    """A line and a band for each α, and its nominal level."""
+    """Draw median and quartiles of coverage for each α, with its nominal level.
+
+    Parameters
+    ----------
+    ax : Axes
+        Panel.
+    sizes : sequence of int
+        Values of n.
+    found : array
+        Lower quartile, median and upper quartile, over n and α.
+    low : float
+        Lower end of the axis.
+    """
     for a, alpha in enumerate(ALPHA):
         lower, median, upper = found[:, :, a]
         ax.axhline(1 - alpha, color=COLOURS[alpha], linewidth=0.9, linestyle=_NOMINAL, zorder=1.5)
@@ -46,7 +58,21 @@ def draw_coverage(ax: Axes, sizes: Sequence[int], found: Array, low: float) -> N
 
 
 def draw_width(ax: Axes, sizes: Sequence[int], found: Array, edges: Edges, first: bool) -> None:
-    """Medians as thick lines, with triangles at the quantile and the maximum."""
+    """Draw median widths as thick lines, the 5 % quantile and the maximum as triangles.
+
+    Parameters
+    ----------
+    ax : Axes
+        Panel.
+    sizes : sequence of int
+        Values of n.
+    found : array
+        5 % quantile, median and maximum, over n and α.
+    edges : Edges
+        Scale shared by all panels of widths.
+    first : bool
+        Whether the panel is the first of its row, which labels the axis.
+    """
     ax.set_yscale("log")
     for a, alpha in enumerate(ALPHA):
         lower, median, upper = found[:, :, a]
@@ -60,7 +86,7 @@ def draw_width(ax: Axes, sizes: Sequence[int], found: Array, edges: Edges, first
 
 
 def _draw_infinite(ax: Axes, n: Array, found: Array, edges: Edges, colour: str) -> None:
-    """At infinity one mark for each n, of the least that is infinite: what is more is so, too."""
+    """Draw one mark at infinity for each n, by the smallest of the three numbers that is infinite."""
     count = np.isposinf(found).sum(axis=0)
     for how_many, (marker, size) in _AT_INFINITY.items():
         here = np.where(count == how_many, edges.infinity, np.nan)
@@ -68,7 +94,7 @@ def _draw_infinite(ax: Axes, n: Array, found: Array, edges: Edges, colour: str) 
 
 
 def make_handles(widths: bool) -> list[Any]:
-    """For the legend."""
+    """Create the legend handles, with those of widths if there are panels of widths."""
     levels = [
         Line2D(
             [],

@@ -1,4 +1,4 @@
-"""Wiring: the samples of the figures, and the regions of some procedures on them."""
+"""Draw the samples of the figures, and compute regions of procedures on them."""
 
 from __future__ import annotations
 
@@ -22,31 +22,34 @@ SAMPLES: dict[str, Callable[[float], Sample]] = {
     "far": profiles.draw_far_profile,
     "heaviside": _draw_heaviside,
 }
-"""Single samples in one dimension, by name, for a γ."""
+"""Functions that draw a one-dimensional sample for a γ, by name."""
 SURFACES = {"gp": profiles.draw_gp_surface, "f2": profiles.draw_f2_surface}
-"""Points over a square and values there, by name, for a γ."""
+"""Functions that draw points over a square and their values for a γ, by name."""
 _CENTRED = "GPR-f"
-"""Its intervals have the ridge prediction in their middle."""
+"""Procedure whose intervals are centred at the ridge prediction."""
 
 
 @dataclass(frozen=True, eq=False)
 class Bands:
-    """The hulls of regions at every test point, each procedure's as (lower, upper), over x in order."""
+    """Hulls of regions at every test point."""
 
     x: Array
+    """Test points, in ascending order."""
     y: Array
-    """Values at x, with their noise."""
+    """Noisy values at x."""
     X: Array
     Y: Array
-    """The train sample."""
+    """Training values at X."""
     prediction: Array
+    """Ridge prediction at x."""
     ends: Mapping[str, tuple[Array, Array]]
+    """Lower and upper ends at x, by procedure."""
     pieces: int
-    """How many of all regions are in several pieces."""
+    """Number of regions with several pieces, over all procedures."""
 
 
 def compute_bands(data: Sample, procedures: Sequence[str], theta: float, lam: float, alpha: float) -> Bands:
-    """From one fit."""
+    """Compute the regions of several procedures on a sample, from one fit."""
     krr, names = find_family("krr"), list(dict.fromkeys([*procedures, _CENTRED]))
     factor = krr.inputs(data.X, data.X_test).factor(theta, lam)
     target = Target(data.y[:, None], data.y_test[:, None], None)
@@ -59,5 +62,5 @@ def compute_bands(data: Sample, procedures: Sequence[str], theta: float, lam: fl
 
 
 def _make_unused_stream(name: str) -> np.random.Generator:
-    """These procedures take nothing from chance."""
+    """Return a generator for procedures that draw no random numbers."""
     return np.random.default_rng(0)

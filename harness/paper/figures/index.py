@@ -1,4 +1,4 @@
-"""Which figures are asked for, and which runs they need. Nothing is drawn here, so Matplotlib isn't loaded."""
+"""List the figures and the runs they need, without importing Matplotlib."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from harness.scenario.load import Loaded, load
 FIGURES = range(1, 9)
 NEEDED = {3: ("gp1", (SEARCH,)), 6: ("gp1", (SEARCH,)), 5: ("heaviside", ("10", SEARCH))}
 NEEDED[7] = NEEDED[5]
-"""The study and the θ of each figure that is drawn from a store."""
+"""Study and values of θ of each figure that is drawn from a store."""
 QUICK = 400
-"""The largest n of a first look."""
+"""Largest n of `--quick`."""
 
 
 def parse_numbers(text: str) -> list[int]:
-    """From the command line.
+    """Parse the numbers of figures from the command line.
 
     Examples
     --------
@@ -37,16 +37,16 @@ def parse_numbers(text: str) -> list[int]:
 
 
 def list_sizes(study: str, quick: bool) -> list[int]:
-    """The n of a study: all eleven, or those of a first look."""
+    """List the n of a study: all eleven, or those of `--quick`."""
     return [n for n in load(f"paper/{study}").extent.grid.n if not quick or n <= QUICK]
 
 
 def load_needed_studies(figures: Sequence[int], quick: bool) -> dict[str, Loaded]:
-    """The published scenarios, at the n and θ that the figures show."""
+    """Load the published scenarios at the n and θ that the figures show."""
     asked = dict(NEEDED[number] for number in figures if number in NEEDED)
     return {study: load_subset(study, list_sizes(study, quick), thetas) for study, thetas in asked.items()}
 
 
 def get_folder(results: str) -> Path:
-    """Where figures are written: beside stores of this machine, or here."""
+    """Return the folder for figures: beside local stores, otherwise in the current folder."""
     return find_local_folder(results) / "paper-figures"

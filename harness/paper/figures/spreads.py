@@ -1,4 +1,4 @@
-"""What figures 3, 5, 6 and 7 draw: how coverage spreads over replications, and widths over test points."""
+"""Compute what figures 3, 5, 6 and 7 show: quartiles of coverage, and quantiles of widths."""
 
 from __future__ import annotations
 
@@ -13,18 +13,24 @@ from harness.results.replications import ReplicationReader
 from harness.store import arrays
 
 QUARTILES = (0.25, 0.5, 0.75)
+"""Quantiles of coverage over replications."""
 WIDTHS = (0.05, 0.5, 1.0)
+"""Quantiles of mean widths over test points; 1 is the maximum."""
 
 
 def compute_coverage_quartiles(runs: ReplicationReader, gamma: float, theta: str, sizes: Sequence[int]) -> xr.DataArray:
-    """The quartiles of coverage over replications: over part (those three), n, procedure, λ and α."""
+    """Compute the quartiles of coverage over replications.
+
+    Returns an array over part (the three quartiles), n, procedure, λ and α.
+    """
     return _compute_spread(runs, gamma, theta, sizes, "coverage", lambda values: np.quantile(values, QUARTILES, axis=0))
 
 
 def compute_width_quantiles(runs: ReplicationReader, gamma: float, theta: str, sizes: Sequence[int]) -> xr.DataArray:
-    """The mean width at each test point, then its 5 % quantile, median and maximum: over the same.
+    """Compute the 5 % quantile, median and maximum over test points of the mean width.
 
-    A mean is infinite where a region of one replication is.
+    The mean at a test point is over replications, and infinite if any of them has an unbounded region there. Returns an
+    array over part (the three numbers), n, procedure, λ and α.
     """
 
     def over_points(values: Values) -> Array:
@@ -42,7 +48,7 @@ def _compute_spread(
     variable: str,
     of: Callable[[Values], Array],
 ) -> xr.DataArray:
-    """Three numbers of each cell from its replications, which come over replication, α (and test points)."""
+    """Apply `of`, which returns three numbers per α, to the replications of each cell."""
     grid = runs.manifest.extent.grid
     shape = (3, len(sizes), len(grid.procedure), len(grid.lam), len(grid.alpha))
     dims = ("part", "n", "procedure", "lam", "alpha")
@@ -58,7 +64,7 @@ def _compute_spread(
 
 
 def _read(runs: ReplicationReader, gamma: float, theta: str, n: int, variable: str) -> Values:
-    """Over replications, procedure, λ and what else the variable has."""
+    """Read a variable over replications, procedure, λ and its further axes."""
     grid, everything = runs.manifest.extent.grid, slice(None)
     places = (grid.gamma.index(gamma), list(list_axis_values(grid, "theta")).index(theta))
     values = arrays.read(runs.url, n, variable, runs.manifest.generation, (everything, everything, everything, *places))

@@ -1,4 +1,4 @@
-"""Figures 3, 5, 6 and 7: coverage, and widths, against n."""
+"""Draw figures 3, 5, 6 and 7: coverage and width against n."""
 
 from __future__ import annotations
 
@@ -22,31 +22,31 @@ from harness.results.replications import ReplicationReader, open_replications
 
 @dataclass(frozen=True)
 class PanelColumn:
-    """What a column of panels shows."""
+    """Contents of a column of panels."""
 
     measure: str
-    """coverage or width."""
+    """`coverage` or `width`."""
     lam: float
     theta: str
 
 
 @dataclass(frozen=True)
 class StudyFigure:
-    """What such a figure shows."""
+    """Contents of a figure that is drawn from a store."""
 
     title: str
     study: str
-    """The scenario: paper/<study>."""
+    """Name of the scenario: paper/<study>."""
     gamma: float
     rows: tuple[str, ...]
-    """Procedures."""
+    """One procedure per row."""
     columns: tuple[PanelColumn, ...]
     noise: str
-    """What γ is."""
+    """Meaning of γ: variance or standard deviation of the noise."""
 
     @property
     def thetas(self) -> list[str]:
-        """The θ that it needs."""
+        """Values of θ that the figure shows."""
         return list(dict.fromkeys(column.theta for column in self.columns))
 
 
@@ -64,7 +64,7 @@ STUDIES = {
 
 
 def draw(number: int, url: str, sizes: Sequence[int], notes: Sequence[str] = ()) -> Figure:
-    """One of them, from a store."""
+    """Draw figure 3, 5, 6 or 7 from a store."""
     one, chosen = STUDIES[number], open_replications(url)
     panels = [_make_panel(one, r, c) for r in range(len(one.rows)) for c in range(len(one.columns))]
     found = _read_panels(chosen, one, panels, sizes)
@@ -111,14 +111,14 @@ def _get_measure(one: StudyFigure, panel: Panel) -> str:
 
 
 def _is_first(one: StudyFigure, column: int) -> bool:
-    """Whether it is the first of its measure."""
+    """Return whether this is the first column of its measure."""
     return column == 0 or one.columns[column - 1].measure != one.columns[column].measure
 
 
 def _read_panels(
     chosen: ReplicationReader, one: StudyFigure, panels: Sequence[Panel], sizes: Sequence[int]
 ) -> list[Array]:
-    """For each panel three numbers, over n and α in the order of ALPHA; every part of the store is read once."""
+    """Read three numbers for each panel, over n and α in the order of `ALPHA`; every array is read once."""
     kinds = dict.fromkeys((column.measure, column.theta) for column in one.columns)
     made = {kind: _READ[kind[0]](chosen, one.gamma, kind[1], sizes) for kind in kinds}
     found = []
@@ -144,21 +144,21 @@ def _format_subtitle(one: StudyFigure, chosen: ReplicationReader) -> str:
 
 
 def _make_reading_notes(one: StudyFigure, url: str, sizes: Sequence[int], widths: bool, infinite: bool) -> list[str]:
-    """How to read it, and what it is not."""
+    """Explain how to read the figure, and how it differs from the paper's."""
     where = {"procedure": list(one.rows), "gamma": one.gamma, "theta": one.thetas, "n": list(sizes)}
     cube = open_cube(url)[["width_mean", "length_mean", "failed"]].sel(where)
-    notes = ["ML: θ by maximum likelihood, with the local search that was used then."]
+    notes = ["ML: θ by maximum likelihood, with the author's local search."]
     if widths:
         mean = "Widths are averaged over replications at each test point; of these the quantile, median and maximum."
         notes += [f"{mean} {_describe_hulls(cube)}"]
-        at = "At ∞, since a region is unbounded in some replication: ▼ the maximum, ━ the median too, ▲ all three."
+        at = "At ∞, because a region is unbounded in some replication: ▼ the maximum, ━ the median too, ▲ all three."
         notes += [at] * infinite
     failed = bool((cube["failed"] > 0).any())
     return [*notes, *["Replications that failed are left out: `ckrr errors` says why."] * failed]
 
 
 def _describe_hulls(cube: xr.Dataset) -> str:
-    """How much drawing hulls, as the paper's text says, differs from lengths, which were drawn then."""
+    """Say how much hulls, as in the paper's text, are wider than lengths, which the author drew."""
     width, length = (cube[name].to_numpy() for name in ("width_mean", "length_mean"))
     bounded = np.isfinite(width)
     more = float((width[bounded] / length[bounded]).max()) - 1 if bounded.any() else 0.0

@@ -1,4 +1,4 @@
-"""Figure 8: what is to be learned in two dimensions."""
+"""Draw figure 8: the functions to learn in two dimensions."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from harness.paper.figures.data import SURFACES
 
 NUMBER = 8
 SHOWN = (("gp", 1e-6, "a Gaussian process path", -60), ("f2", 1e-1, "f2", -115))
-"""Name, γ, words, and from where one looks, in degrees."""
+"""Name, γ, title and azimuth in degrees of each surface."""
 
 
 def draw() -> Figure:
-    """Both surfaces, with their noise."""
+    """Draw both surfaces, with noise."""
     figure = Figure(figsize=(9.6, 3.6), layout="constrained")
     made = PanelGrid(figure, [figure.add_subplot(1, 2, place + 1, projection="3d") for place in range(len(SHOWN))])
     for ax, (name, gamma, what, azimuth) in zip(made.axes, SHOWN, strict=True):
@@ -33,7 +33,7 @@ def draw() -> Figure:
 
 
 def _draw_surface(ax: Any, X: Array, y: Array, azimuth: float) -> None:
-    """The first coordinate runs fastest."""
+    """Draw values at the points of a square grid, the first coordinate varying fastest."""
     side = isqrt(len(X))
     x1, x2, height = (each.reshape(side, side) for each in (X[:, 0], X[:, 1], y))
     style: dict[str, Any] = {"cmap": "viridis", "rstride": 1, "cstride": 1, "linewidth": 0.15, "edgecolor": "#00000040"}

@@ -1,4 +1,4 @@
-"""From a number to the files of a figure."""
+"""Draw the paper's figures by number, and save them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,19 @@ from harness.scenario.load import BLAS_THREADS
 
 
 def write(number: int, stores: Mapping[str, str], folder: Path, quick: bool = False) -> list[Path]:
-    """Draws a figure and writes it as PNG and SVG; `stores` has those of the studies it needs."""
+    """Draw a figure, save it as PNG and SVG, and return the paths.
+
+    Parameters
+    ----------
+    number : int
+        Number of the figure, 1 to 8.
+    stores : mapping
+        URL of the store of each study that the figure needs.
+    folder : Path
+        Folder for the files.
+    quick : bool
+        Whether to show only the n of `--quick`.
+    """
     figure = draw(number, stores, quick)
     paths = [folder / f"figure-{number}{ending}" for ending in ENDINGS]
     for path in paths:
@@ -25,7 +37,7 @@ def write(number: int, stores: Mapping[str, str], folder: Path, quick: bool = Fa
 
 
 def draw(number: int, stores: Mapping[str, str], quick: bool = False) -> Figure:
-    """One of the eight; with one BLAS thread, whose number changes last digits."""
+    """Draw one of the eight figures, with one BLAS thread, because the number of threads changes last digits."""
     with figure_style(), threadpool_limits(BLAS_THREADS):
         if number in profiles.PROFILES:
             return profiles.draw(number)

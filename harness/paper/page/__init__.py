@@ -1,4 +1,4 @@
-"""`ckrr paper --report`: the paper's tables and figures beside what it says, and what is found with many paths.
+"""Write `ckrr paper --report`: the paper's tables, figures and claims beside our results.
 
-`corrected` has the studies that its claims are judged on, `judging` the judgement, and the others the page.
+`corrected` defines the studies on which its claims are judged, `judging` judges them, and the others render the page.
 """

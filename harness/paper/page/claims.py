@@ -1,4 +1,4 @@
-"""The paper's claims: of which cells each is, and what the corrected studies say of it in a few words."""
+"""Define the paper's claims, the cells each one is about, and how the corrected studies decide it."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from harness.paper.page.corrected import GAUSSIAN, GRID, IID, NAMES, CorrectedSt
 from harness.paper.page.judging import Cells, ClaimPart, WidthRatio
 
 AGREES, UNREFUTED, PARTLY, AGAINST, OPEN = "agrees", "unrefuted", "partly", "against", "open"
+"""Outcomes of a claim."""
 CLOSE = 0.1
-"""Widths agree if their ratio is within so much of 1."""
+"""Widths agree if their ratio differs from 1 by at most this."""
 _OTHERS = [name for name in NAMES if name not in GAUSSIAN]
 
 
@@ -24,20 +25,22 @@ class ClaimGroup:
 
     title: str
     names: Sequence[str]
+    """Scenarios of the corrected studies."""
     test: str
+    """Layout of test points: `GRID` or `IID`."""
     cells: Cells
     holds: bool = True
-    """Whether the claim is that they hold their level, or that some don't."""
+    """Whether the claim is that all cells hold their level, or that some don't."""
 
     @property
     def studies(self) -> list[CorrectedStudy]:
-        """Those that it takes."""
+        """Corrected studies that the group needs."""
         return [CorrectedStudy(name, self.test) for name in self.names]
 
 
 @dataclass(frozen=True)
 class Claim:
-    """What the paper says, in our words."""
+    """Claim of the paper about coverage, in our words."""
 
     title: str
     says: str
@@ -46,7 +49,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class ClaimOutcome:
-    """What was found."""
+    """Outcome of a claim, with the counts behind it in words."""
 
     state: str
     """`AGREES`, `UNREFUTED` (some cells are undecided), `PARTLY`, `AGAINST` or `OPEN`."""
@@ -76,38 +79,34 @@ def _is_bayesian_wrong(found: xr.Dataset) -> xr.DataArray:
 CLAIMS = (
     Claim(
         "Conformal regions hold their level, whatever θ and λ",
-        "They show no departure from the level that was asked for, with a wrong kernel or ridge, on Gaussian processes "
-        "and on other functions; in batch learning, too, for which the paper knows no proof.",
+        "They show no departure from the nominal level, with a wrong kernel or ridge, on Gaussian processes and on "
+        "other functions; also in batch learning, for which the paper has no proof.",
         (
             ClaimGroup(
-                "Test points from the law of the train points, θ fixed: promised", NAMES, IID, _is_conformal_fixed
+                "Test points from the training distribution, θ fixed: promised", NAMES, IID, _is_conformal_fixed
             ),
             ClaimGroup(
-                "From that law, θ the most likely on train points: not promised", NAMES, IID, _is_conformal_searched
+                "From that distribution, θ by maximum likelihood: not promised", NAMES, IID, _is_conformal_searched
             ),
             ClaimGroup(
                 "Test points on a grid, as in the paper, θ fixed: not promised", NAMES, GRID, _is_conformal_fixed
             ),
-            ClaimGroup(
-                "On a grid, θ the most likely on train points: not promised", NAMES, GRID, _is_conformal_searched
-            ),
+            ClaimGroup("On a grid, θ by maximum likelihood: not promised", NAMES, GRID, _is_conformal_searched),
         ),
     ),
     Claim(
-        "Bayesian intervals hold theirs when the model is right",
-        "On Gaussian processes, with the kernel and the noise known, GPR-f is about valid.",
+        "Bayesian intervals hold their level when the model is right",
+        "On Gaussian processes, with the kernel and the noise known, GPR-f is approximately valid.",
         (
-            ClaimGroup("θ = 100, which is the process's, and λ = γ", GAUSSIAN, GRID, _is_bayesian_right),
-            ClaimGroup("θ the most likely on the train sample, and λ = γ", GAUSSIAN, GRID, _is_bayesian_nearly_right),
+            ClaimGroup("θ = 100, the true value, and λ = γ", GAUSSIAN, GRID, _is_bayesian_right),
+            ClaimGroup("θ by maximum likelihood, and λ = γ", GAUSSIAN, GRID, _is_bayesian_nearly_right),
         ),
     ),
     Claim(
-        "Bayesian intervals don't hold theirs when the model is wrong",
-        "GPR-f is sensitive to θ, and not consistently valid on functions that are no Gaussian process.",
+        "Bayesian intervals don't hold their level when the model is wrong",
+        "GPR-f is sensitive to θ, and not consistently valid on functions that aren't Gaussian processes.",
         (
-            ClaimGroup(
-                "Gaussian processes, θ or λ another than the data's", GAUSSIAN, GRID, _is_bayesian_wrong, holds=False
-            ),
+            ClaimGroup("Gaussian processes, θ or λ wrong", GAUSSIAN, GRID, _is_bayesian_wrong, holds=False),
             ClaimGroup("Other functions, any θ and λ", _OTHERS, GRID, judging.is_bayesian, holds=False),
         ),
     ),
@@ -116,31 +115,32 @@ CLAIMS = (
 
 @dataclass(frozen=True)
 class WidthClaim:
-    """A claim about conformal widths by Bayesian ones, on Gaussian processes, with the process's θ."""
+    """Claim about conformal widths relative to GPR-f, on Gaussian processes with the true θ."""
 
     title: str
     says: str
     lam: Mapping[float, float]
-    """For each γ the λ."""
+    """λ for each γ."""
     low: float
     high: float
-    """It says that the ratio is between these."""
+    """The claim is that the ratio lies between `low` and `high`."""
     words: str
+    """The range in words."""
 
 
 WIDTHS = (
     WidthClaim(
         "Their widths agree, as n grows, when the model is right",
         "Conformal regions are asymptotically efficient: as wide as Bayesian intervals where those are valid, and "
-        "alike whatever the residuals.",
+        "the same for all kinds of residuals.",
         {1e-6: 1e-6, 1e-1: 1e-1},
         1 - CLOSE,
         1 + CLOSE,
         f"within {100 * CLOSE:g} % of each other",
     ),
     WidthClaim(
-        "With little noise and a large λ Bayesian intervals are the wider ones",
-        "Conformal regions take the noise from the scores, Bayesian intervals from λ.",
+        "With little noise and a large λ, Bayesian intervals are wider",
+        "Conformal regions estimate the noise from the scores, Bayesian intervals take it from λ.",
         {1e-6: 1e-1},
         0.0,
         1.0,
@@ -150,7 +150,7 @@ WIDTHS = (
 
 
 def judge_group(group: ClaimGroup, some: Sequence[ClaimPart]) -> ClaimOutcome:
-    """Of a group's cells."""
+    """Judge a claim about coverage on the cells of one group."""
     total, decided, bad = judging.count_decided(some)
     if not decided:
         return ClaimOutcome(
@@ -167,14 +167,14 @@ def judge_group(group: ClaimGroup, some: Sequence[ClaimPart]) -> ClaimOutcome:
 
 
 def judge_widths(claim: WidthClaim, some: Sequence[WidthRatio]) -> ClaimOutcome:
-    """At the largest n, over γ, α and procedures; intervals hold together."""
+    """Judge a claim about widths at the largest n, over γ, α and procedures, with simultaneous intervals."""
     if not some:
         return ClaimOutcome(OPEN, "not run yet")
     low, high = (np.concatenate([one.last[end].to_numpy().ravel() for one in some]) for end in ("low", "high"))
     inside = int(((low >= claim.low) & (high <= claim.high)).sum())
     outside = int(((low > claim.high) | (high < claim.low)).sum())
     n = ", ".join(f"n = {one.sizes[-1]} ({one.study.scenario})" for one in some)
-    text = f"{inside} of {len(low)} ratios are shown to be so at {n}, {outside} not to be, the others are open"
+    text = f"{inside} of {len(low)} ratios are shown to lie in this range at {n}, {outside} outside, others undecided"
     return ClaimOutcome(_get_state(inside, outside, len(low)), text)
 
 

@@ -1,4 +1,4 @@
-"""Two columns: ours, and beside it what the paper says; one after the other where the screen is narrow."""
+"""Lay out our results beside what the paper says: two columns, or one on narrow screens."""
 
 from __future__ import annotations
 
@@ -17,17 +17,18 @@ STYLE = """
 @media(max-width:62rem){.beside{grid-template-columns:1fr}}
 @media print{.beside{grid-template-columns:minmax(0,1fr) 12rem;break-inside:avoid}.beside aside{font-size:8pt}}
 """
+"""CSS rules of the columns and claims."""
 
 
 def render_beside(title: str, ours: Markup, said: Statement) -> Markup:
-    """One table or figure."""
+    """Render one table or figure beside the paper's statement about it."""
     differs = [tag("p", tag("b", "As run: "), said.differs)] if said.differs else []
     paper = tag("aside", tag("p", tag("b", "The paper: "), said.says), *differs)
     return tag("div", tag("h3", title), ours, paper, class_="beside")
 
 
 def render_table(caption: str, heads: Sequence[str], rows: Iterable[tuple[Sequence[str], Sequence[Markup]]]) -> Markup:
-    """A table in a box that scrolls: each row has what stands at its left, and its cells."""
+    """Render a table in a scrollable box; each row has its headings and its cells."""
     head = tag("tr", *(tag("th", text, scope="col") for text in heads))
     body = [tag("tr", *(tag("th", text, scope="row") for text in left), *cells) for left, cells in rows]
     whole = tag("table", tag("caption", caption), tag("thead", head), tag("tbody", *body))

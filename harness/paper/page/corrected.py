@@ -1,7 +1,7 @@
-"""The corrected studies: the paper's, as its text describes them, with many independent paths.
+"""Define the corrected studies: the paper's, as its text describes them, with many independent paths.
 
-Each is there twice. With test points on a regular grid, as in the text; and with test points from the law of the train
-points, for which alone conformal regions are promised an exact level.
+Each exists in two versions: with test points on a regular grid, as in the text, and with test points from the training
+distribution. Only the latter guarantees the exact level of conformal regions.
 """
 
 from __future__ import annotations
@@ -20,41 +20,42 @@ from harness.store.manifest_io import load_manifest as record_at
 
 GRID, IID = "grid", "iid"
 NAMES = ("gp1", "gp2", "f6", "heaviside", "pressure2", "f2", "f5")
+"""Bundled scenarios."""
 GAUSSIAN = ("gp1", "gp2")
-"""Where the model may be right."""
+"""Studies on Gaussian processes, where the model can be right."""
 QUICK: Mapping[str, tuple[int, ...]] = {"gp1": (25, 50, 100), "heaviside": (25, 50, 100), "f2": (150,)}
-"""What a first look runs: studies and values of n."""
+"""Studies and values of n that `--quick` runs."""
 
 
 @dataclass(frozen=True)
 class CorrectedStudy:
-    """One of them."""
+    """One corrected study: a bundled scenario and a layout of test points."""
 
     scenario: str
     test: str
-    """How test points are laid out."""
+    """Layout of test points: `GRID` or `IID`."""
 
     @property
     def name(self) -> str:
-        """Of its store, too."""
+        """Name of the study and of its store."""
         return self.scenario if self.test == GRID else f"{self.scenario}-{self.test}"
 
     @property
     def settings(self) -> list[str]:
-        """What it changes in the packaged scenario."""
+        """Settings that differ from the bundled scenario."""
         return [] if self.test == GRID else [f"name={self.name}", f"source.test={self.test}"]
 
     def load(self, quick: bool = False) -> Loaded:
-        """The scenario, or what a first look runs of it."""
+        """Load the scenario, with `quick` only at the n of `QUICK`."""
         fewer = [f"grid.n={json.dumps(QUICK[self.scenario])}"] if quick else []
         return load(self.scenario, [*self.settings, *fewer])
 
     def get_store_url(self, results: str) -> str:
-        """Its store: the default one, as far as `results` is."""
+        """Return the store of the study in the folder `results`."""
         return join(results, f"{self.name}.zarr")
 
     def format_command(self, results: str) -> str:
-        """What runs it."""
+        """Return the command that runs the study."""
         store = [] if results == "results" else ["--store", self.get_store_url(results)]
         return " ".join(["ckrr", "run", self.scenario, *(f"--set {one}" for one in self.settings), *store])
 
@@ -63,12 +64,23 @@ ALL = [CorrectedStudy(name, test) for name in NAMES for test in (GRID, IID)]
 
 
 def list_studies(quick: bool) -> list[CorrectedStudy]:
-    """Those that a report runs by itself: all, or those of a first look."""
+    """List the studies that a report runs: all, or those of `--quick`."""
     return [one for one in ALL if not quick or one.scenario in QUICK]
 
 
 def find_stores(results: str) -> dict[CorrectedStudy, str]:
-    """Those that have a store, and where. A store of something else is refused, with the difference told."""
+    """Find the corrected studies that have a store with all axes but n complete.
+
+    Returns
+    -------
+    dict
+        URL of the store of each study found.
+
+    Raises
+    ------
+    UserError
+        If a store belongs to another study; the message names the difference.
+    """
     found = {}
     for one in ALL:
         manifest = record_at(open_backend(one.get_store_url(results)))
@@ -81,5 +93,5 @@ def find_stores(results: str) -> dict[CorrectedStudy, str]:
 
 
 def _has_grid(grid: Grid, asked: Grid) -> bool:
-    """Whether it has all that claims are of: every axis but n."""
+    """Return whether a grid contains all values of another one, on every axis but n."""
     return all({*getattr(grid, axis)} >= {*getattr(asked, axis)} for axis in CUBE_DIMS if axis != "n")

@@ -1,4 +1,4 @@
-"""The claims about coverage as markup."""
+"""Render the claims about coverage."""
 
 from __future__ import annotations
 
@@ -31,28 +31,29 @@ _PILLS = {
     AGAINST: ("✗ not as the paper says", "i"),
     OPEN: ("? open", "u"),
 }
+"""Text and CSS class of each outcome."""
 _HEADS = ("study", "paths", "cells", "verdicts", "worst shortfall at least", "at most", "lowest cell against its level")
 
 
 def render_coverage_claim(claim: Claim, found: Evidence) -> Markup:
-    """A claim, group by group."""
+    """Render a claim, group by group."""
     groups = [part for group in claim.groups for part in _render_group(group, found)]
     return tag("div", *render_statement(claim.title, claim.says), *groups, class_="claim")
 
 
 def render_statement(title: str, says: str) -> list[Markup]:
-    """What the paper claims."""
+    """Render the title of a claim and what the paper says."""
     return [tag("h3", title), tag("p", tag("b", "The paper: "), says)]
 
 
 def render_outcome(title: str, result: ClaimOutcome) -> Markup:
-    """What was found of it, in a line."""
+    """Render the outcome of a claim in one line."""
     words, name = _PILLS[result.state]
     return tag("p", tag("b", title), ": ", result.text, ". ", tag("span", words, class_=f"pill {name}"))
 
 
 def render_missing(found: Evidence, studies: Sequence[CorrectedStudy]) -> Markup:
-    """A line for each study that wasn't run."""
+    """List the commands of the studies that haven't been run."""
     absent = [one.format_command(found.results) for one in studies if one not in found.stores]
     lines = [join_markup(["Not run yet: ", tag("code", command)]) for command in absent]
     return render_list(lines, class_="note") if lines else Markup("")
@@ -60,7 +61,7 @@ def render_missing(found: Evidence, studies: Sequence[CorrectedStudy]) -> Markup
 
 def _render_group(group: ClaimGroup, found: Evidence) -> list[Markup]:
     some = found.list_parts(group)
-    caption = f"{group.title}. Shortfalls are in points of %, from intervals that hold together."
+    caption = f"{group.title}. Shortfalls are in percentage points, from simultaneous intervals."
     table = (
         [render_table(caption, _HEADS, [([one.study.scenario], _render_cells(one)) for one in some])] if some else []
     )

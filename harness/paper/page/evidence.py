@@ -1,4 +1,4 @@
-"""All that the claims are judged on: verdicts are computed once."""
+"""Collect the results on which claims are judged; verdicts are computed once."""
 
 from __future__ import annotations
 
@@ -10,26 +10,34 @@ from harness.paper.page.corrected import GAUSSIAN, GRID, CorrectedStudy
 from harness.paper.page.judging import ClaimPart, WidthRatio
 
 COMPARED = [CorrectedStudy(name, GRID) for name in GAUSSIAN]
-"""The studies whose widths are compared."""
+"""Studies whose widths are compared."""
 
 
 class Evidence:
-    """What the stores have."""
+    """Results of the corrected studies that have been run.
+
+    Parameters
+    ----------
+    stores : mapping
+        URL of the store of each study.
+    results : str
+        Folder of the stores, for the commands that are shown.
+    """
 
     def __init__(self, stores: Mapping[CorrectedStudy, str], results: str) -> None:
         self.stores, self.results = stores, results
         self._judged = judging.judge_studies(stores)
 
     def list_parts(self, group: ClaimGroup) -> list[ClaimPart]:
-        """Of the studies that were run."""
+        """Return the cells of a group, one part for each study that has been run."""
         return judging.list_parts(self._judged, group.studies, group.cells)
 
     def list_ratios(self, claim: WidthClaim) -> list[WidthRatio]:
-        """Of the Gaussian studies that were run."""
+        """Return the width ratios of the Gaussian studies that have been run."""
         return judging.list_ratios(self.stores, COMPARED, claim.lam)
 
     def collect_facts(self) -> list[dict[str, str]]:
-        """What was found of each claim, as plain values."""
+        """Return the outcome of each claim as plain values."""
         covered = [
             (one.title, each.title, judge_group(each, self.list_parts(each))) for one in CLAIMS for each in one.groups
         ]

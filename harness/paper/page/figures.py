@@ -1,4 +1,4 @@
-"""The eight figures, inside the page."""
+"""Render the eight figures inside the page."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from harness.report.html.choices import Section, join_parts
 from harness.report.html.markup import Markup, tag
 
 _DOTS = 110
-"""An inch, of the figure that is a picture: as lines its surfaces would take two megabytes."""
+"""Dots per inch of figure 8, which is a bitmap: as SVG its surfaces would take two megabytes."""
 
 
 def make_figures_section(stores: Mapping[str, str], quick: bool) -> Section:
-    """All of them, each with what the paper says."""
+    """Render all figures, each beside what the paper says about it."""
     reading = (
-        "In our style, with the panels of the paper, from the author's random numbers (but for figure 2). Larger ones: "
+        "In our style, with the panels of the paper, from the author's random numbers (except figure 2). As files: "
     )
     first = tag("p", reading, tag("code", "ckrr paper --figures"))
     each = [_render_figure(number, draw(number, stores, quick)) for number in FIGURES]

@@ -1,14 +1,14 @@
-"""What the corrected studies say about the paper's claims.
+"""Judge the paper's claims on the corrected studies.
 
-**Coverage.** A claim is of some cells, which are judged by the harness's verdicts: each cell's coverage against its
+**Coverage.** A claim is about some cells, which are judged by the harness's verdicts: each cell's coverage against its
 exact level where there is one, else against 1 − α, with a tolerance. The intervals of all cells of all corrected
-studies hold together: each store has its own 1 − 0.05/S, S being the number of studies, and in it each cell its share
-(Bonferroni, see `harness/results/verdicts.py`). So with probability at least 0.95 no verdict in the whole page is
-wrong. From the same intervals come two bounds on the shortfall L − c of a claim's worst cell: it is at least `shown`,
-and at most `possible`.
+studies are simultaneous: each store has the level 1 − 0.05/S, S being the number of studies, and each of its cells an
+equal share of the error (Bonferroni, see `harness/results/validity.py`). So with probability at least 0.95 no verdict
+in the whole page is wrong. The same intervals give two bounds on the shortfall L − c of a claim's worst cell: it is at
+least `least_shortfall`, and at most `largest_shortfall`.
 
-**Widths.** The width of a conformal region by that of GPR-f in the same replication, medians with intervals that hold
-together over all cells of a claim at the largest n.
+**Widths.** The width of a conformal region relative to that of GPR-f in the same replication: medians, with intervals
+that are simultaneous over all cells of a claim at the largest n.
 """
 
 from __future__ import annotations
@@ -32,64 +32,65 @@ from harness.results.validity import EMPTY, INVALID, UNDECIDED, VERDICTS, verdic
 from harness.statistics.intervals import LEVEL
 
 CONFORMAL = ("RRCM", "RRCM-loo", "CRR", "CRR-loo")
+"""Conformal procedures of the paper."""
 TRUE_THETA = "100"
-"""Of the Gaussian processes."""
+"""θ of the Gaussian processes."""
 _EACH = 1 - (1 - LEVEL) / len(ALL)
-"""The level of one study: whatever of them is run, so that more of them change no verdict."""
+"""Level of one study. It counts all studies, run or not, so that running more of them changes no verdict."""
 
 Cells = Callable[[xr.Dataset], xr.DataArray]
-"""Which cells of a study a claim is of."""
+"""Function that selects the cells of a study that a claim is about."""
 
 
 @dataclass(frozen=True)
 class ClaimPart:
-    """A claim's cells of one study."""
+    """Cells of a claim in one study."""
 
     study: CorrectedStudy
     paths: int
     counts: Mapping[str, int]
-    """Of each verdict."""
+    """Number of cells with each verdict."""
     least_shortfall: float
-    """So much the worst cell falls short of its level at least; at most 0 if none is shown to."""
+    """Lower bound on the shortfall of the worst cell; at most 0 if none is shown to fall short."""
     largest_shortfall: float
-    """No cell falls short by more."""
+    """Upper bound on the shortfall of every cell."""
     worst: WorstCell | None
 
     @property
     def cells(self) -> int:
-        """Those with a result."""
+        """Number of cells with a result."""
         return sum(self.counts[each] for each in VERDICTS)
 
 
 def is_conformal(found: xr.Dataset) -> xr.DataArray:
-    """Cells of conformal regions."""
+    """Select the cells of conformal regions."""
     return found["procedure"].isin(CONFORMAL)
 
 
 def is_bayesian(found: xr.Dataset) -> xr.DataArray:
-    """Those of intervals for y* (GPR-p's are for f)."""
+    """Select the cells of Bayesian intervals for y* (those of GPR-p are for f)."""
     return found["procedure"] == REFERENCE
 
 
 def is_fixed(found: xr.Dataset) -> xr.DataArray:
-    """Where θ isn't searched for on the train sample."""
+    """Select the cells whose θ isn't searched for on the training sample."""
     return xr.DataArray([is_number(text) for text in found["theta"].values.tolist()], coords={"theta": found["theta"]})
 
 
 def is_right(found: xr.Dataset) -> xr.DataArray:
-    """On a Gaussian process: its own θ, and as much noise as there is (unit variance, so λ = γ)."""
+    """Select the cells with the true θ and λ = γ, the true noise of a process of unit variance."""
     return (found["theta"] == TRUE_THETA) & (found["gamma"] == found["lam"])
 
 
 def judge_studies(stores: Mapping[CorrectedStudy, str]) -> dict[CorrectedStudy, xr.Dataset]:
-    """Verdicts of every study that has a store."""
+    """Compute the verdicts of every study that has a store."""
     return {one: verdicts(url, level=_EACH) for one, url in stores.items()}
 
 
 def list_parts(
     found: Mapping[CorrectedStudy, xr.Dataset], studies: Sequence[CorrectedStudy], cells: Cells
 ) -> list[ClaimPart]:
-    """A claim's cells of each study that was run."""
+    """Return the selected cells of each study that has been run."""
     return [_make_part(one, found[one], cells(found[one])) for one in studies if one in found]
 
 
@@ -107,25 +108,35 @@ def _make_part(study: CorrectedStudy, found: xr.Dataset, cells: xr.DataArray) ->
 
 @dataclass(frozen=True)
 class WidthRatio:
-    """Conformal widths by Bayesian ones, of one study, at the n where they are compared."""
+    """Conformal widths relative to GPR-f in one study."""
 
     study: CorrectedStudy
     sizes: Sequence[int]
     values: xr.Dataset
-    """`value` and `se` at all n, with `low` and `high`, which hold together over all cells at the largest n."""
+    """`value` and `se` at all n, with `low` and `high`, which are simultaneous over all cells at the largest n."""
 
     @property
     def last(self) -> xr.Dataset:
-        """At the largest n."""
+        """Ratios at the largest n."""
         return self.values.isel(n=-1)
 
 
 def list_ratios(
     stores: Mapping[CorrectedStudy, str], studies: Sequence[CorrectedStudy], gammas: Mapping[float, float]
 ) -> list[WidthRatio]:
-    """Over procedure, γ (with its λ), n and α, θ being that of the process."""
-    backend = [one for one in studies if one in stores]
-    return [_compute_ratio(one, stores[one], gammas, len(studies)) for one in backend]
+    """Compute width ratios with the true θ, over procedure, γ, n and α.
+
+    Parameters
+    ----------
+    stores : mapping
+        URL of the store of each study that has been run.
+    studies : sequence of CorrectedStudy
+        Studies to compare; those without a store are left out.
+    gammas : mapping
+        λ for each γ.
+    """
+    present = [one for one in studies if one in stores]
+    return [_compute_ratio(one, stores[one], gammas, len(studies)) for one in present]
 
 
 def _compute_ratio(study: CorrectedStudy, url: str, gammas: Mapping[float, float], count: int) -> WidthRatio:
@@ -139,11 +150,11 @@ def _compute_ratio(study: CorrectedStudy, url: str, gammas: Mapping[float, float
 
 
 def make_studies(names: Sequence[str], test: str) -> list[CorrectedStudy]:
-    """By their names."""
+    """Return the corrected studies of some scenarios."""
     return [CorrectedStudy(name, test) for name in names]
 
 
 def count_decided(some: Sequence[ClaimPart]) -> tuple[int, int, int]:
-    """How many cells there are, are decided, and fall short."""
+    """Return the number of cells, of decided ones, and of those that fall short."""
     total = sum(one.cells for one in some)
     return total, total - sum(one.counts[UNDECIDED] for one in some), sum(one.counts[INVALID] for one in some)

@@ -1,4 +1,4 @@
-"""The page: tables, figures, claims."""
+"""Render the page of `ckrr paper --report`: tables, figures, claims."""
 
 from __future__ import annotations
 
@@ -21,27 +21,39 @@ from harness.report.html.markup import Markup, tag
 from harness.report.sections.uncertainty import render_key
 from harness.statistics.intervals import LEVEL
 
-_TITLE = "Conformalized Kernel Ridge Regression, computed again"
+_TITLE = "Conformalized Kernel Ridge Regression, reproduced"
 _LEAD = "Burnaev & Nazarov (2016), arXiv:1609.05959: its four tables and eight figures on the author's random numbers."
 _READING = (
-    "The paper has one path of each Gaussian process and 25 replications, so it can tell no error. These are the "
+    "The paper has one path of each Gaussian process and 25 replications, too few to estimate errors. These are the "
     "studies of its text (γ the variance of the noise, gp in 2-d on [−1, 1]², widths of hulls, θ by a global search), "
     "smaller, with many independent paths. Coverage is compared with the exact finite-sample level where a procedure "
     f"has one, else with 1 − α. With probability at least {LEVEL:g} no verdict on coverage in this page is wrong: "
-    "the intervals of all cells of all studies hold together (Bonferroni). More paths decide more cells: "
+    "the intervals of all cells of all studies are simultaneous (Bonferroni). More paths decide more cells: "
 )
 _MORE = "ckrr run gp1 --set replications.paths=1000"
 
 
 class PaperPage:
-    """Everything that the report tells, from stores."""
+    """Report on the paper.
+
+    Parameters
+    ----------
+    report : PaperReport
+        Printed numbers and ours.
+    figures : mapping
+        URL of the store of each study that the figures need.
+    results : str
+        Folder of the stores of the corrected studies.
+    quick : bool
+        Whether the report was made with `--quick`.
+    """
 
     def __init__(self, report: PaperReport, figures: Mapping[str, str], results: str, quick: bool) -> None:
         self.report, self.figures, self.quick = report, figures, quick
         self.found = Evidence(find_stores(results), results)
 
     def render(self) -> str:
-        """One file, complete without a script."""
+        """Render the page as one HTML file without scripts."""
         sections = [
             make_tables_section(self.report),
             make_figures_section(self.figures, self.quick),
@@ -64,9 +76,9 @@ class PaperPage:
             *(render_width_claim(one, self.found) for one in WIDTHS),
         ]
         body = join_parts([tag("p", _READING, tag("code", _MORE)), render_key(), *parts])
-        return Section("claims", "What many paths say of its claims", body)
+        return Section("claims", "Its claims, judged on many paths", body)
 
 
 def get_default_file(results: str) -> Path:
-    """Beside stores of this machine, or here."""
+    """Return the default file: beside local stores, otherwise in the current folder."""
     return find_local_folder(results) / "paper.html"

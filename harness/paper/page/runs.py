@@ -1,4 +1,4 @@
-"""What the report runs by itself: the studies of the tables, those of the figures, and the corrected ones."""
+"""List the runs that the report needs: the studies of the tables, of the figures, and the corrected ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,15 @@ from harness.scenario.load import Loaded
 
 
 class RequiredRuns:
-    """All of them, or those of a first look, at the n and θ that are shown."""
+    """Scenarios and stores of a report, at the n and θ that it shows.
+
+    Parameters
+    ----------
+    results : str
+        Folder of the stores.
+    quick : bool
+        Whether to run only the subset of `--quick`.
+    """
 
     def __init__(self, results: str, quick: bool) -> None:
         self.results, self.quick = results, quick
@@ -28,7 +36,7 @@ class RequiredRuns:
         self.stores |= {name: url for name, (_, url) in many.items()}
 
     def resolve_file(self, output: str | None) -> Path:
-        """Where the report goes; a folder for stores is made, one that was asked for isn't."""
+        """Return the file of the report; the default folder is created, that of `output` isn't."""
         if output is not None:
             return Path(output)
         target = get_default_file(self.results)
@@ -36,7 +44,7 @@ class RequiredRuns:
         return target
 
     def make_page(self) -> PaperPage:
-        """From the stores, when all is run."""
+        """Build the page from the stores, once all runs are complete."""
         report = PaperReport(self.tables, {name: self.stores[f"paper/{name}"] for name in self.tables})
         return PaperPage(
             report, {name: self.stores[f"paper/{name}"] for name in self._figures}, self.results, self.quick

@@ -1,4 +1,4 @@
-"""What the paper says of its tables and figures, in our words, and where what was run differs from its text."""
+"""State what the paper says about its tables and figures, in our words, and where the runs differ from its text."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Statement:
-    """About one table or figure."""
+    """What the paper says about one table or figure."""
 
     says: str
     differs: str = ""
-    """Where the text and what was run part."""
+    """Where the author's run differs from the text."""
 
 
 _GAMMA = (
@@ -22,22 +22,22 @@ _CAPTION = "The caption says λ where it means γ."
 
 TABLES = {
     1: Statement(
-        "Bayesian intervals are about valid where the kernel and the noise are known (θ = 100, first and last column). "
-        "With little noise and a large λ they are conservative. A wrong θ spoils them.",
+        "Bayesian intervals are roughly valid where the kernel and the noise are known (θ = 100, first and last "
+        "column). With little noise and a large λ they are conservative. A wrong θ invalidates them.",
         _SQUARE,
     ),
     2: Statement(
-        "On the same data conformal regions don't mind a wrong θ or λ: their error rates stay near α.",
+        "On the same data conformal regions are robust to a wrong θ or λ: their error rates stay near α.",
         _SQUARE,
     ),
     3: Statement(
-        "On a function that is no Gaussian process the error rates of conformal regions don't stray far from α, and "
+        "On a function that isn't a Gaussian process the error rates of conformal regions don't stray far from α, and "
         "depend little on θ and λ.",
         _GAMMA,
     ),
     4: Statement(
-        "There the error rates of Bayesian intervals depend on θ. With the most likely θ they are conservative, and "
-        "closer to α where there is more noise.",
+        "There the error rates of Bayesian intervals depend on θ. With θ by maximum likelihood they are conservative, "
+        "and closer to α where there is more noise.",
         _GAMMA,
     ),
 }
@@ -45,19 +45,19 @@ TABLES = {
 FIGURES = {
     1: Statement(
         "Conformal regions follow the Bayesian bands for y* closely, but these are too wide where there is little "
-        "noise. Both grow towards the ends. Conformal regions contain the prediction, needn't be symmetric around it.",
-        "The text counts 50 train knots; there were 51, each with noise of its own.",
+        "noise. Both grow towards the ends. Conformal regions contain the prediction, but needn't be symmetric.",
+        "The text counts 50 training knots; there were 51, each with its own noise.",
     ),
     2: Statement(
-        "Far from the train points both kinds of regions have a constant width, which the train sample alone decides.",
-        "The author's random numbers for this figure aren't known: ours has a seed of its own.",
+        "Far from the training points both kinds of regions have a constant width, given by the training sample alone.",
+        "The author's random numbers for this figure aren't known: ours has its own seed.",
     ),
     3: Statement(
         "With next to no noise both kinds of regions are conservative. Where λ is large Bayesian intervals are wider "
         "than conformal regions, whose coverage then comes closer to the level.",
         "The text speaks of the hull's width; the author drew the total length.",
     ),
-    4: Statement("What conformal bands look like around a step.", "The text counts 50 train knots; there were 51."),
+    4: Statement("What conformal bands look like around a step.", "The text counts 50 training knots; there were 51."),
     5: Statement(
         "On the step, without noise, Bayesian intervals aren't consistently valid, which is seen at λ = 0.1. Conformal "
         "regions show no departure from their level.",
@@ -70,5 +70,5 @@ FIGURES = {
     7: Statement(
         "With noise, too, conformal regions are valid on the step for large n, and Bayesian ones aren't.", _CAPTION
     ),
-    8: Statement("What there is to learn in two dimensions: a path of a Gaussian process, and f2.", _SQUARE),
+    8: Statement("The functions to learn in two dimensions: a path of a Gaussian process, and f2.", _SQUARE),
 }

@@ -1,4 +1,4 @@
-"""The four tables, each number of ours beside the printed one."""
+"""Render the four tables, each number of ours beside the printed one."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _CLASSES = {True: "v", False: "i"}
 
 
 def make_tables_section(report: PaperReport) -> Section:
-    """All that there are, what differs, and why."""
-    backend = {one.number: one for one in make_layouts(report.numbers)}
+    """Render all tables, the differences, and their reasons."""
+    layouts = {one.number: one for one in make_layouts(report.numbers)}
     reading = (
         "In each cell our number, the printed one, and = if ours rounds to it or ≠ if it doesn't. The random numbers "
-        "are the author's, so a difference is a difference."
+        "are the author's, so no difference is due to chance."
     )
-    body = [tag("p", reading), *(_render_entry(number, backend.get(number)) for number in TABLES)]
+    body = [tag("p", reading), *(_render_entry(number, layouts.get(number)) for number in TABLES)]
     differences = report.collect_facts()["differences"]
     body += [tag("h3", "What differs, and why"), render_list(differences)] if differences else []
     body += [tag("p", describe_searches(report.searches), class_="soft")] if report.searches else []

@@ -1,4 +1,4 @@
-"""The claims about widths as markup."""
+"""Render the claims about widths."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from harness.report.html.markup import Markup, tag
 from harness.results.rounding import format_with_error
 
 _ALPHA = 0.1
-"""Shown in the tables; all α are judged."""
+"""α of the tables; all α are judged."""
 
 
 def render_width_claim(claim: WidthClaim, found: Evidence) -> Markup:
-    """A claim, study by study."""
+    """Render a claim, study by study."""
     some = found.list_ratios(claim)
     result = render_outcome(f"Conformal regions are {claim.words}", judge_widths(claim, some))
     tables = [_render_table(claim, one) for one in some]
@@ -32,8 +32,8 @@ def render_width_claim(claim: WidthClaim, found: Evidence) -> Markup:
 
 def _render_table(claim: WidthClaim, one: WidthRatio) -> Markup:
     caption = (
-        f"{one.study.scenario}, θ = 100, α = {_ALPHA:g}: conformal width by that of GPR-f in the same replication, "
-        "median over replications ± its error (judged are all α, with intervals that hold together)."
+        f"{one.study.scenario}, θ = 100, α = {_ALPHA:g}: conformal width relative to GPR-f in the same replication, "
+        "median over replications ± its error (all α are judged, with simultaneous intervals)."
     )
     heads = ("γ", "λ", "procedure", *(f"n = {n}" for n in one.sizes))
     rows = [

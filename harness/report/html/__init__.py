@@ -1,1 +1,1 @@
-"""HTML elements, choices and the frame of a page."""
+"""HTML elements, selectors without scripts, and the frame of a page."""

@@ -1,6 +1,6 @@
-"""Choices that need no script: radio buttons, and rules of style that hide what isn't chosen.
+"""Let readers choose what is shown, without scripts: radio buttons, and CSS rules that hide the rest.
 
-On paper, and in a browser too old for the rules, everything is shown.
+In print, and in browsers that don't support `:has()`, everything is shown.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from harness.report.html.markup import Markup, join_markup, tag
 
 @dataclass(frozen=True)
 class Choices:
-    """Some axes to choose values on, for the parts of one box."""
+    """Axes whose values a reader can choose, for the parts of one box."""
 
     box: str
-    """The id of the element that has the buttons and the parts."""
+    """Id of the element that contains the buttons and the parts."""
     axes: Mapping[str, Sequence[str]]
-    """For each axis the texts on its buttons."""
+    """Button texts of each axis."""
     first: Mapping[str, int]
-    """Which of them is chosen at the start."""
+    """Index of the value of each axis that is chosen when the page opens."""
 
     def render_buttons(self) -> Markup:
-        """The choice, for axes that have one."""
+        """Render the radio buttons of all axes with more than one value."""
         rows = [self._render_row(axis, texts) for axis, texts in self.axes.items() if len(texts) > 1]
         return tag("div", *rows, class_="choices") if rows else Markup("")
 
@@ -43,12 +43,12 @@ class Choices:
         return f"{self.box}-{list(self.axes).index(axis)}-{i}"
 
     def format_classes(self, **places: int) -> str:
-        """The classes of a part that is shown when these values are chosen."""
+        """Return the CSS classes of a part that is shown for these indices along the axes."""
         ids = [(self._make_id(axis, i).rpartition("-")[0], self._make_id(axis, i)) for axis, i in places.items()]
         return " ".join(f"{group} {one}" for group, one in ids)
 
     def make_style(self) -> str:
-        """The rules."""
+        """Return the CSS rules that hide the parts that aren't chosen."""
         rules = [
             f"#{self.box}:has(#{one}:checked) .{one.rpartition('-')[0]}:not(.{one}){{display:none}}"
             for axis, texts in self.axes.items()
@@ -60,18 +60,19 @@ class Choices:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the page."""
+    """Section of a page."""
 
     id: str
     title: str
     body: Markup
     style: str = ""
+    """CSS rules that the section needs."""
 
     def render(self) -> Markup:
-        """With its heading."""
+        """Render the section with its heading."""
         return tag("section", tag("h2", self.title), self.body, id=self.id)
 
 
 def join_parts(parts: Sequence[str]) -> Markup:
-    """One after another, without those that are empty."""
+    """Join the parts that aren't empty with line breaks."""
     return join_markup([part for part in parts if part], "\n")

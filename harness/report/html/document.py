@@ -1,4 +1,4 @@
-"""The frame of a page: style and script inside, so that the file needs nothing else."""
+"""Render whole pages, with style and script inside, so that the file depends on nothing else."""
 
 from __future__ import annotations
 
@@ -11,7 +11,19 @@ from harness.report.html.markup import Markup, join_markup, tag
 
 
 def render_document(title: str, top: Markup, sections: Sequence[Section], foot: Markup, script: bool = False) -> str:
-    """A whole page; with the script that sorts and filters tables, or without."""
+    """Render a complete HTML page.
+
+    Parameters
+    ----------
+    title : str
+        Title of the window.
+    top, foot : Markup
+        Header and footer.
+    sections : sequence of Section
+        Sections, whose styles go into the head.
+    script : bool
+        Whether to include the script that sorts and filters tables.
+    """
     head = tag(
         "head",
         tag("meta", charset="utf-8"),
@@ -29,11 +41,11 @@ def _read_resource(name: str) -> str:
 
 
 def render_links(sections: Sequence[Section]) -> Markup:
-    """To each section."""
+    """Render the navigation links to all sections."""
     return tag("nav", *(tag("a", one.title, href=f"#{one.id}") for one in sections), aria_label="sections")
 
 
 def render_footer(command: str) -> Markup:
-    """When, and by which command."""
+    """Render a footer with the time and the command that wrote the page."""
     now = datetime.now(UTC).isoformat(sep=" ", timespec="minutes").removesuffix("+00:00")
     return tag("footer", tag("p", join_markup([f"Written {now} UTC by ", tag("code", command), "."])))

@@ -1,4 +1,7 @@
-"""Markup: HTML from plain texts. Whatever isn't markup already is escaped, so that no text of a store becomes code."""
+"""Build HTML from plain text.
+
+Everything that isn't `Markup` is escaped, so that no text in a store can become code.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +10,23 @@ from html import escape
 
 
 class Markup(str):
-    """Text that is HTML already. What is joined from it with + or an f-string is plain text again, and escaped."""
+    """Text that is HTML already.
+
+    Joining it with + or an f-string gives plain text again, which is escaped.
+    """
 
     __slots__ = ()
 
 
 _VOID = ("meta", "input", "img")
+"""Elements without content and end tag."""
 
 
 def tag(name: str, /, *inside: str, **attributes: str | bool) -> Markup:
-    """An element; `class_` and `for_` are attributes whose names Python keeps, `aria_label` is aria-label.
+    """Render an element.
+
+    Attributes are keyword arguments: `class_` and `for_` avoid Python's keywords, `aria_label` means aria-label. True
+    gives an attribute without a value, False none.
 
     Examples
     --------
@@ -37,12 +47,12 @@ def _format_attribute(name: str, value: str | bool) -> str:
 
 
 def join_markup(parts: Iterable[str], between: str = "") -> Markup:
-    """One after another, plain texts escaped."""
+    """Join parts, escaping plain text."""
     return Markup(escape(between).join(escape_text(part) for part in parts))
 
 
 def escape_text(part: str) -> Markup:
-    """Escaped, unless it is markup.
+    """Escape text unless it is `Markup`.
 
     Examples
     --------
@@ -53,17 +63,17 @@ def escape_text(part: str) -> Markup:
 
 
 def render_list(texts: Iterable[str], **attributes: str | bool) -> Markup:
-    """A list."""
+    """Render an unordered list."""
     return tag("ul", *(tag("li", text) for text in texts), **attributes)
 
 
 def render_definitions(rows: Iterable[tuple[str, str]], **attributes: str | bool) -> Markup:
-    """A list of terms, each with what is to say of it."""
+    """Render a list of terms and their descriptions."""
     return tag("dl", *(Markup(tag("dt", term) + tag("dd", said)) for term, said in rows), **attributes)
 
 
 def render_plain_table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Markup:
-    """A small table in a box that scrolls, the first column to the left."""
+    """Render a small table in a scrollable box, its first column aligned left."""
     head = tag("tr", *(tag("th", text, scope="col") for text in heads))
     body = [tag("tr", *(tag("td", text) for text in row)) for row in rows]
     whole = tag("table", tag("caption", caption), tag("thead", head), tag("tbody", *body), class_="plain")

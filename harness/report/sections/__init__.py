@@ -1,1 +1,1 @@
-"""The sections of the report, one module each."""
+"""The sections of the report, and the parts that they share."""

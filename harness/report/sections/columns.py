@@ -1,4 +1,4 @@
-"""Cells as rows: which axes vary, and how a measure of a cell is written."""
+"""Turn cells into table rows: choose the axes that vary, and format the measures of a cell."""
 
 from __future__ import annotations
 
@@ -17,42 +17,43 @@ from harness.report.sections.glossary import AXES
 from harness.results.rounding import DASH, format_with_error
 
 ROW_AXES = ("procedure", "gamma", "theta", "lam", "n")
-"""What a row of a table is for, at one α."""
+"""Axes that identify a row of a table, at one α."""
 _ORDER = (1, 2, 3, 4, 0)
-"""Procedures in turn: those of one setting stand together."""
+"""Permutation of `ROW_AXES` that puts the procedures of one setting next to each other."""
 MARK = "†"
-"""At levels whose conditions don't hold."""
+"""Marks levels whose conditions don't hold."""
 
 CellIndex = tuple[int, ...]
+"""Indices along `ROW_AXES`."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table."""
+    """Column of a table."""
 
     head: str
     what: str
     text: Callable[[CellIndex], str]
-    """Of the cell at a place along `ROW_AXES`."""
+    """Formats the value of a cell."""
 
 
 def find_main_alpha(facts: Facts) -> int:
-    """The place of the α that is shown first: the one nearest 0.1."""
+    """Return the index of the α that is shown first: the one nearest to 0.1."""
     return int(np.abs(facts.verdicts["alpha"].values - 0.1).argmin())
 
 
 def list_labels(facts: Facts, axis: str) -> list[str]:
-    """The values of an axis as text, in the order of the results."""
+    """Return the values of an axis as text, in the order of the results."""
     return [format_label(value) for value in facts.verdicts[axis].values.tolist()]
 
 
 def list_varying_axes(facts: Facts, axes: tuple[str, ...] = ROW_AXES) -> list[str]:
-    """Those axes that have more than one value; the procedure always."""
+    """Return the axes with more than one value, and the procedure in any case."""
     return [axis for axis in axes if axis == "procedure" or facts.verdicts.sizes[axis] > 1]
 
 
 def format_fixed_axes(facts: Facts, axes: tuple[str, ...] = ROW_AXES) -> str:
-    """The others, for a caption."""
+    """Format the axes with a single value, for a caption."""
     told = [
         f"{AXES[axis]} = {list_labels(facts, axis)[0]}" for axis in axes if axis not in list_varying_axes(facts, axes)
     ]
@@ -60,21 +61,21 @@ def format_fixed_axes(facts: Facts, axes: tuple[str, ...] = ROW_AXES) -> str:
 
 
 def iter_cell_indices(facts: Facts, alpha: int) -> Iterator[CellIndex]:
-    """Every row, without what the scenario leaves out."""
-    backend = facts.included.values[..., alpha]
-    turned = backend.transpose(_ORDER)
+    """Yield the indices of every cell that the scenario doesn't exclude."""
+    included = facts.included.values[..., alpha]
+    turned = included.transpose(_ORDER)
     for place in np.argwhere(turned).tolist():
         yield (place[4], *place[:4])
 
 
 def select_alpha(array: xr.DataArray, like: xr.DataArray, alpha: int) -> Values:
-    """An array over `ROW_AXES`, whatever axes it lacks."""
+    """Broadcast an array against `like`, and return its values at one α over `ROW_AXES`."""
     whole = array.broadcast_like(like).transpose(*CUBE_DIMS)
     return np.asarray(whole.values[..., alpha])
 
 
 def make_columns(facts: Facts, alpha: int) -> list[Column]:
-    """All that is told of a cell, without what has no value anywhere."""
+    """Create the columns of a table, without those that have no value anywhere."""
     found = [
         _make_verdict_column(facts, alpha),
         Column("coverage", "share of test points with y* in the region", make_error_formatter(facts.verdicts, alpha)),
@@ -107,20 +108,21 @@ _MEASURED: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
         "width_q05",
         ("width_q05", "width_q95"),
     ),
-    ("to GPR-f", "width by that of GPR-f in the same replication: median", "relative_width", ()),
-    ("to oracle", "width by 2z·√γ, the shortest that somebody who knows f could give: median", "oracle_width", ()),
+    ("to GPR-f", "width relative to GPR-f in the same replication: median", "relative_width", ()),
+    ("to oracle", "width relative to 2z·√γ, the shortest interval if f were known: median", "oracle_width", ()),
     ("score", "interval (Winkler) score, smaller is better: median over replications", "interval_score", ()),
     ("unbounded", "share of unbounded regions", "unbounded", ()),
     ("empty", "share of empty regions", "empty", ()),
     ("in pieces", "share of regions of several pieces", "disconnected", ()),
     ("failed", "share of replications that failed", "failed", ()),
 )
+"""Heading, description, measure, and for ranges the two measures that are their ends."""
 _SHARES = ("unbounded", "empty", "disconnected", "failed")
-"""Left out where they are nought everywhere."""
+"""Measures whose column is omitted if it is zero everywhere."""
 
 
 def describe_absences(facts: Facts) -> list[str]:
-    """What never happened."""
+    """List the problems that never occurred."""
     said = {"unbounded": "unbounded", "empty": "empty", "disconnected": "in pieces"}
     none = [word for name, word in said.items() if not (facts.measures[name]["value"] > 0).any()]
     told = [f"No region was {' or '.join(none)}."] if none else []
@@ -135,7 +137,7 @@ def _has_values(found: xr.Dataset, alpha: int, share: bool) -> bool:
 
 
 def make_error_formatter(found: xr.Dataset, alpha: int) -> Callable[[CellIndex], str]:
-    """A measure with its error."""
+    """Return a function that formats a measure of a cell with its Monte-Carlo error."""
     values, errors = (found[part].values[..., alpha].tolist() for part in ("value", "se"))
     return lambda place: format_with_error(
         value := _get_nested(values, place), _drop_rounding_error(_get_nested(errors, place), value), 0.001
@@ -143,7 +145,7 @@ def make_error_formatter(found: xr.Dataset, alpha: int) -> Callable[[CellIndex],
 
 
 def _drop_rounding_error(error: float, value: float) -> float:
-    """Errors that are only rounding are none."""
+    """Return 0 for errors that are only rounding."""
     return 0.0 if error < 1e-9 * abs(value) else error
 
 

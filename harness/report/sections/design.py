@@ -1,19 +1,20 @@
-"""What was asked: the scenario in words, in the order of Morris, White & Crowther (2019)."""
+"""Describe the design of a study in words, in the order of Morris, White & Crowther (2019)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 from harness.core.labels import format_label, list_axis_values
+from harness.core.procedures import describe_procedure
 from harness.core.text import format_count
 from harness.report.html.markup import Markup, join_markup, render_definitions, render_list, tag
 from harness.report.sections.facts import MEASURES, Facts
-from harness.report.sections.glossary import AXES, LAYOUTS, NOISES, PROCEDURES, SOURCES
+from harness.report.sections.glossary import AXES, LAYOUTS, NOISES, SOURCES
 from harness.results import measures
 
 
 def render_design(facts: Facts) -> Markup:
-    """Aims, data, estimands, methods, performance measures."""
+    """Render aims, data, estimands, methods and performance measures."""
     return render_definitions(
         [
             ("Aims", _render_aims(facts)),
@@ -27,7 +28,7 @@ def render_design(facts: Facts) -> Markup:
 
 
 def summarise_design(facts: Facts) -> str:
-    """The whole question, for the top of the page."""
+    """Summarise the design in one line, for the top of the page."""
     extent = facts.manifest.extent
     sizes = [
         f"{len(list_axis_values(extent.grid, axis))} {AXES[axis]}" for axis in ("gamma", "theta", "lam", "n", "alpha")
@@ -35,7 +36,7 @@ def summarise_design(facts: Facts) -> str:
     name = str(facts.manifest.scenario.get("source", {}).get("function", ""))
     return (
         f"{format_count(len(extent.grid.procedure), 'procedure')} × {' × '.join(sizes)} on data from {name}, "
-        f"each with {format_count(extent.paths, 'path')} × {format_count(extent.draws, 'train sample')} "
+        f"each with {format_count(extent.paths, 'path')} × {format_count(extent.draws, 'training sample')} "
         f"and {format_count(facts.manifest.test_points, 'test point')}"
     )
 
@@ -44,7 +45,7 @@ def _render_aims(facts: Facts) -> Markup:
     said = str(facts.manifest.scenario.get("description", "")).strip()
     names = facts.manifest.extent.grid.procedure
     question = (
-        f"How often do the regions of {format_count(len(names), 'procedure')} contain what they are to contain, "
+        f"How often do the regions of {format_count(len(names), 'procedure')} contain their target, "
         "and how wide are they?"
     )
     return join_markup([tag("p", "“", said, "”") if said else Markup(""), tag("p", question)])
@@ -57,27 +58,27 @@ def _render_data(facts: Facts) -> Markup:
     extent = manifest.extent
     gammas, sizes = _format_values(facts, "gamma"), _format_values(facts, "n")
     law = NOISES.get(str(source.get("noise", "gaussian")), "normal")
-    endless = source.get("noise") == "student" and source.get("df", 3) <= 2  # Student's law has no variance then
+    endless = source.get("noise") == "student" and source.get("df", 3) <= 2  # Student's t has no finite variance then
     size = "scale √γ, γ" if endless else "variance γ"
     noise = f"Noise: {law} with {size} = {gammas}." if extent.grid.gamma != (0.0,) else "No noise is added."
-    paths, draws = format_count(extent.paths, "path"), format_count(extent.draws, "train sample")
+    paths, draws = format_count(extent.paths, "path"), format_count(extent.draws, "training sample")
     return render_list(
         [
             join_markup([tag("b", name), f": {_describe_source(name)}", _format_parameters(source)]),
             noise,
-            f"Train sizes: n = {sizes}.",
+            f"Training sizes: n = {sizes}.",
             f"Test points: {manifest.test_points} in each replication, {LAYOUTS[manifest.test]}.",
-            f"Replications of each cell: {paths} (independent draws of the world) × {draws} from each.",
+            f"Replications per cell: {paths} (independent realisations of the data-generating process) × {draws} each.",
         ]
     )
 
 
 def _describe_source(name: str) -> str:
-    return SOURCES.get(name, "a source of the user's own")
+    return SOURCES.get(name, "a custom source")
 
 
 def _format_parameters(source: Mapping[str, object]) -> str:
-    """All but the test points, which have a line of their own."""
+    """Format the parameters of a source, except those of test points, which have their own line."""
     told = [f"{key} = {_format_plain(value)}" for key, value in source.items() if key not in ("test", "test_points")]
     return f" ({', '.join(told)})" if told else ""
 
@@ -102,7 +103,7 @@ def _render_estimands(facts: Facts) -> Markup:
     latent = facts.measures["coverage_f"]["value"].notnull().any()
     return render_list(
         [
-            "The probability that a region contains y*, the value at a new point, over train samples and test points.",
+            "The probability that a region contains y*, a new value, over training samples and test points.",
             *(["The probability that it contains f(x*), the function without noise."] if bool(latent) else []),
             "The width of the region's hull.",
         ]
@@ -111,7 +112,7 @@ def _render_estimands(facts: Facts) -> Markup:
 
 def _render_methods(facts: Facts) -> Markup:
     extent = facts.manifest.extent
-    procedures = [join_markup([tag("b", name), _describe_procedure(name)]) for name in extent.grid.procedure]
+    procedures = [join_markup([tag("b", name), f": {describe_procedure(name)}"]) for name in extent.grid.procedure]
     settings = (
         f"{_describe_kernel(facts)}Kernel parameter θ = {_format_values(facts, 'theta')}; "
         f"ridge λ = {_format_values(facts, 'lam')}; "
@@ -124,13 +125,9 @@ def _render_methods(facts: Facts) -> Markup:
 
 
 def _describe_kernel(facts: Facts) -> str:
-    """The kernel, where it isn't the usual one."""
+    """Describe the kernel if it isn't the default one."""
     told = facts.manifest.fingerprint.get("kernel", {})
     return f"Kernel: {', '.join(f'{key} {value}' for key, value in told.items())}. " if told else ""
-
-
-def _describe_procedure(name: str) -> str:
-    return f": {PROCEDURES[name]}" if name in PROCEDURES else ""
 
 
 def _format_rule(rule: Mapping[str, tuple[object, ...]]) -> str:

@@ -1,4 +1,4 @@
-"""Facts: everything that a report tells, read from a store. Nothing of the user's code is run or unpacked."""
+"""Read everything that a report shows from a store, without running or unpickling code of the user."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import xarray as xr
 
 from harness.backends.base import Backend, open_backend
 from harness.core.extent import find_included
+from harness.core.procedures import is_for_function
 from harness.core.schema import CUBE_DIMS
 from harness.maintenance.failures import group_failures
 from harness.monitor.state import status
-from harness.report.sections.glossary import OF_THE_FUNCTION
 from harness.results.estimates import estimate
 from harness.results.mad import MAD
 from harness.results.measures import REFERENCE, has_normal_noise
@@ -42,43 +42,48 @@ MEASURES = (
     "disconnected",
     "failed",
 )
-"""What the tables have besides coverage."""
+"""Measures in the tables, besides coverage."""
 TARGET = 0.005
-"""The standard error of coverage that "how sure" counts paths for."""
+"""Standard error of coverage for which the section on uncertainty gives the number of paths."""
 _MOST_RECEIPTS = 40
-"""Receipts that are read for the machines: more would only take time."""
+"""Receipts that are read to list the machines: a sample is enough, and quick."""
 
 
 @dataclass(frozen=True, eq=False)
 class Facts:
-    """What a store says."""
+    """Contents of a store, as the sections of a report need them."""
 
     url: str
     manifest: Manifest
     state: Mapping[str, Any]
+    """Progress of the study, as `ckrr status --json` prints it."""
     driver: Driver | None
-    """The one that is at work now."""
+    """Driver that is active now."""
     verdicts: xr.Dataset
     """Verdicts on the coverage of y*."""
     function_verdicts: xr.Dataset | None
-    """Those on the coverage of f(x*), of the procedures that are for it."""
+    """Verdicts on the coverage of f(x*), for procedures whose target it is."""
     included: xr.DataArray
-    """Which cells the rules leave in."""
+    """Which cells the scenario doesn't exclude."""
     measures: Mapping[str, xr.Dataset]
+    """Estimates of each measure in `MEASURES` that the study has."""
     mad: xr.Dataset
     failures: Sequence[Mapping[str, Any]]
+    """Failures grouped by message."""
     machines: Sequence[Mapping[str, Any]]
+    """Distinct hosts with their versions and BLAS."""
     needs: Sequence[Need]
+    """For each n the paths and draws that an error of `TARGET` needs."""
     damaged: int
-    """Replications that lack chunks which were written."""
+    """Number of replications that lack chunks which had been written."""
 
 
 def gather_facts(url: str) -> Facts:
-    """Reads a store."""
+    """Read the facts of a store."""
     backend = open_backend(find_store(str(url)))
     manifest = load_manifest(backend)
-    assert manifest is not None, "or store_of would have said so"
-    state = status(url)  # before the numbers: they are of this state, or a later one
+    assert manifest is not None, "find_store checks that the manifest exists"
+    state = status(url)  # read first, so that numbers are at least as new
     judged = verdicts(url)
     driver = from_bytes(backend.get(DRIVER))
     return Facts(
@@ -104,8 +109,8 @@ def _is_available(measure: str, manifest: Manifest) -> bool:
 
 
 def _read_function_verdicts(url: str, manifest: Manifest) -> xr.Dataset | None:
-    """None where there is no such procedure, or f isn't known."""
-    names = [name for name in manifest.extent.grid.procedure if name in OF_THE_FUNCTION]
+    """Return None if no procedure has f(x*) as its target, or f is unknown."""
+    names = [name for name in manifest.extent.grid.procedure if is_for_function(name)]
     if not names:
         return None
     found = verdicts(url, {"procedure": names}, measure="coverage_f")
@@ -113,7 +118,7 @@ def _read_function_verdicts(url: str, manifest: Manifest) -> xr.Dataset | None:
 
 
 def _find_included(url: str, like: xr.Dataset) -> xr.DataArray:
-    """In the order of the results, α among the axes."""
+    """Find the cells that aren't excluded, in the order of the results, α among the axes."""
     found = open_replications(url)
     grid = found.manifest.extent.grid
     masks = {n: find_included(found.manifest.extent, n)[..., None] for n in grid.n}
@@ -127,7 +132,7 @@ def _to_slice(places: range) -> slice:
 
 
 def _list_machines(backend: Backend, manifest: Manifest) -> list[Mapping[str, Any]]:
-    """Where units were computed: each host, its versions and its BLAS once, from receipts all over the store."""
+    """List the distinct hosts, versions and BLAS libraries in a sample of receipts."""
     all_of_them = sorted(list_receipts(backend, manifest.extent.grid.n).values(), key=lambda one: one.unit)
     some = all_of_them[:: max(len(all_of_them) // _MOST_RECEIPTS, 1)]
     found: dict[str, Mapping[str, Any]] = {}

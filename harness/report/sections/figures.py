@@ -1,4 +1,4 @@
-"""Figures for a choice of γ, θ, λ and α, drawn beforehand: as many as the file has room for."""
+"""Draw figures in advance for combinations of γ, θ, λ and α, as many as the file has room for."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ from harness.report.sections.facts import Facts
 from harness.report.sections.glossary import AXES
 
 CHOSEN = ("coverage", "width")
-"""Drawn for every choice."""
+"""Figures drawn for every combination."""
 FIRST = ("tradeoff",)
-"""Drawn for the choice at the start."""
+"""Figures drawn for the first combination only."""
 ONCE = ("failures", "seconds")
-"""Drawn once, of everything."""
+"""Figures drawn once, for the whole study."""
 _AXES = ("gamma", "theta", "lam", "alpha")
 SETTINGS = 12
-"""Choices that are drawn at most unless told: each takes a second or two, and some tens of kilobytes."""
+"""Default of the maximal number of combinations: each takes one to two seconds and tens of kilobytes."""
 ROOM = 1_200_000
-"""Bytes that all figures may take."""
+"""Bytes that all figures together may take."""
 
 _IMAGE_ID = re.compile(r'(<image [^>]*?) id="[^"]*"')
-"""Matplotlib gives two images that look the same one id; nothing refers to it."""
+"""Matches the ids of images: Matplotlib gives equal images equal ids, and nothing refers to them."""
 
 
 @dataclass(frozen=True)
 class RenderedFigures:
-    """The figures, and the choice among them."""
+    """Figures, with the CSS rules for choosing among them."""
 
     markup: Markup
     style: str
 
 
 def render_figures(facts: Facts, store: str, settings: int) -> RenderedFigures:
-    """Every figure that there is room for, of at most so many choices."""
+    """Render all figures for at most `settings` combinations; show the command where there is no room."""
     drawn = choose_values(facts, settings)
     texts = {axis: list_labels(facts, axis) for axis in _AXES}
     buttons = Choices(
@@ -67,13 +67,13 @@ def render_figures(facts: Facts, store: str, settings: int) -> RenderedFigures:
 
 
 def _is_wanted(facts: Facts, name: str) -> bool:
-    """A figure of failures only where something failed, or has no bounds."""
+    """Return whether to draw a figure; that of failures only if something failed or a region is unusual."""
     seen = [facts.measures[each]["value"] > 0 for each in ("failed", "unbounded", "empty", "disconnected")]
     return name != "failures" or any(bool(each.any()) for each in seen)
 
 
 def choose_values(facts: Facts, settings: int) -> dict[str, list[int]]:
-    """Which values of each axis are drawn: all, or fewer of the longest axes, spread over their ranges."""
+    """Choose the indices to draw on each axis: all, or fewer on the longest axes, spread over the range."""
     counts = {axis: facts.verdicts.sizes[axis] for axis in _AXES}
     while prod(counts.values()) > settings:
         longest = max(_AXES, key=lambda axis: (counts[axis], axis == "alpha"))
@@ -82,7 +82,7 @@ def choose_values(facts: Facts, settings: int) -> dict[str, list[int]]:
 
 
 def _choose_indices(facts: Facts, axis: str, count: int) -> list[int]:
-    """So many places, the first choice among them."""
+    """Choose `count` indices spread over the axis, the one shown first among them."""
     size, first = facts.verdicts.sizes[axis], _get_first_index(facts, axis)
     if count == 1:
         return [first]
@@ -93,19 +93,19 @@ def _choose_indices(facts: Facts, axis: str, count: int) -> list[int]:
 
 
 def _get_first_index(facts: Facts, axis: str) -> int:
-    """What is shown at the start."""
+    """Return the index that is shown when the page opens."""
     last = facts.verdicts.sizes[axis] - 1
     return find_main_alpha(facts) if axis == "alpha" else 0 if axis == "theta" else last
 
 
 def _sort_choices(facts: Facts, drawn: Mapping[str, Sequence[int]]) -> list[tuple[int, ...]]:
-    """All choices, the one at the start first, so that it is there whatever the room."""
+    """List all combinations, the one shown first in front, so that it is drawn in any case."""
     start = tuple(drawn[axis].index(_get_first_index(facts, axis)) for axis in _AXES)
     return sorted(product(*(range(len(drawn[axis])) for axis in _AXES)), key=lambda places: places != start)
 
 
 def _render_figure(url: str, name: str, where: Mapping[str, Sequence[str]], marks: str) -> Markup | None:
-    """A figure with its sentence; None where it can't be drawn of this store."""
+    """Render a figure with its caption; None if the store lacks what it needs."""
     from harness.figures import FIGURES
 
     drawn = render_svg(url, name, where)
@@ -116,12 +116,12 @@ def _render_figure(url: str, name: str, where: Mapping[str, Sequence[str]], mark
     text = text[0].upper() + text[1:] + "."
     image = Markup(
         drawn.replace("<svg ", f'<svg role="img" aria-label="{escape(text)}" ', 1)
-    )  # Matplotlib escapes texts
+    )  # Matplotlib escapes text
     return tag("figure", image, tag("figcaption", text), **({"class_": marks} if marks else {}))
 
 
 def _render_placeholder(name: str, where: Mapping[str, Sequence[str]], marks: str, store: str) -> Markup:
-    """In place of a figure that there is no room for."""
+    """Render the command for a figure that there is no room for."""
     chosen = ",".join(f"{axis}={values[0]}" for axis, values in where.items())
     return tag(
         "p", "Not drawn here: ", tag("code", f"ckrr figure {store} {name} --where {chosen}"), class_=f"note {marks}"
@@ -129,17 +129,17 @@ def _render_placeholder(name: str, where: Mapping[str, Sequence[str]], marks: st
 
 
 def render_svg(url: str, name: str, where: Mapping[str, Sequence[str]]) -> str | None:
-    """The one place that asks for a drawing."""
+    """Draw a figure as SVG; None if the store lacks what it needs."""
     from harness.figures import draw, svg_text
 
     try:
         return _IMAGE_ID.sub(r"\1", svg_text(draw(url, name, where)))
-    except UserError:  # not of this store: it lacks what the figure needs
+    except UserError:  # the store lacks what the figure needs
         return None
 
 
 def _render_note(facts: Facts, drawn: Mapping[str, Sequence[int]], store: str) -> Markup:
-    """What isn't here, and how to get it."""
+    """Say which values aren't drawn, and which command draws them."""
     some = [AXES[axis] for axis in _AXES if len(drawn[axis]) < facts.verdicts.sizes[axis]]
     command = tag("code", f"ckrr figure {store} coverage --where {_format_example(facts)}")
     if not some:

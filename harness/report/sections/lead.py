@@ -1,19 +1,19 @@
-"""The first paragraph: which intervals can be trusted, and what to know before believing that."""
+"""Summarise the verdicts in the first paragraph: which procedures hold their level, and which don't."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from harness.core.procedures import is_for_function
 from harness.core.text import format_count
 from harness.report.html.markup import Markup, tag
 from harness.report.sections.facts import Facts
-from harness.report.sections.glossary import OF_THE_FUNCTION
 from harness.report.sections.verdict_cards import ProcedureVerdict, judge_procedures
 from harness.results.validity import INVALID, UNDECIDED
 
 
 def render_lead(facts: Facts) -> Markup:
-    """In a few sentences."""
+    """Render the summary in a few sentences."""
     found = [one for one in judge_procedures(facts) if _is_relevant(one)]
     run = [one for one in found if one.cells]
     if not run:
@@ -28,8 +28,8 @@ def render_lead(facts: Facts) -> Markup:
 
 
 def _is_relevant(one: ProcedureVerdict) -> bool:
-    """Intervals for f(x*) are judged on that, here."""
-    return one.of == "f(x*)" or one.name not in OF_THE_FUNCTION
+    """Return whether this verdict counts here: intervals for f(x*) are judged on f(x*) only."""
+    return one.of == "f(x*)" or not is_for_function(one.name)
 
 
 def _format_name(one: ProcedureVerdict) -> str:
@@ -53,7 +53,7 @@ def _describe_holding(run: list[ProcedureVerdict]) -> str:
 def _describe_shortfalls(run: list[ProcedureVerdict]) -> str:
     bad = [one for one in run if one.counts[INVALID]]
     told = [f"{_format_name(one)} in {one.counts[INVALID]} of {format_count(one.cells, 'cell')}" for one in bad]
-    return f"Too little is covered by {'; '.join(told)}." if told else ""
+    return f"Coverage falls short for {'; '.join(told)}." if told else ""
 
 
 def _describe_undecided(run: list[ProcedureVerdict]) -> str:
@@ -62,7 +62,7 @@ def _describe_undecided(run: list[ProcedureVerdict]) -> str:
 
 
 def _describe_narrowest(facts: Facts, run: list[ProcedureVerdict]) -> str:
-    """Among those that hold, the one that is narrowest most often."""
+    """Name the procedure that is narrowest most often, among those that hold their level."""
     good = [one.name for one in run if one.of == "y*" and not one.counts[INVALID] and one.counts[UNDECIDED] < one.cells]
     if len(good) < 2:
         return ""

@@ -1,4 +1,4 @@
-"""How it was made: runs, machines, versions, seed, failures, and the command that makes it again."""
+"""Show how results were computed: runs, machines, versions, seed, failures, and how to reproduce them."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from harness.store.manifest import FILES, hash_fingerprint
 from harness.store.requests import get_full_scenario
 
 _LONGEST_FILE = 50_000
-"""Characters of a source's text that are shown."""
+"""Length up to which a source's code is shown, in bytes."""
 _MESSAGES = 20
-"""Groups of failures that are told."""
+"""Maximal number of groups of failures in the table."""
 
 
 def render_provenance(facts: Facts) -> Markup:
-    """The section."""
+    """Render the section."""
     return join_markup(
         [
             _render_numbers(facts),
@@ -69,7 +69,7 @@ def _render_history(facts: Facts) -> Markup:
     return (
         render_plain_table("Runs into this store (times are UTC).", heads, rows)
         if rows
-        else tag("p", "No run is on record.")
+        else tag("p", "No run has been recorded.")
     )
 
 
@@ -83,16 +83,16 @@ def _format_end(one: Mapping[str, Any], facts: Facts, last: bool) -> str:
         return f"{_format_time(one['broke'])}, broke off"
     if one.get("stopped"):
         return f"{_format_time(one['stopped'])}, stopped by hand"
-    return "at work" if last and facts.driver is not None else "not ended"
+    return "running" if last and facts.driver is not None else "not ended"
 
 
 def _format_time(text: object) -> str:
-    """As people write it."""
+    """Format an ISO time without T and offset."""
     return str(text).removesuffix("+00:00").replace("T", " ")
 
 
 def _render_commit(one: Mapping[str, Any]) -> Markup:
-    """Of ckrr; a plus says that files were changed."""
+    """Render the commit of ckrr; a plus means uncommitted changes."""
     text = str(one.get("commit") or "")
     return tag("code", text[:12] + "+" * text.endswith("+")) if text else Markup("–")
 
@@ -107,7 +107,7 @@ def _render_machines(facts: Facts) -> Markup:
         [str(one["host"]), ", ".join(map(str, one.get("blas") or ["?"])), _format_versions(one)]
         for one in facts.machines
     ]
-    text = "Machines that computed, from receipts. The bits of a result depend on the BLAS and its core type."
+    text = "Machines that computed, from receipts. The last bits of a result depend on the BLAS and its core type."
     return render_plain_table(text, ("host", "BLAS", "versions"), rows) if rows else Markup("")
 
 
@@ -119,13 +119,13 @@ def _render_reproduction(facts: Facts) -> Markup:
     beside = f" with {', '.join(files)} where [source] says" if files else ""
     return tag(
         "div",
-        tag("h3", "Make it again"),
+        tag("h3", "Reproduce it"),
         tag(
             "p",
             "Save this as ",
             tag("a", name, href=link, download=name),
             beside,
-            " and type ",
+            " and run ",
             tag("code", f"ckrr run {name}"),
             ":",
         ),
@@ -136,20 +136,20 @@ def _render_reproduction(facts: Facts) -> Markup:
 
 
 def _render_source_changes(facts: Facts) -> Markup:
-    """That a source's file was changed between runs."""
+    """Mention changes of a source's files between runs."""
     times = [entry for entry in facts.manifest.history if entry.get("mended")]
     if not times:
         return Markup("")
     names = ", ".join(sorted({name for entry in times for name in entry["mended"]}))
     text = (
         f"{names} was changed between runs (the older text is in the store, too): what had failed was computed with "
-        "the new text, and a few replications that hadn't were seen to give the same numbers with both."
+        "the new text, and a few other replications were checked to give the same numbers with both."
     )
     return tag("p", text)
 
 
 def _render_files(facts: Facts) -> Markup:
-    """What the source needs: text of programs is shown, data are named."""
+    """Show the files that the source needs: code as text, data by name."""
     backend = open_backend(facts.url)
     hashes: Mapping[str, str] = facts.manifest.fingerprint.get("files", {})
     return join_markup([_render_file(name, sha, backend.get(f"{FILES}/{name}")) for name, sha in hashes.items()])
@@ -164,7 +164,7 @@ def _render_file(name: str, sha: str, data: bytes | None) -> Markup:
 
 
 def render_failures(facts: Facts) -> Markup:
-    """What failed, by message."""
+    """Render a table of failures by message, or nothing if there are none."""
     if not facts.failures:
         return Markup("")
     total = sum(one["count"] for one in facts.failures)
@@ -180,8 +180,8 @@ def render_failures(facts: Facts) -> Markup:
     more = len(facts.failures) - _MESSAGES
     note = tag("p", f"{format_count(more, 'other message')}: ckrr errors {facts.url}") if more > 0 else Markup("")
     count = format_count(total, "replication")
-    caption = f"{count} of cells failed. They are left out of all numbers but the share that failed."
-    return join_markup([render_plain_table(caption, ("count", "kind", "message", "shows it again"), rows), note])
+    caption = f"{count} of cells failed. They are left out of all numbers except the share that failed."
+    return join_markup([render_plain_table(caption, ("count", "kind", "message", "replay"), rows), note])
 
 
 def _render_replay_command(facts: Facts, example: Mapping[str, Any]) -> Markup:

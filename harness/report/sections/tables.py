@@ -1,7 +1,7 @@
-"""The tables: every cell with its numbers, to sort and to filter.
+"""Render the tables: every cell with its numbers, to sort and to filter.
 
-A row is a (procedure, γ, θ, λ, n) at one α. If the whole would be too long for the file, the α that matters most keeps
-all its columns, and the others have coverage and width alone, in rows of n.
+A row is a (procedure, γ, θ, λ, n) at one α. If everything would make the file too large, the main α keeps all its
+columns, and the others show only coverage and width, with n along the top.
 """
 
 from __future__ import annotations
@@ -33,24 +33,25 @@ from harness.report.sections.verdict_cards import CLASSES, SYMBOLS
 from harness.results.mad import MAD
 
 ROOM = 2_700_000
-"""Bytes that the tables of cells may take, all together."""
+"""Bytes that all tables of cells together may take."""
 ROOM_FOR_MAD = 400_000
+"""Bytes that the table of MAD may take."""
 _PRINTED = 1200
-"""Rows up to which a table is printed."""
+"""Number of rows up to which a table appears in print."""
 _ACROSS = ("procedure", "gamma", "theta", "lam")
-"""The rows of a table with n along the top."""
+"""Axes that identify a row of a table with n along the top."""
 
 
 @dataclass(frozen=True)
 class RenderedTables:
-    """The tables, and the choice among them."""
+    """Tables, with the CSS rules for choosing among them."""
 
     markup: Markup
     style: str
 
 
 def render_tables(facts: Facts, command: str) -> RenderedTables:
-    """For each α a table; `command` prints what is left out."""
+    """Render one table for each α; `command` prints what is left out."""
     alphas = list_labels(facts, "alpha")
     main = find_main_alpha(facts)
     chosen = Choices("sheets", {"α": alphas}, {"α": main})
@@ -65,7 +66,7 @@ def render_tables(facts: Facts, command: str) -> RenderedTables:
 
 
 def _fit_tables(facts: Facts, order: Sequence[int], command: str) -> dict[int, Markup]:
-    """Whole tables if all fit; otherwise every α has the short form, and the first ones the whole as room allows."""
+    """Return full tables if all fit; otherwise short ones, and full ones for the first α as room allows."""
     whole = {i: render_long_table(facts, i) for i in order}
     if sum(map(_count_bytes, whole.values())) <= ROOM:
         return whole
@@ -74,7 +75,7 @@ def _fit_tables(facts: Facts, order: Sequence[int], command: str) -> dict[int, M
         if sum(map(_count_bytes, found.values())) > ROOM:
             where = f"--where alpha={list_labels(facts, 'alpha')[i]}"
             found[i] = _render_left_out(
-                "This table would make the file too long", f"{command} --measure coverage {where}"
+                "This table would make the file too large", f"{command} --measure coverage {where}"
             )
     for i in order:
         if sum(map(_count_bytes, found.values())) - _count_bytes(found[i]) + _count_bytes(whole[i]) <= ROOM:
@@ -87,10 +88,10 @@ def _count_bytes(text: str) -> int:
 
 
 def _render_short(facts: Facts, alpha: int, command: str) -> Markup:
-    """Coverage and width alone, with n along the top."""
+    """Render coverage and width only, with n along the top."""
     where = f"--where alpha={list_labels(facts, 'alpha')[alpha]}"
     note = _render_left_out(
-        "Only coverage and width are here, for the file's sake", f"{command} --measure relative_width {where}"
+        "Only coverage and width are shown, to keep the file small", f"{command} --measure relative_width {where}"
     )
     return join_parts([note, render_wide_table(facts, "coverage", alpha), render_wide_table(facts, "width", alpha)])
 
@@ -100,7 +101,7 @@ def _render_left_out(what: str, command: str) -> Markup:
 
 
 def render_long_table(facts: Facts, alpha: int) -> Markup:
-    """Every cell in a row, with all that is known of it."""
+    """Render every cell as a row with all its measures."""
     axes, told = list_varying_axes(facts), make_columns(facts, alpha)
     rows = list(_render_long_rows(facts, alpha, axes, told))
     single = format_fixed_axes(facts)
@@ -111,7 +112,7 @@ def render_long_table(facts: Facts, alpha: int) -> Markup:
 
 
 def _render_legend(told: Sequence[Column]) -> Markup:
-    """The columns in words, for readers who can't point at them."""
+    """Explain the columns in words, for readers who can't hover over the headings."""
     said = "; ".join(f"{one.head}: {one.what}" for one in told if one.head != "verdict")
     return tag("details", tag("summary", "What the columns are"), tag("p", said, "; ±: Monte-Carlo standard error."))
 
@@ -138,7 +139,7 @@ def _render_cell(column: Column, place: tuple[int, ...]) -> str:
 
 
 def render_wide_table(facts: Facts, measure: str, alpha: int) -> Markup:
-    """One measure, with n along the top; coverage has the signs of its verdicts."""
+    """Render one measure with n along the top; coverage shows the symbols of its verdicts."""
     found = facts.mad if measure == MAD else facts.verdicts if measure == "coverage" else facts.measures[measure]
     text = make_error_formatter(
         found.expand_dims(alpha=1, axis=-1) if measure == MAD else found, 0 if measure == MAD else alpha
@@ -165,12 +166,12 @@ def _render_verdict_cell(text: str, verdict: str) -> str:
 
 
 def _iter_settings(facts: Facts) -> Iterator[tuple[int, ...]]:
-    """Procedures in turn, without settings of which nothing is there."""
-    backend = np.asarray(facts.included.values.any(axis=(-1, -2)))
-    p, *others = backend.shape
+    """Yield the indices along `_ACROSS`, procedures of one setting in turn, without excluded settings."""
+    included = np.asarray(facts.included.values.any(axis=(-1, -2)))
+    p, *others = included.shape
     for setting in product(*map(range, others), range(p)):
         place = (setting[-1], *setting[:-1])
-        if backend[place]:
+        if included[place]:
             yield place
 
 
@@ -184,7 +185,7 @@ def _format_wide_caption(facts: Facts, measure: str, alpha: int) -> str:
 
 
 def _render_box(caption: str, heads: Sequence[Markup], rows: Sequence[str]) -> Markup:
-    """A table that scrolls in its box."""
+    """Render a table in a scrollable box; long ones aren't printed."""
     long = len(rows) > _PRINTED
     table = tag(
         "table",
@@ -199,10 +200,10 @@ def _render_box(caption: str, heads: Sequence[Markup], rows: Sequence[str]) -> M
 
 
 def render_mad_table(facts: Facts, command: str) -> Markup:
-    """The paper's measure, for all α at once."""
+    """Render the paper's measure over all α, if there are several."""
     if facts.verdicts.sizes["alpha"] < 2 or not np.isfinite(facts.mad["value"].values).any():
         return Markup("")
     table = render_wide_table(facts, MAD, 0)
     if _count_bytes(table) > ROOM_FOR_MAD:
-        table = _render_left_out("The table of MAD would make the file too long", f"{command} --measure mad")
+        table = _render_left_out("The table of MAD would make the file too large", f"{command} --measure mad")
     return join_parts([tag("h3", "All α at once"), tag("div", table, class_="data")])

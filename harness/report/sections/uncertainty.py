@@ -1,4 +1,4 @@
-"""How sure it is: what a verdict means, with which tolerance, at which level, and what more paths would give."""
+"""Explain how certain verdicts are: their meaning, tolerance and level, and what more paths would give."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from harness.results.validity import CONSERVATIVE, INVALID, UNDECIDED, VALID
 
 
 def render_key() -> Markup:
-    """What the four verdicts mean, in a line each."""
+    """Render the meaning of the four verdicts."""
     said = {
         VALID: "coverage is at least the level less the tolerance",
-        CONSERVATIVE: "valid, and above the level by more than the tolerance: wider than it need be",
+        CONSERVATIVE: "valid, and above the level by more than the tolerance: wider than necessary",
         INVALID: "coverage is below the level by more than the tolerance",
         UNDECIDED: "the interval for coverage allows more than one of these",
     }
@@ -29,7 +29,7 @@ def render_key() -> Markup:
 
 
 def render_level(facts: Facts) -> Markup:
-    """The tolerance, and the level over the whole grid."""
+    """Render the tolerance, and the simultaneous level over the whole grid."""
     judged = facts.verdicts
     tolerances = [
         f"{float(tau):.3g} at α = {format_label(float(alpha))}"
@@ -44,13 +44,13 @@ def render_level(facts: Facts) -> Markup:
 
 
 def render_rules(facts: Facts) -> Markup:
-    """What is compared with what, and how errors are found."""
+    """Explain what coverage is compared with, and how errors are estimated."""
     judged = facts.verdicts
     wrong, cells = 1 - float(judged.attrs["level"]), judged.attrs["cells"]
     said = [
         f"A verdict is given only if the whole confidence interval of a cell's coverage says so. Each interval has the "
-        f"level 1 − {wrong:.2g}/{cells}, so that all {cells} hold together (Bonferroni).",
-        "Standard errors (±) are between paths, because train samples on one path aren't independent.",
+        f"level 1 − {wrong:.2g}/{cells}, so that all {cells} hold simultaneously (Bonferroni).",
+        "Standard errors (±) are between paths, because training samples on one path aren't independent.",
         *describe_exchangeability(facts),
     ]
     if facts.function_verdicts is not None:
@@ -61,12 +61,12 @@ def render_rules(facts: Facts) -> Markup:
 
 
 def describe_exchangeability(facts: Facts) -> list[str]:
-    """Which levels are exact, and where their conditions are broken."""
+    """Say which levels are exact, and where their conditions are broken."""
     judged = facts.verdicts
     if not bool(judged["promised"].any()):
         return ["No procedure here has an exact level: all are compared with 1 − α."]
     said = [
-        "P-values are smoothed by chance: conformal procedures have the exact level 1 − α for exchangeable points."
+        "P-values are smoothed (randomised): conformal procedures have the exact level 1 − α for exchangeable points."
         if facts.manifest.fingerprint.get("smoothed")
         else "Conformal procedures are compared with their exact finite-sample level for exchangeable points, such as "
         "1 − (⌈(n + 1)α⌉ − 1)/(n + 1), which is at least 1 − α; the others with 1 − α."
@@ -74,37 +74,37 @@ def describe_exchangeability(facts: Facts) -> list[str]:
     spared = [theta for theta in judged["theta"].values.tolist() if theta in facts.manifest.holdout_levels]
     if spared:
         said.append(
-            f"θ = {', '.join(spared)} is chosen on a part of the train sample that nothing else sees: the level is the "
-            "exact one of the points which are left."
+            f"θ = {', '.join(spared)} is chosen on a held-out part of the training sample: the level is the "
+            "exact one for the remaining points."
         )
     return [*said, *describe_violations(facts)]
 
 
 def describe_violations(facts: Facts) -> list[str]:
-    """What breaks exchangeability here: then a verdict measures what that costs."""
+    """Say what breaks exchangeability, if anything does; verdicts then measure its cost."""
     judged = facts.verdicts
     if not bool((judged["promised"] & ~judged["exchangeable"]).any()):
         return []
     said = []
     if facts.manifest.test != "iid":
-        where = "lie on a regular grid" if facts.manifest.test == "grid" else "come from a shifted law"
+        where = "lie on a regular grid" if facts.manifest.test == "grid" else "come from a shifted distribution"
         said.append(
-            f"Test points {where}, so they aren't exchangeable with the train points (†): no conformal "
-            "level is promised here. What is measured, in every conformal cell, is what that costs."
+            f"Test points {where}, so they aren't exchangeable with the training points (†): no conformal "
+            "level is promised here. Verdicts on conformal cells measure what that costs."
         )
     searched = [theta for theta in judged["theta"].values.tolist() if not facts.manifest.is_independent(theta)]
     if searched:
         said.append(
-            f"θ = {', '.join(searched)} is searched for on the train sample, which breaks exchangeability (†): in "
-            "those cells no conformal level is promised, and what is measured is what the search costs."
+            f"θ = {', '.join(searched)} is searched for on the training sample, which breaks exchangeability (†): in "
+            "those cells no conformal level is promised, and verdicts measure what the search costs."
         )
     return said
 
 
 def render_precision(facts: Facts) -> Markup:
-    """For each n the error now, and what a smaller one would take."""
+    """Render the current error for each n, and the paths or draws that a smaller one needs."""
     extent = facts.manifest.extent
-    several = extent.draws > 1  # with one draw a path, what differs between draws can't be told
+    several = extent.draws > 1  # one draw per path doesn't show the variance between draws
     heads = ["n", "largest error of coverage", f"paths for {TARGET:g}", *([f"or draws for {TARGET:g}"] * several)]
     rows = [
         [str(need.n), _format_error(need), _format_paths(need), *([_format_draws(need)] * several)]
@@ -118,7 +118,7 @@ def render_precision(facts: Facts) -> Markup:
 
 
 def _format_error(need: Need) -> str:
-    return "can't be known" if isnan(need.se) else f"{need.se:.2g}"
+    return "unknown" if isnan(need.se) else f"{need.se:.2g}"
 
 
 def _format_paths(need: Need) -> str:
@@ -126,11 +126,11 @@ def _format_paths(need: Need) -> str:
 
 
 def _format_draws(need: Need) -> str:
-    return "no number would do" if need.draws is None else str(need.draws)
+    return "no number is enough" if need.draws is None else str(need.draws)
 
 
 def render_uncertainty(facts: Facts) -> Markup:
-    """The section."""
+    """Render the section."""
     reading = (
         "Widths and scores are medians, with the errors of order statistics: infinite where half of the regions are "
         "unbounded. No digit is shown below the error."

@@ -1,4 +1,4 @@
-"""What came out, first of all: a verdict on each procedure, in counts, a bar and a sentence."""
+"""Render the verdict on each procedure as a card: counts, a bar and a few sentences."""
 
 from __future__ import annotations
 
@@ -9,55 +9,62 @@ import numpy as np
 import xarray as xr
 
 from harness.core.labels import format_label
+from harness.core.procedures import is_for_function
 from harness.core.schema import CUBE_DIMS
 from harness.core.text import format_count
 from harness.report.html.markup import Markup, join_markup, tag
 from harness.report.sections.facts import Facts
-from harness.report.sections.glossary import AXES, OF_THE_FUNCTION
+from harness.report.sections.glossary import AXES
 from harness.results.rounding import format_with_error
 from harness.results.validity import CONSERVATIVE, EMPTY, INVALID, UNDECIDED, VALID, VERDICTS
 
 SYMBOLS = {VALID: "✓", CONSERVATIVE: "▲", INVALID: "✗", UNDECIDED: "?", EMPTY: "·"}
+"""Symbol of each verdict."""
 CLASSES = {VALID: "v", CONSERVATIVE: "c", INVALID: "i", UNDECIDED: "u", EMPTY: "e"}
-"""Short, because a report may have very many."""
+"""CSS classes, short because a report may have very many."""
 SOME, ALL = "some", "all"
+"""Extents of `ProcedureVerdict.broken`."""
 
 
 @dataclass(frozen=True)
 class WorstCell:
-    """The cell whose coverage is furthest below its level."""
+    """Cell whose coverage is furthest below its level."""
 
     procedure: str
     cell: Mapping[str, object]
+    """Value of each axis except the procedure."""
     value: float
     se: float
     target: float
+    """Level that coverage is compared with."""
     promised: bool
+    """Whether that level is an exact one."""
     verdict: str
 
 
 @dataclass(frozen=True)
 class ProcedureVerdict:
-    """One procedure over the whole grid."""
+    """Verdicts on one procedure over the whole grid."""
 
     name: str
     of: str
-    """What it is to cover: y* or f(x*)."""
+    """Target of the intervals: y* or f(x*)."""
     counts: Mapping[str, int]
+    """Number of cells with each verdict."""
     worst: WorstCell | None
     broken: str
-    """Where an exact level is known, and its conditions don't hold: nowhere (""), in some cells, or in all."""
+    """Where the procedure has an exact level whose conditions don't hold: nowhere (""), in some cells, or in all."""
     whole: int = 0
-    """Cells whose level is 1: with so few points and so small an α, a region is the whole line."""
+    """Number of cells with level 1: n and α are so small that a region is the whole line."""
 
     @property
     def cells(self) -> int:
-        """Those with a result."""
+        """Number of cells with a result."""
         return sum(self.counts[each] for each in VERDICTS)
 
     @property
     def headline(self) -> str:
-        """In three words."""
+        """Summary in two or three words."""
         if not self.cells:
             return "no result yet"
         if self.counts[INVALID]:
@@ -68,7 +75,7 @@ class ProcedureVerdict:
 
 
 def judge_procedures(facts: Facts) -> list[ProcedureVerdict]:
-    """Each procedure, as the scenario lists them; those for f(x*) twice."""
+    """Count the verdicts on each procedure, in the order of the scenario; on f(x*) too where that is the target."""
     found = []
     for name in facts.verdicts["procedure"].values.tolist():
         if facts.function_verdicts is not None and name in facts.function_verdicts["procedure"].values:
@@ -79,17 +86,17 @@ def judge_procedures(facts: Facts) -> list[ProcedureVerdict]:
 
 def _judge_procedure(results: xr.Dataset, included: xr.DataArray, name: str, of: str) -> ProcedureVerdict:
     one = results.sel(procedure=[name])
-    backend = included.sel(procedure=[name])
-    verdicts = one["verdict"].values[backend.values]
+    own = included.sel(procedure=[name])
+    verdicts = one["verdict"].values[own.values]
     counts = {each: int((verdicts == each).sum()) for each in (*VERDICTS, EMPTY)}
     unsure = one["promised"] & ~one["exchangeable"]
     broken = ALL if bool(unsure.all()) else SOME if bool(unsure.any()) else ""
-    whole = (one["target"] >= 1) & (one["verdict"] != EMPTY) & backend
+    whole = (one["target"] >= 1) & (one["verdict"] != EMPTY) & own
     return ProcedureVerdict(name, of, counts, find_worst(one), broken, int(whole.sum()))
 
 
 def find_worst(one: xr.Dataset) -> WorstCell | None:
-    """Of some verdicts; None if there is no result."""
+    """Find the cell furthest below its level; None if there is no result."""
     short = (one["value"] - one["target"]).transpose(*CUBE_DIMS).values
     if not np.isfinite(short).any():
         return None
@@ -102,7 +109,7 @@ def find_worst(one: xr.Dataset) -> WorstCell | None:
 
 
 def format_cell(cell: Mapping[str, object]) -> str:
-    r"""A cell in letters, not to be broken around "=" or inside 1e-06.
+    r"""Format a cell in letters, with no line break around "=" or inside 1e-06.
 
     Examples
     --------
@@ -114,7 +121,7 @@ def format_cell(cell: Mapping[str, object]) -> str:
 
 
 def render_cards(facts: Facts) -> Markup:
-    """All procedures."""
+    """Render the cards of all procedures."""
     return tag("div", *(_render_card(one, facts) for one in judge_procedures(facts)), class_="cards")
 
 
@@ -122,7 +129,7 @@ def _render_card(one: ProcedureVerdict, facts: Facts) -> Markup:
     state = INVALID if one.counts[INVALID] else VALID
     if not one.cells or one.counts[UNDECIDED] == one.cells:
         state = UNDECIDED
-    of = tag("small", f" for {one.of}") if one.name in OF_THE_FUNCTION else Markup("")
+    of = tag("small", f" for {one.of}") if is_for_function(one.name) else Markup("")
     return tag(
         "article",
         tag(
@@ -142,7 +149,7 @@ def _render_card(one: ProcedureVerdict, facts: Facts) -> Markup:
 
 
 def render_bar(counts: Mapping[str, int]) -> Markup:
-    """The counts as lengths."""
+    """Render counts of verdicts as a bar."""
     text = ", ".join(f"{counts[each]} {each}" for each in VERDICTS)
     parts = [
         tag("span", SYMBOLS[each], class_=CLASSES[each], style=f"flex-grow:{counts[each]}")
@@ -153,7 +160,7 @@ def render_bar(counts: Mapping[str, int]) -> Markup:
 
 
 def render_counts(counts: Mapping[str, int]) -> Markup:
-    """The counts as text, each with its symbol."""
+    """Render counts of verdicts as text, each with its symbol."""
     named = {**{each: each for each in VERDICTS}, EMPTY: "without a result"}
     parts = [
         tag("span", tag("i", SYMBOLS[each], class_=CLASSES[each]), f" {counts[each]} {name}")
@@ -164,9 +171,9 @@ def render_counts(counts: Mapping[str, int]) -> Markup:
 
 
 def describe_verdict(one: ProcedureVerdict, paths: int) -> str:
-    """What the counts mean, but for the worst cell."""
+    """Describe in words what the counts mean, without the worst cell."""
     if not one.cells:
-        return "Nothing of it has been run."
+        return "Not run yet."
     parts = [
         _describe_outcome(one),
         _describe_undecided(one, paths),
@@ -199,38 +206,38 @@ def _describe_undecided(one: ProcedureVerdict, paths: int) -> str:
         return "With one path no error can be known, so nothing can be decided."
     if not count:
         return ""
-    return f"{format_count(count, 'cell')} can't be decided with {paths} paths: more would tell."
+    return f"{format_count(count, 'cell')} can't be decided with {paths} paths; more paths would help."
 
 
 def _describe_conservative(one: ProcedureVerdict) -> str:
     count = one.counts[CONSERVATIVE]
-    return f"In {count} it covers more than it need, so it could be narrower." if count else ""
+    return f"In {count} it covers more than it needs to, so it could be narrower." if count else ""
 
 
 def _describe_whole_line(one: ProcedureVerdict) -> str:
     if not one.whole:
         return ""
     count = format_count(one.whole, "cell")
-    return f"In {count} the level is 1: a region is the whole line, which holds and says nothing."
+    return f"In {count} the level is 1: a region is the whole line, which is valid but uninformative."
 
 
 def _describe_violation(one: ProcedureVerdict) -> str:
     if not one.broken:
         return ""
     where = "here" if one.broken == ALL else "in some of these cells"
-    return f"† Exchangeability is broken {where}, so no level is promised: what is measured is what that costs."
+    return f"† Exchangeability is broken {where}, so no level is promised: the verdicts measure what that costs."
 
 
 def _describe_aim(one: ProcedureVerdict) -> str:
-    if one.name not in OF_THE_FUNCTION:
+    if not is_for_function(one.name):
         return ""
     if one.of == "y*":
         return "It is an interval for f(x*), not for y*: it leaves out the noise of a new observation."
-    return "This is what it is for."
+    return "This is its target."
 
 
 def describe_worst(one: ProcedureVerdict, axes: Sequence[str]) -> str:
-    """The worst cell, by the axes that vary."""
+    """Describe the worst cell by the axes that vary."""
     worst = one.worst
     if worst is None:
         return ""

@@ -1,1 +1,1 @@
-"""Check what a store says of itself before anything is made of it: its manifest, and the layout of its arrays."""
+"""Check the manifest of a store and the metadata of its arrays before they are used."""

@@ -1,7 +1,7 @@
-"""Check that a store's Zarr metadata describe our arrays and no others, before Zarr makes anything of them.
+"""Check that a store's Zarr metadata describe exactly the arrays of a ckrr store, before Zarr uses them.
 
-Codecs and data types can run code (a pickle filter of the old format did), and shapes can claim any size. Everything
-but attributes must be what the manifest implies.
+Codecs and data types can run code (as a pickle filter of Zarr format 2 did), and shapes can claim any size. Everything
+except attributes must be what the manifest implies.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from harness.store.layout import (
 from harness.store.manifest import Group, Manifest
 
 _DECODING = ("_FillValue", "scale_factor", "add_offset", "dtype", "calendar", "_Unsigned", "_Encoding")
-"""Attributes by which xarray changes values."""
+"""Attributes that make xarray change values when it decodes an array."""
 _TEXT_LABELS, _WHOLE_LABELS = ("procedure", "theta"), ("n",)
 _CODECS = ["bytes", "zstd", "crc32c"]
 
 
 @dataclass(frozen=True)
 class _ArraySpec:
-    """What the metadata of an array must say."""
+    """Expected metadata of an array."""
 
     data_type: str
     dims: tuple[str, ...]
@@ -38,38 +38,38 @@ class _ArraySpec:
     chunks: tuple[int, ...]
     codecs: tuple[str, ...] = tuple(_CODECS)
     inner: tuple[int, ...] | None = None
-    """The chunks within a shard."""
+    """Shape of the chunks within a shard; None without shards."""
 
 
 def check_layout(root: Mapping[str, Any], manifest: Manifest) -> None:
-    """Raise `MalformedError` for the first array or group at the root that isn't as the manifest implies.
+    """Raise `MalformedError` for the first array or group that does not match the manifest.
 
     Parameters
     ----------
     root : Mapping
-        The parsed root, with the metadata of everything below it.
-    record : Record
-        The manifest that stands in its attributes.
+        The parsed root, with consolidated metadata of everything below it.
+    manifest : Manifest
+        The manifest from its attributes.
     """
     if root.get("zarr_format") != 3 or root.get("node_type") != "group":
-        raise MalformedError("the root", "a group of Zarr's format 3")
+        raise MalformedError("the root", "a group in Zarr format 3")
     inline = check_table(require(root, "consolidated_metadata", ""), "consolidated_metadata")
     nodes = check_table(require(inline, "metadata", "consolidated_metadata"), "metadata")
     groups, arrays = {"replications", *map(get_group_name, manifest.groups)}, dict(_list_arrays(manifest))
     for path, value in nodes.items():
         node = check_table(value, path)
         if node.get("zarr_format") != 3:
-            raise MalformedError(path, "of Zarr's format 3")
+            raise MalformedError(path, "in Zarr format 3")
         if path in groups:
             _check_group(node, path)
         elif path in arrays:
             _check_array(node, arrays[path], path)
         else:
-            raise MalformedError(repr(path), "an array of ckrr's")
+            raise MalformedError(repr(path), "an array of a ckrr store")
 
 
 def _list_arrays(manifest: Manifest) -> Iterator[tuple[str, _ArraySpec]]:
-    """Every array that a store of this record may have, by its path."""
+    """Yield the path and the expected metadata of every array that a store with this manifest may have."""
     yield from _list_labels(manifest, "")
     now = get_cube_chunks(manifest)
     for summary in CUBE:
@@ -128,7 +128,7 @@ def _check_array(node: Mapping[str, Any], meant: _ArraySpec, path: str) -> None:
     if meant.inner is not None:
         _check_shards(node["codecs"][0], meant.inner, path)
     if set(check_table(node.get("attributes", {}), f"{path}.attributes")) & set(_DECODING):
-        raise MalformedError(f"{path}.attributes", "without what changes values")
+        raise MalformedError(f"{path}.attributes", "free of attributes that change values on decoding")
 
 
 def _get_configuration(value: object, name: str, path: str) -> dict[str, Any]:
@@ -141,7 +141,7 @@ def _get_configuration(value: object, name: str, path: str) -> dict[str, Any]:
 def _check_fill(value: object, data_type: str, path: str) -> None:
     fine = {"string": value == "", "float64": value in ("NaN", 0.0), "float32": value in ("NaN", 0.0)}
     if not fine.get(data_type, isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63):
-        raise MalformedError(f"{path}.fill_value", "a fill of ckrr's")
+        raise MalformedError(f"{path}.fill_value", "a fill value that ckrr uses")
 
 
 def _check_codecs(value: object, names: tuple[str, ...] | list[str], path: str) -> None:

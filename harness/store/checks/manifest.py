@@ -1,7 +1,8 @@
-"""Check what a store says of itself, before anything is made of it.
+"""Check the values of a manifest before they are used.
 
-A store may be damaged, or a stranger's. Everything that later code relies on is checked here, once: types, names of
-files, the sizes of axes and blocks, and the products of these, so that nothing is listed or allocated by a claim alone.
+A store may be damaged, or come from an untrusted source. Everything that later code relies on is checked here, once:
+types, names of files, the sizes of axes and blocks, and the products of these, so that a false size can't cause a huge
+listing or allocation.
 """
 
 from __future__ import annotations
@@ -28,31 +29,31 @@ from harness.parsing.json import (
 
 AXES = ("procedure", "gamma", "theta", "lam", "n", "alpha")
 MOST_REPLICATIONS = 10**9
-"""Of a study: paths × draws."""
+"""Largest number of replications of a study: paths × draws."""
 MOST_UNITS = 300_000
-"""Of a study at one n."""
+"""Largest number of units of a study at one n."""
 MOST_CELLS = 10**7
-"""Of a study, over all axes of its grid."""
+"""Largest number of cells of a study, over all axes of its grid."""
 _LONGEST_AXIS = 256
 _LARGEST_N, _LARGEST_COUNT, _LARGEST_SEED = 10**6, 2**31, 2**63 - 1
 _LONGEST_LABEL = 200
 _MOST_POINTS = 10**6
 _MOST_CHUNK = 2**36
-"""Bytes of one variable in one unit, by its claim."""
+"""Largest size of one variable in one unit, in bytes, computed from the manifest."""
 SCENARIO_NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,110}"
-"""Names of studies: they become names of files and jobs."""
+"""Regular expression of a scenario's name, which becomes part of the names of files and jobs."""
 _TEXTS = ("start", "end", "host", "command", "python", "commit", "stopped", "broke")
 _NUMBERS = ("seconds", "torn")
 
 
 def check_manifest(parts: Mapping[str, Any]) -> None:
-    """Raise `MalformedError` for the first value of a manifest that can't be right.
+    """Raise `MalformedError` for the first invalid value of a manifest.
 
     Parameters
     ----------
     parts : Mapping
         The parsed parts: scenario, fingerprint, extents, groups, keep, levels, history, test_points, test, and
-        `spared` where there is one.
+        optionally `spared`, the levels with searches for θ that hold out training points.
     """
     check_whole(parts["test_points"], "test_points", 1, _MOST_POINTS)
     check_text(parts["test"], "test", _LONGEST_LABEL)
@@ -76,7 +77,7 @@ def check_manifest(parts: Mapping[str, Any]) -> None:
 
 def _check_keep(value: object, key: str) -> None:
     if any(each != "pointwise" for each in check_list(value, key, 1)):
-        raise MalformedError(key, "a list of what is kept: 'pointwise' or nothing")
+        raise MalformedError(key, "an empty list or ['pointwise']")
 
 
 def _check_extent(extent: object, key: str) -> None:
@@ -119,10 +120,10 @@ def _check_axis(axis: str, values: list[Any], key: str) -> None:
 
 
 def _check_growth(old: Mapping[str, Any], new: Mapping[str, Any], key: str) -> None:
-    """A store only ever grows, and old values keep their places."""
+    """Raise `MalformedError` unless `new` contains `old`: a store only grows, and old values keep their positions."""
     same = all(new["grid"][axis][: len(old["grid"][axis])] == old["grid"][axis] for axis in AXES)
     if not same or new["paths"] < old["paths"] or new["draws"] < old["draws"]:
-        raise MalformedError(key, "an extent that holds the one before it")
+        raise MalformedError(key, "an extent that contains the one before it")
 
 
 def _check_groups(parts: Mapping[str, Any], extent: Mapping[str, Any]) -> None:
@@ -150,7 +151,7 @@ def _check_groups(parts: Mapping[str, Any], extent: Mapping[str, Any]) -> None:
 
 
 def _check_scenario(value: object, extent: Mapping[str, Any]) -> None:
-    """The scenario of the latest run asks for a part of what the store is meant to hold."""
+    """Raise `MalformedError` unless the scenario is valid and requests a part of the store's extent."""
     scenario = check_table(value, "scenario")
     check_text(require(scenario, "name", "scenario"), "scenario.name", pattern=SCENARIO_NAME)
     check_whole(require(scenario, "seed", "scenario"), "scenario.seed", 0, _LARGEST_SEED)
@@ -173,7 +174,7 @@ def _check_scenario(value: object, extent: Mapping[str, Any]) -> None:
 
 
 def _normalise_value(value: object) -> object:
-    """1 and 1.0 are the same value of an axis."""
+    """Convert whole numbers to float, because 1 and 1.0 are the same value of an axis."""
     return float(value) if isinstance(value, int) else value
 
 
@@ -201,7 +202,7 @@ def _check_fingerprint(value: object) -> None:
     _check_kernel(check_table(fingerprint.get("kernel", {}), f"{key}.kernel"), f"{key}.kernel")
     check_optional(fingerprint, "smoothed", key, check_flag)
     numerics = check_table(require(fingerprint, "numerics", key), f"{key}.numerics", 100)
-    for name, version in numerics.items():  # a custom family may have any: they are only compared
+    for name, version in numerics.items():  # a custom family may have any names; versions are only compared
         if not isinstance(version, str):
             check_number(version, f"{key}.numerics.{name}")
     for name, hashed in check_table(require(fingerprint, "files", key), f"{key}.files", 100).items():
@@ -216,7 +217,7 @@ def _check_levels(value: object, key: str) -> None:
             for alpha, level in check_table(row, f"{key}.{name}.{n}", _LONGEST_AXIS).items():
                 check_text(alpha, f"{key}.{name}.{n}", pattern=r"[-+.\deE]{1,40}")
                 _check_float(alpha, f"{key}.{name}.{n}")
-                if level == level:  # a custom family may promise NaN, which is nothing
+                if level == level:  # a custom family may return NaN for no exact level
                     check_number(level, f"{key}.{name}.{n}.{alpha}")
 
 

@@ -50,12 +50,12 @@ def test_there_is_an_example_of_each_kind() -> None:
             'kind = "lokal"',
             "kind must be one of local, address, ssh, slurm or 'module:function' (did you mean 'local'?)",
         ),
-        ("kind = 3", "kind must be a text, got 3"),
+        ("kind = 3", "kind must be a string, got 3"),
         ('kind = "local"\nworker = 2', "worker is unknown (did you mean 'workers'?); known here: kind, threads"),
         ('kind = "local"\nworkers = 0', "workers must be >= 1, got 0"),
         ('kind = "local"\nworkers = true', "workers must be a whole number, got True"),
-        ('kind = "local"\nmemory = "much"', "memory must be a size as \"4 GB\", got 'much'"),
-        ('kind = "local"\nmemory = 4', 'memory must be a size as "4 GB", got 4'),
+        ('kind = "local"\nmemory = "much"', "memory must be a size like \"4 GB\", got 'much'"),
+        ('kind = "local"\nmemory = 4', 'memory must be a size like "4 GB", got 4'),
         ('kind = "local"\nversions = "old"', "versions must be 'same' or 'any', got 'old'"),
         ('kind = "local"\ntls_cert = "a"', "tls_ca_file is missing: the three belong together"),
         ('kind = "address"', "must have either address or scheduler_file, not both and not neither"),
@@ -64,8 +64,8 @@ def test_there_is_an_example_of_each_kind() -> None:
         (f'{SSH}hosts = ["far.example.org"]', "interface is missing: far.example.org must reach the scheduler here"),
         (f"{SSH}hosts = []", "hosts must have at least 1 value, got []"),
         (SLURM.replace('interface = "lo"', ""), "interface is missing"),
-        (SLURM.replace("01:00:00", "an hour"), 'walltime must be a time as "01:30:00", "2-12" (days-hours) or "90"'),
-        (f'{SLURM}lifetime = "long"', "lifetime must be a time as \"50 min\", got 'long'"),
+        (SLURM.replace("01:00:00", "an hour"), 'walltime must be a time like "01:30:00", "2-12" (days-hours) or "90"'),
+        (f'{SLURM}lifetime = "long"', "lifetime must be a time like \"50 min\", got 'long'"),
         ('kind = "a:b"\n[plan]\nworkers = -1', "plan.workers must be >= 1, got -1"),
         ("kind = ", "is not TOML"),
     ],
@@ -98,7 +98,7 @@ def test_a_file_that_is_not_there() -> None:
         (b"\xff", "is not text in UTF-8 (byte 0)"),
         (b"a = " + b"[" * 8000, "is nested too deeply"),
         (b'kind = "local"\nworkers = ' + b"9" * 5000, "has a whole number of more than 64 bits"),
-        (b'kind = "local"\nworkers = -1\nmemory = 0x' + b"f" * 5000, "memory must be a size as"),
+        (b'kind = "local"\nworkers = -1\nmemory = 0x' + b"f" * 5000, "memory must be a size like"),
         (SLURM.replace("01:00:00", "9" * 4000).encode(), "has a size or a time that is too large"),
     ],
 )
@@ -139,7 +139,7 @@ def test_many_mistakes_are_counted(tmp_path: Path) -> None:
 
 def test_a_file_and_workers_are_two_ways_to_say_it(tmp_path: Path) -> None:
     (tmp_path / "my.toml").write_text('kind = "local"')
-    with pytest.raises(UserError, match="two ways to say what to run on"):
+    with pytest.raises(UserError, match="exclude each other"):
         read_file(tmp_path / "my.toml", workers=2)
 
 

@@ -62,7 +62,8 @@ def pretending(folder: Path) -> str:
     (there / "numpy-1.0.0.dist-info").mkdir(parents=True)
     (there / "numpy-1.0.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: numpy\nVersion: 1.0.0\n")
     shutil.copytree(ROOT / "ckrr", there / "ckrr", ignore=shutil.ignore_patterns("__pycache__"))
-    (there / "ckrr" / "regions/bayesian.py").write_text((ROOT / "ckrr" / "regions/bayesian.py").read_text() + "# changed\n")
+    module = Path("ckrr/regions/bayesian.py")
+    (there / module).write_text((ROOT / module).read_text() + "# changed\n")
     return f"{there}:{ROOT}"
 
 

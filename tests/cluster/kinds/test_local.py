@@ -211,7 +211,7 @@ def test_a_plan_says_what_workers_need(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"a unit at n = 10 takes about \d+ s, and workers live for \d+ s: give them"):
         check_fits(slow.plan, slow.machine, "toy.toml")
     small = planned(write(file, options.replace("2 GB", "200 MB")), tmp_path / "one.zarr")
-    with pytest.raises(UserError, match=r"needs 0.4 GB a worker, there are 0.1"):
+    with pytest.raises(UserError, match=r"needs 0.4 GB per worker, 0.1 GB are available"):
         check_fits(small.plan, small.machine, "toy.toml")
 
 

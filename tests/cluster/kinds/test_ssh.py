@@ -75,7 +75,7 @@ def test_strangers_are_turned_away_and_nothing_is_left(file: Path) -> None:
     [
         ("/known_hosts", "/unknown_hosts", "hosts: 127.0.0.1 can't be logged in to: HostKeyNotVerifiable"),
         ("workers_per_host", 'python = "/nowhere"\nworkers_per_host', "hosts: 127.0.0.1 starts no worker: .*/nowhere"),
-        ('kind = "ssh"', 'kind = "ssh"\ninterface = "eth99"', "interface names 'eth99', which isn't here"),
+        ('kind = "ssh"', 'kind = "ssh"\ninterface = "eth99"', "interface names 'eth99', which isn't found"),
     ],
 )
 def test_hosts_that_cannot_be_used_are_told(old: str, new: str, told: str, file: Path, tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ def place() -> Iterator[Desk]:
 
 def check(place: Desk, ended: tuple[int, str, str], told: str) -> None:
     code, _, err = ended
-    assert re.fullmatch(rf"error: {told}; what is done is kept: run again to go on\n", err), err
+    assert re.fullmatch(rf"error: {told}; what is done is kept: run again to resume\n", err), err
     assert code == 3
     place.check_nothing_left()
 

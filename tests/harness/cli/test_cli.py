@@ -55,9 +55,9 @@ def test_a_study_from_the_first_command_to_the_last(folder: Path) -> None:
     (folder / "more.toml").write_text(TOY.replace("paths = 6", "paths = 7"))
     code, out, _ = ckrr("status", "more.toml", cwd=folder)
     assert "complete" in out
-    assert "the scenario's file asks for something else than the last run did: `ckrr plan` says what" in out
+    assert "the scenario file has changed since the last run: `ckrr plan` shows the differences" in out
     (folder / "more.toml").write_text(TOY.replace("lam =", "lambda ="))
-    assert "asks for something else" in ckrr("status", "more.toml", cwd=folder)[1]
+    assert "the scenario file has changed" in ckrr("status", "more.toml", cwd=folder)[1]
     assert ckrr("plan", "toy.toml", cwd=folder)[1].endswith("24 replications: complete, nothing to do\n")
 
     code, out, _ = ckrr("run", "toy.toml", "--json", cwd=folder)
@@ -68,7 +68,7 @@ def test_a_study_from_the_first_command_to_the_last(folder: Path) -> None:
 
     code, _, err = ckrr("run", "toy.toml", "--set", "seed=6", cwd=folder)
     assert code == 2
-    assert "belongs to another study: seed was 5 and is 6. Choose another place with --store" in err
+    assert "belongs to another study: seed was 5 and is 6. Choose another --store" in err
 
 
 def test_failures_show_in_the_exit_code(folder: Path) -> None:
@@ -159,7 +159,7 @@ def interrupted(process: subprocess.Popen[str], until: str = "") -> list[str]:
 def test_interrupted_by_the_keyboard_it_says_how_to_go_on(pattern: str, folder: Path) -> None:
     """In the middle of units, or while workers start. What is done stays done."""
     with started(folder, pattern) as process:
-        assert interrupted(process) == [STOPPING, "stopped: what is done is kept, the same command goes on"]
+        assert interrupted(process) == [STOPPING, "stopped: what is done is kept, the same command resumes"]
         assert process.wait(timeout=60) == 130
         assert_no_process_is_left(process.pid)
     _, out, _ = ckrr("status", "results/toy.zarr", "--json", cwd=folder)
@@ -173,7 +173,7 @@ def test_interrupted_by_the_keyboard_it_says_how_to_go_on(pattern: str, folder: 
 def test_interrupted_twice_it_ends_at_once(pattern: str, folder: Path) -> None:
     with started(folder, pattern) as process:
         assert interrupted(process, until=STOPPING) == [STOPPING]
-        assert interrupted(process) == ["quit: what is done is kept, the same command goes on"]
+        assert interrupted(process) == ["quit: what is done is kept, the same command resumes"]
         assert process.wait(timeout=60) == 130
         assert_no_process_is_left(process.pid)
     assert ckrr("status", "results/toy.zarr", cwd=folder)[0] == 0
@@ -233,7 +233,7 @@ def test_new_writes_a_scenario_that_runs(folder: Path) -> None:
     assert code == 0, err
     code, _, err = ckrr("new", "fresh", cwd=folder)
     assert code == 2
-    assert err == "error: fresh.toml is there already: choose another name\n"
+    assert err == "error: fresh.toml already exists: choose another name\n"
 
 
 def test_from_python_in_a_plain_script(folder: Path) -> None:
@@ -279,20 +279,20 @@ def test_it_is_a_command_of_dask_too(folder: Path) -> None:
     [
         (
             ["status", "nothing.zarr"],
-            "error: nothing.zarr: there is neither a store nor a scenario here, and no packaged scenario of that name "
-            "(`ckrr list` has them); `ckrr run SCENARIO --store nothing.zarr` makes a store",
+            "error: nothing.zarr: there is neither a store nor a scenario here, and no bundled scenario of that name "
+            "(`ckrr list` shows them); `ckrr run SCENARIO --store nothing.zarr` makes a store",
         ),
         (["status", "toy.toml"], "results/toy.zarr: there is no store here; `ckrr run toy.toml` makes one"),
         (["status", "quickstart"], "results/quickstart.zarr: there is no store here; `ckrr run quickstart` makes one"),
-        (["status", "."], "holds something that is no ckrr store"),
+        (["status", "."], "holds something that is not a ckrr store"),
         (["run", "toy.toml", "--store", "toy.toml"], "is a file; a store is a directory"),
-        (["run", "toy.toml", "--store", "."], "holds something that is no ckrr store"),
+        (["run", "toy.toml", "--store", "."], "holds something that is not a ckrr store"),
         (["run", "toy.toml", "toy.toml", "--store", "x"], "--store takes one scenario"),
         (["plan", "toy.toml", "--set", "grid.n=[400]", "--workers", "1000"], "GB per worker"),
         (["run", "toy.toml", "--worker", "1"], "error: No such option '--worker'. (Did you mean"),
-        (["rum", "toy.toml"], "error: No such command 'rum'. Did you mean 'run'? `"),
-        (["run"], "error: Missing argument 'SCENARIO...'. `"),
-        (["--worker", "1"], "error: No such option '--worker'. `"),
+        (["rum", "toy.toml"], "error: No such command 'rum'. Did you mean 'run'? See `"),
+        (["run"], "error: Missing argument 'SCENARIO...'. See `"),
+        (["--worker", "1"], "error: No such option '--worker'. See `"),
     ],
 )
 def test_a_mistake_is_one_line(arguments: list[str], expected: str, folder: Path) -> None:

@@ -284,9 +284,9 @@ def test_tasks_carry_the_url_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize(
     ("url", "change", "line"),
     [
-        ("s3://no-such-bucket/a.zarr", {}, "s3://no-such-bucket/a.zarr: there is no such bucket: make it first"),
-        ("s3://Bad_Name!/a.zarr", {}, "s3://Bad_Name!/a.zarr: that is no name of a bucket"),
-        ("s3:///a.zarr", {}, "s3:///a.zarr names no bucket: it must be as s3://bucket/my.zarr"),
+        ("s3://no-such-bucket/a.zarr", {}, "s3://no-such-bucket/a.zarr: the bucket does not exist: create it first"),
+        ("s3://Bad_Name!/a.zarr", {}, "s3://Bad_Name!/a.zarr: this is not a valid bucket name"),
+        ("s3:///a.zarr", {}, "s3:///a.zarr names no bucket: a store is a URL such as s3://bucket/my.zarr"),
         ("s3://bucket/a.zarr?x=1", {}, "s3://bucket/a.zarr…: a store is a plain URL"),
         ("simplecache::s3://bucket/a.zarr", {}, "simplecache…: a store is a plain URL"),
         (f"s3://{KEY}:{SECRET}@bucket/a.zarr", {}, "s3://…@bucket/a.zarr: credentials don't belong in a URL"),
@@ -294,10 +294,10 @@ def test_tasks_carry_the_url_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         (f"simplecache::s3://{KEY}:{SECRET}@bucket/a", {}, "simplecache::s3://…@bucket/a: credentials don't belong in"),
         ("memory://a.zarr", {}, "memory://a.zarr would be in the memory of this process, where no worker sees it"),
         ("gs://bucket/a.zarr", {}, "gs://bucket/a.zarr needs a package that isn't installed: Please install gcsfs"),
-        ("nonsense://a.zarr", {}, "nonsense://a.zarr: nobody knows nonsense://: use s3://… or a path"),
-        ("s3://bucket/a.zarr", {"AWS_ENDPOINT_URL": "http://127.0.0.1:1"}, "nobody answers at http://127.0.0.1:1 ("),
+        ("nonsense://a.zarr", {}, "nonsense://a.zarr: unknown protocol nonsense://: use s3://… or a path"),
+        ("s3://bucket/a.zarr", {"AWS_ENDPOINT_URL": "http://127.0.0.1:1"}, "no server answers at http://127.0.0.1:1 ("),
         ("s3://bucket/a.zarr", {"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": ""}, "there are no credentials: set"),
-        ("s3://bucket/a.zarr", {"AWS_PROFILE": "nobody"}, "there is no such profile: set AWS_PROFILE"),
+        ("s3://bucket/a.zarr", {"AWS_PROFILE": "nobody"}, "the profile does not exist: set AWS_PROFILE"),
     ],
 )
 def test_what_cannot_be_is_told_in_a_line(
@@ -326,7 +326,9 @@ def test_wrong_credentials_are_told_and_harm_nothing(server: Server, study: str)
         for command in (("status", study), ("table", study), ("replay", study, "--n", "10", "--path", "0")):
             code, out, err = told(*command)
             assert (code, out) == (2, "")
-            assert err.startswith(f"error: {study}: nobody knows this access key: check AWS_ACCESS_KEY_ID and")
+            assert err.startswith(
+                f"error: {study}: the server does not know this access key: check AWS_ACCESS_KEY_ID and"
+            )
         with pytest.raises(StoreRefusedError, match="access key"):
             verify(study)
         with pytest.raises(StoreRefusedError, match="access key"):
@@ -415,9 +417,9 @@ def test_a_long_cut_ends_the_run_and_the_next_goes_on(
     with pytest.raises(ClusterError) as caught:
         ran(url, Cutting(cable, None))
     text = str(caught.value)
-    assert text.startswith(f"{url}: nobody answers at http://127.0.0.1:{cable.port} (")
-    assert text.endswith("; what is done is kept: run again to go on")
-    with pytest.raises(StoreUnreachableError, match="nobody answers"):
+    assert text.startswith(f"{url}: no server answers at http://127.0.0.1:{cable.port} (")
+    assert text.endswith("; what is done is kept: run again to resume")
+    with pytest.raises(StoreUnreachableError, match="no server answers"):
         verify(url)
     cable.mend()
     there = open_backend(url)
@@ -434,14 +436,14 @@ class Gone:
     test, test_points, dimension, knows_f, redraws = "iid", 10, 1, True, ()
 
     def path(self, streams: Any) -> Any:
-        raise StoreUnreachableError("s3://bucket/a: nobody answers")
+        raise StoreUnreachableError("s3://bucket/a: no server answers")
 
 
 def test_a_store_that_is_gone_is_no_failure_of_a_replication() -> None:
     one = loaded(**SMALL)
     study = Study(one.extent, Gone(), FAMILY, Seeds.from_source(1, {}))  # type: ignore[arg-type]
     some = unit(10, range(2), range(1))
-    with pytest.raises(StoreUnreachableError, match="nobody answers"):
+    with pytest.raises(StoreUnreachableError, match="no server answers"):
         compute_unit(study, some)
     assert isinstance(_compute_answer(study, some, np.ones((1, 1, 1, 1, 1), dtype=bool)), StoreUnreachableError)
 

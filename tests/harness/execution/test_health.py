@@ -39,10 +39,10 @@ def test_a_cluster_without_workers_is_told(tmp_path: Path, monkeypatch: pytest.M
         with Client(scheduler_file=str(file), timeout=60, set_as_default=False) as client:
             client.wait_for_workers(1, timeout=60)
             assert broken(one, client, victim, notes) == (
-                "there have been no workers for 3 s; what is done is kept: run again to go on"
+                "there have been no workers for 3 s; what is done is kept: run again to resume"
             )
     assert notes == ["there are no workers: waiting for them for 3 s"]
-    assert ", broke off 20" in format_status(status(str(one.store)))
+    assert ", aborted 20" in format_status(status(str(one.store)))
 
 
 def broken(one: Study, client: Client, victim: subprocess.Popen[bytes], notes: list[str]) -> str:

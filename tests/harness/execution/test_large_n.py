@@ -104,7 +104,9 @@ def test_the_plan_of_twenty_thousand() -> None:
     plan = make_plan(record, extent, {}, shape, FAMILY, machine)
     assert 3.2e9 < plan.memory < 4.1e9
     check_fits(plan, machine, "my.toml")
-    with pytest.raises(UserError, match=r"^my.toml: grid.n = 20000 needs 3.9 GB a worker, there are 3.5: use fewer"):
+    with pytest.raises(
+        UserError, match=r"^my.toml: grid.n = 20000 needs 3.9 GB per worker, 3.5 GB are available: use fewer"
+    ):
         check_fits(plan, Machine(2.5e10, 2, 3.5e9), "my.toml")
     bare = 2 * (2 * 20_000**3 / 3 + 2 * 20_000**2 * 2000) / 2.5e10
     assert 1.0 < estimate_replication_seconds(extent, 20_000, shape, FAMILY, machine.flops) / bare < 1.3

@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import sleep
@@ -17,29 +15,21 @@ from typing import Any
 
 import numpy as np
 import pytest
-import zarr
 
 import harness
-from harness import ClusterError
 from harness.backends.base import open_backend
 from harness.compute.study import Study
 from harness.compute.unit import compute_unit
 from harness.core.errors import UserError
 from harness.core.types import Block, Bools, Status, Unit
 from harness.execution import driver
-from harness.execution.progress import SilentProgress
-from harness.maintenance.merge import merge_stores
-from harness.maintenance.replay import CellSelection, replay_one
-from harness.maintenance.verify import verify
 from harness.monitor.state import status
 from harness.monitor.text import format_status_line
-from harness.store import receipts
 from harness.store.heartbeat import current_driver, start_time, to_bytes
 from harness.store.manifest import DRIVER, cache_key
 from harness.store.manifest_io import add_to_history, load_manifest
 from harness.worker import task
 from tests.faults import disks
-from tests.faults.injector import flip, truncate
 from tests.harness.commands import QUICK, TOY, ckrr, start
 from tests.harness.notes import Noted
 from tests.harness.studies import assert_identical, contents, prepared, replications, run_serially
@@ -282,12 +272,12 @@ def test_a_store_does_not_grow_under_another_driver(tmp_path: Path) -> None:
         progress = Noted(notes)
         assert driver.run_prepared(prepared(where), progress).units == 0
         assert notes == [
-            f"process {sleeper.pid} on {current_driver().host} is at work on this store, too: "
-            "this run begins at the other end of "
-            "what is left"
+            f"process {sleeper.pid} on {current_driver().host} is running on this store, too: "
+            "this run starts from the other end of "
+            "the remaining units"
         ]
         there.put(DRIVER, to_bytes(replace(current_driver(), pid=sleeper.pid, born=start_time(sleeper.pid))))
-        with pytest.raises(UserError, match=rf"can't grow while process {sleeper.pid} on .* is at work on it: wait"):
+        with pytest.raises(UserError, match=rf"can't grow while process {sleeper.pid} on .* is running on it: wait"):
             driver.run_prepared(prepared(where, replications__paths=20), progress)
     finally:
         sleeper.kill()
@@ -313,55 +303,6 @@ def test_what_another_driver_has_done_is_not_computed_again(tmp_path: Path) -> N
     assert all(each.stat().st_mtime_ns == then for each, then in written.items() if each != failed)
 
 
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    where = tmp_path_factory.mktemp("whole") / "toy.zarr"
-    run_serially(where)
-    return where
-
-
-@pytest.mark.parametrize("harm", [flip, truncate, Path.unlink])
-@pytest.mark.parametrize("name", ["coverage", "distance_upper", "status"])
-def test_what_is_torn_is_found_and_mended(harm: Callable[[Path], None], name: str, whole: Path, tmp_path: Path) -> None:
-    where = tmp_path / "toy.zarr"
-    shutil.copytree(whole, where)
-    assert verify(str(where)) == (8, [])
-    chunk = sorted((where / "replications/n=20" / name).glob("c.1.0.*"))[0]
-    harm(chunk)
-    (chunk.parent / f"{chunk.name}.{'0' * 32}.partial").write_bytes(b"left by a killed writer")
-    count, torn = verify(str(where))
-    assert count == 8
-    assert [one.unit for one in torn] == ["n=20/p1_d0"]
-    assert name in torn[0].what
-    study = prepared(where)
-    assert [unit.name for unit in study.plan.units] == ["n=20/p1_d0"]
-    run_serially(where)
-    assert_identical(where, whole)
-    assert verify(str(where)) == (8, [])
-
-
-def test_what_is_no_unit_is_checked_and_written_anew(whole: Path, tmp_path: Path) -> None:
-    """Labels, metadata and the cube, each harmed in its own way: no unit is computed again for them."""
-    where = tmp_path / "toy.zarr"
-    shutil.copytree(whole, where)
-    driver.run_prepared(prepared(where), SilentProgress())
-    assert verify(str(where)) == (8, [])
-    for harms in (
-        {"theta/c/0": flip, "replications/n=20/procedure/c/0": truncate, "coverage/c.0.0.0.0.1.0": Path.unlink},
-        {"lam/c/0": Path.unlink, "width/c.0.0.0.0.0.0.0": flip, "level/c.0.0.0.0.0.0": truncate},
-        {"replications/n=20/width/zarr.json": flip, "level/zarr.json": truncate, "alpha/zarr.json": Path.unlink},
-    ):
-        for name, harm in harms.items():
-            harm(where / name)
-        _, torn = verify(str(where))
-        assert sorted(one.unit for one in torn) == sorted(name.partition("/c.")[0] for name in harms)
-        assert all(one.outside_units for one in torn)
-        assert verify(str(where))[1] == torn, "it is told until it is mended"
-        assert driver.run_prepared(prepared(where), SilentProgress()).units == 0
-        assert_identical(where, whole)
-        assert verify(str(where)) == (8, [])
-
-
 def test_leftovers_of_killed_writers_are_swept(tmp_path: Path) -> None:
     here = open_backend(str(tmp_path))
     here.put("a/b", b"whole")
@@ -373,57 +314,6 @@ def test_leftovers_of_killed_writers_are_swept(tmp_path: Path) -> None:
         os.utime(each, (0, 0))
     here.delete_stale_drafts()
     assert sorted(each.name for each in (tmp_path / "a").iterdir()) == ["b", new.name, mine.name]
-
-
-def test_verify_says_what_it_found(tmp_path: Path) -> None:
-    (tmp_path / "toy.toml").write_text(TOY)
-    assert ckrr("run", "toy.toml", *QUICK, cwd=tmp_path)[0] == 0
-    code, _, err = ckrr("status", "results/toy.zarr", "--verify", cwd=tmp_path)
-    assert code == 0
-    assert "units read, nothing is torn" in err
-    truncate(next((tmp_path / "results/toy.zarr/replications/n=10/width").glob("c.*")))
-    code, _, err = ckrr("status", "results/toy.zarr", "--verify", cwd=tmp_path)
-    assert code == 1
-    assert "width can't be read" in err
-    assert "units are no good: `ckrr run` computes them again" in err
-
-
-def test_a_replay_is_equal_bit_for_bit(tmp_path: Path) -> None:
-    where = tmp_path / "toy.zarr"
-    run_serially(where, keep=["pointwise"])
-    for path, draw in ((0, 0), (6, 2)):
-        found = replay_one(str(where), CellSelection(20, path, draw))
-        assert found.equal
-        assert found.cells == 12
-    one = replay_one(str(where), CellSelection(10, 1, 1, gamma=0.25, theta="best", lam=1.0))
-    assert one.equal
-    assert one.cells == 1
-
-
-def test_two_stores_become_one(tmp_path: Path) -> None:
-    """Some paths here, other n and θ there, and a part in both: the merged one is the one made at once."""
-    a, b, c, fresh = (tmp_path / f"{name}.zarr" for name in "abcd")
-    run_serially(a, grid__n=[10], grid__theta=[1, "best"])
-    run_serially(b, grid__n=[20, 10], grid__theta=["best", 1], replications__paths=4)
-    merge_stores([str(a), str(b)], str(c))
-    run_serially(c, grid__n=[10, 20], grid__theta=[1, "best"])
-    run_serially(fresh, grid__n=[10, 20], grid__theta=[1, "best"])
-    one, other = (harness.open_cube(str(each)) for each in (c, fresh))
-    for name in one.data_vars:
-        np.testing.assert_array_equal(one[name].to_numpy(), other[name].to_numpy(), err_msg=str(name))
-    for name in ("coverage", "width", "theta_hat", "status"):
-        np.testing.assert_array_equal(replications(c, 10, name), replications(fresh, 10, name), err_msg=name)
-
-
-def test_a_merged_store_is_not_complete_before_all_of_it_is(tmp_path: Path) -> None:
-    """Whatever the first of its parts asked for."""
-    a, b, c = (str(tmp_path / f"{name}.zarr") for name in "abc")
-    run_serially(Path(a), grid__n=[10])
-    driver._begin_run(prepared(Path(b), grid__n=[20]))
-    merge_stores([a, b], c)
-    facts = status(c)
-    assert [one["n"] for one in facts["sizes"]] == [10, 20]
-    assert not facts["complete"]
 
 
 def test_what_the_latest_run_did_not_ask_for_is_not_forgotten(tmp_path: Path) -> None:
@@ -439,17 +329,9 @@ def test_what_the_latest_run_did_not_ask_for_is_not_forgotten(tmp_path: Path) ->
     assert (facts["complete"], facts["failed"], [one["n"] for one in facts["sizes"]]) == (True, failed, [10])
     assert 0 < facts["share_of_everything"] < 1
     assert re.search(
-        r": complete as asked for last; of all that was ever asked for, \d+% is done$", format_status_line(facts)
+        r": complete as last requested; of everything ever requested, \d+% is done$", format_status_line(facts)
     )
     assert "isn't complete" in harness.table(str(where)).notes[0]
-
-
-def test_cells_that_one_part_lacks_are_left_out_of_a_merger_and_counted(tmp_path: Path) -> None:
-    a, b, c = (str(tmp_path / f"{name}.zarr") for name in "abc")
-    run_serially(Path(a), grid__n=[10], grid__alpha=[0.1])
-    run_serially(Path(b), grid__n=[20], grid__alpha=[0.1, 0.2])
-    done, total = merge_stores([a, b], c)
-    assert 0 < done < total
 
 
 def test_the_end_of_a_run_is_told_in_its_own_entry(tmp_path: Path) -> None:
@@ -464,34 +346,6 @@ def test_the_end_of_a_run_is_told_in_its_own_entry(tmp_path: Path) -> None:
     assert [one["end"] for one in found.history] == ["late", "early"]
 
 
-def test_merged_units_are_not_computed_again(tmp_path: Path) -> None:
-    a, b, c = (tmp_path / f"{name}.zarr" for name in "abc")
-    run_serially(a, grid__n=[10])
-    run_serially(b, grid__n=[20])
-    count = len(prepared(tmp_path / "none.zarr").plan.units)
-    assert merge_stores([str(a), str(b)], str(c)) == (count, count)
-    assert not prepared(c).plan.units
-    assert verify(str(c))[1] == []
-    with pytest.raises(UserError, match="is there already: choose another name with -o"):
-        merge_stores([str(a), str(b)], str(c))
-
-
-def test_stores_that_disagree_are_not_merged(tmp_path: Path) -> None:
-    a, b, c, other = (tmp_path / f"{name}.zarr" for name in "abcd")
-    for each in (a, b):
-        run_serially(each, grid__n=[10])
-    run_serially(other, grid__n=[10], seed=6)
-    with pytest.raises(UserError, match="is of another study than"):
-        merge_stores([str(a), str(other)], str(c))
-    values = zarr.open_array(str(b), path="replications/n=10/width_mean", mode="r+")
-    values[3, 1, 0, 0, 0, 0, 0] = 17.0
-    with pytest.raises(
-        UserError, match=r"b.zarr has other numbers than the stores before it: width_mean of n=10/p1_d0"
-    ):
-        merge_stores([str(a), str(b)], str(c))
-    assert not c.exists()
-
-
 @pytest.mark.skipif(disks.missing() is not None, reason=str(disks.missing()))
 def test_a_store_that_can_t_be_written_is_told(tmp_path: Path) -> None:
     with disks.mounted(tmp_path / "disk") as here:
@@ -503,40 +357,3 @@ def test_a_store_that_can_t_be_written_is_told(tmp_path: Path) -> None:
         assert len(err.splitlines()) == 1
         assert "Read-only file system" in err
         assert ckrr("status", str(here / "toy.zarr"), cwd=tmp_path)[0] == 0
-
-
-def test_a_torn_receipt_is_found_and_told(whole: Path, tmp_path: Path) -> None:
-    where = tmp_path / "toy.zarr"
-    shutil.copytree(whole, where)
-    truncate(next(where.glob("receipts/n=20/p1_d0.*")))
-    found = receipts.list_receipts(open_backend(str(where)), (20,))["n=20/p1_d0"]
-    mend = r"can't be read \(it must be JSON\): `ckrr status .* --verify`, then `ckrr run`"
-    with pytest.raises(UserError, match=rf"receipts/n=20/p1_d0.* {mend}"):
-        receipts.read(open_backend(str(where)), found)
-    assert [(one.unit, one.what) for one in verify(str(where))[1]] == [("n=20/p1_d0", "its receipt can't be read")]
-    run_serially(where)
-    assert_identical(where, whole)
-
-
-@pytest.mark.parametrize("what", ["receipts/n=20/p1_d0.*", "replications/n=20/width/c.1.0.*"])
-def test_a_torn_unit_that_is_extended_is_computed_whole(what: str, whole: Path, tmp_path: Path) -> None:
-    where, fresh = tmp_path / "toy.zarr", tmp_path / "fresh.zarr"
-    shutil.copytree(whole, where)
-    truncate(next(where.glob(what)))
-    for each in (where, fresh):
-        run_serially(each, grid__theta=[1, 2.5, "best", 7])
-    assert_identical(where, fresh)
-
-
-def test_a_run_that_ends_on_a_torn_chunk_says_so(whole: Path, tmp_path: Path) -> None:
-    """The unit loses its receipt, and the next run computes it."""
-    where = tmp_path / "toy.zarr"
-    shutil.copytree(whole, where)
-    flip(next(where.glob("replications/n=20/width/c.1.0.*")))
-    with pytest.raises(
-        ClusterError, match=r"1 of 8 units are no good \(n=20/p1_d0: width can't be read: .*run again to go on"
-    ):
-        driver.run_prepared(prepared(where), SilentProgress())
-    assert verify(str(where)) == (7, []), "the chunk that nobody signs for is no reason to stop"
-    assert driver.run_prepared(prepared(where), SilentProgress()).units == 1
-    assert_identical(where, whole)

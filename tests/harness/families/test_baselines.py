@@ -133,7 +133,7 @@ def baselines(**changes: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"kernel": "gaussian-rff"}, "kernel must not be on random features, which CV\\+ isn't made for"),
+        ({"kernel": "gaussian-rff"}, "kernel must not use random features, which CV\\+ does not support"),
         (
             {"grid__procedure": ["jacknife+"]},
             r"grid.procedure\[0\] must be one of .*CV\+, which family = .* \(did you mean 'jackknife\+'",
@@ -142,7 +142,7 @@ def baselines(**changes: Any) -> dict[str, Any]:
             {"grid__theta": ["holdout"]},
             r"grid.theta\[0\] must be a number > 0 or one of ml, ml-cobyla, which family = 'baselines' has",
         ),
-        ({"smoothed": True}, "smoothed must be left out: the family 'baselines' has no smoothed p-values"),
+        ({"smoothed": True}, "smoothed must be left out: the family 'baselines' can't smooth p-values"),
     ],
 )
 def test_what_can_t_be_is_told(changes: dict[str, Any], message: str) -> None:

@@ -95,7 +95,7 @@ def test_a_store_remembers_its_kernel(tmp_path: Path) -> None:
     [
         ({"kernel": "matern"}, r"kernel must be one of gaussian, .*, got 'matern' \(did you mean"),
         ({"kernel": "matern", "features": 3}, r"kernel must be one of gaussian"),
-        ({"kernel": 3}, r"kernel must be a text, got 3"),
+        ({"kernel": 3}, r"kernel must be a string, got 3"),
         ({"features": 3}, r"features must be left out unless kernel ends in -rff, got 3"),
         ({"kernel": "gaussian-rff", "features": 0}, r"features must be >= 1, got 0"),
         ({"scales": [1.0]}, r"scales must be 2 numbers, one for each column of X, got \[1.0\]"),
@@ -109,7 +109,7 @@ def test_mistakes_are_told(told: dict[str, Any], message: str) -> None:
 
 def test_a_family_without_kernels_says_so() -> None:
     with pytest.raises(
-        UserError, match=r"kernel must be left out: the family 'tests.harness.toy:FAMILY' has no choice"
+        UserError, match=r"kernel must be left out: the family 'tests.harness.toy:FAMILY' has no kernel options"
     ):
         check(toy(kernel="matern52"), "toy.toml", Path.cwd())
 

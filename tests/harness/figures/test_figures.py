@@ -17,12 +17,12 @@ from ckrr.plot import COLOURS
 from ckrr.procedures import ALL_PROCEDURES
 from harness.backends.base import open_backend
 from harness.core.errors import UserError
+from harness.core.procedures import PROCEDURES, assign_strokes
 from harness.families.baselines import METHODS
 from harness.figures import FIGURES, draw, save, svg_text
 from harness.figures.canvas.axes import Edges
 from harness.figures.canvas.data import find_test_points as where_points_lie
 from harness.figures.canvas.panels import make_panel_layout
-from harness.figures.canvas.style import STROKES, assign_strokes
 from harness.figures.plots.paths import summarise_paths
 from harness.figures.plots.seconds import _PARTS, fit_exponent
 from harness.results.estimates import estimate
@@ -128,9 +128,9 @@ def test_width_is_that_of_the_estimates_with_quantiles(krr: str) -> None:
     assert np.isinf(q95.sel(procedure="RRCM")).any(), "this study has unbounded regions"
     figure = draw(krr, "width")
     (ax,) = figure.axes
-    line, mark, *_ = drawn(ax, STROKES["GPR-f"].colour)
+    line, mark, *_ = drawn(ax, PROCEDURES["GPR-f"].stroke.colour)
     assert line == mark == found.sel(procedure="GPR-f").to_numpy().tolist()
-    shown = drawn(ax, STROKES["RRCM"].colour)[1]
+    shown = drawn(ax, PROCEDURES["RRCM"].stroke.colour)[1]
     top = ax.get_ylim()[1]
     for value, at in zip(found.sel(procedure="RRCM").to_numpy(), shown, strict=True):
         assert at == value if np.isfinite(value) else found.where(np.isfinite(found)).max() < at < top
@@ -232,7 +232,7 @@ def test_pointwise_needs_what_it_needs(tmp_path: Path) -> None:
 
 def test_seconds_are_medians_over_units(store: str) -> None:
     figure = draw(store, "seconds", {"theta": ["1"]})
-    assert "in all ∝ n^" in texts(figure)
+    assert "total ∝ n^" in texts(figure)
     assert "only n matters" in texts(figure)
     timed = {
         name
@@ -261,7 +261,7 @@ def test_svg_is_the_same_each_time_and_may_stand_beside_others(store: str) -> No
     assert dict(rcParams) == before
     assert one == same
     assert one.startswith("<svg")
-    assert "size n of the train sample</text>" in one
+    assert "size n of the training sample</text>" in one
     ids, others = (set(re.findall(r'\bid="([^"]+)"', each)) for each in (one, other))
     assert ids
     assert not ids & others
@@ -271,11 +271,15 @@ def test_svg_is_the_same_each_time_and_may_stand_beside_others(store: str) -> No
 
 
 def test_a_procedure_keeps_its_colour() -> None:
-    assert set(STROKES) == {*ALL_PROCEDURES, *METHODS}
+    assert set(PROCEDURES) == {*ALL_PROCEDURES, *METHODS}
     assert set(COLOURS) == set(ALL_PROCEDURES)
-    assert assign_strokes(["RRCM", "mine"])["RRCM"] == assign_strokes(["other", "RRCM"])["RRCM"] == STROKES["RRCM"]
-    assert len({(each.marker) for each in STROKES.values()}) == len(STROKES), "told apart in grey"
-    assert assign_strokes(["RRCM", "mine"])["mine"] != STROKES["RRCM"]
+    assert (
+        assign_strokes(["RRCM", "mine"])["RRCM"]
+        == assign_strokes(["other", "RRCM"])["RRCM"]
+        == PROCEDURES["RRCM"].stroke
+    )
+    assert len({each.stroke.marker for each in PROCEDURES.values()}) == len(PROCEDURES), "told apart in grey"
+    assert assign_strokes(["RRCM", "mine"])["mine"] != PROCEDURES["RRCM"].stroke
 
 
 @pytest.mark.parametrize("path", ["a.pdf", "a"])

@@ -106,7 +106,7 @@ def test_quick_takes_its_numbers_from_a_whole_store(stores: Path) -> None:
     assert text.splitlines()[-1] == "reproduced 64 of 64 printed numbers to the digit"
     assert "ML" not in text
     code, text = paper("--results", stores, "--quick", "--table", 1)
-    assert (code, text) == (2, "error: --quick has numbers of tables 3 and 4 alone: leave --quick out\n")
+    assert (code, text) == (2, "error: --quick has only numbers of tables 3 and 4: leave --quick out\n")
 
 
 def test_what_differs_is_marked_and_explained(tmp_path: Path) -> None:

@@ -229,7 +229,7 @@ def test_there_are_eight(text: str) -> None:
 def test_one_thing_at_a_time() -> None:
     assert paper("--figures", "1", "--table", 1) == (
         2,
-        "error: --table, --figures and --report are different things: give one of them\n",
+        "error: --table, --figures and --report exclude each other: give one of them\n",
     )
 
 

@@ -236,7 +236,7 @@ def test_the_page_tells_what_was_found_and_what_was_not_run(page: str, results: 
 
 def test_what_is_asked_wrongly_runs_nothing(tmp_path: Path) -> None:
     for arguments, message in (
-        (["--report", "--table", "1"], "--table, --figures and --report are different things: give one of them"),
+        (["--report", "--table", "1"], "--table, --figures and --report exclude each other: give one of them"),
         (["-o", "x.html"], "-o is for --report: tables are printed, and figures go into a folder beside the stores"),
         (["--report", "-o", tmp_path], f"{tmp_path} is a directory: -o takes the name of a file"),
     ):

@@ -151,9 +151,9 @@ def test_it_is_told_in_words(tmp_path: Path) -> None:
     run_serially(where, **small)
     text = format_plan(plan_to_dict(prepared(where, grid__theta=["best", 1, 7], grid__alpha=[0.05, 0.1, 0.2])))
     assert "new in the scenario: procedure split; theta 7; alpha 0.2; 1 more path\n" in text
-    assert "in the store, for new cells alone" in text
-    assert "in the store, to be computed again (a new α or procedure needs every factor)" in text
-    assert "numbers that are in the store stay as they are, in every bit\n" in text
+    assert "in the store, for new cells only" in text
+    assert "in the store, to be recomputed (a new α or procedure needs every factor)" in text
+    assert "numbers that are in the store stay bitwise identical\n" in text
     assert "not in the scenario any more: theta 2.5; their numbers stay in the store\n" in text
     text = format_plan(plan_to_dict(prepared(where, **small)))
     assert "new in" not in text

@@ -70,10 +70,11 @@ def test_what_does_not_fit_is_refused() -> None:
     extent = Extent(GRID, 10, 10)
     _, plan = planned(extent, Machine(1e9, 2, 1e6))
     with pytest.raises(
-        UserError, match=r"^my.toml: grid.n = 40 needs 0.4 GB a worker, there are 0.0: use fewer workers"
+        UserError,
+        match=r"^my.toml: grid.n = 40 needs 0.4 GB per worker, 0.0 GB are available: use fewer or larger workers",
     ):
         check_fits(plan, Machine(1e9, 2, 1e6), "my.toml")
-    with pytest.raises(UserError, match=r"take up to [0-9.]+ MB on disk, and 1e-05 MB are free: choose another place"):
+    with pytest.raises(UserError, match=r"take up to [0-9.]+ MB on disk, and 1e-05 MB are free: choose another"):
         check_fits(plan, Machine(1e9, 2, 1e12, disk=10.0), "my.toml")
     check_fits(plan, Machine(1e9, 2, 1e12), "my.toml")
 

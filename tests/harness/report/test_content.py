@@ -117,7 +117,7 @@ def test_texts_of_a_scenario_stay_texts(toy_report: Path, toy: Reader) -> None:
 
 def test_what_breaks_exchangeability_is_said(toy: Reader, krr: Reader, krr_store: str) -> None:
     assert "Test points lie on a regular grid" in krr.words
-    assert "θ = ml is searched for on the train sample" in krr.words
+    assert "θ = ml is searched for on the training sample" in krr.words
     assert "regular grid" not in toy.words
     cards = krr.words.partition("Where α")[0]
     assert cards.count("† Exchangeability is broken here") == 2, "of the conformal procedures, and of them alone"
@@ -146,10 +146,10 @@ def test_a_study_that_is_not_complete_says_so(tmp_path: Path) -> None:
     store = tmp_path / "toy.zarr"
     run_serially(store, order=[0, 1])
     report = write(str(store), settings=0)
-    assert " % of its units are done. No run is at work on it" in Reader(report.read_text()).words
+    assert " % of its units are done. No run is active" in Reader(report.read_text()).words
     open_backend(str(store)).put(DRIVER, to_bytes(current_driver()))
     report = write(str(store), settings=0)
-    assert "A run is at work on it now (process" in Reader(report.read_text()).words
+    assert "A run is active (process" in Reader(report.read_text()).words
 
 
 def test_with_one_path_nothing_is_decided(tmp_path: Path) -> None:
@@ -178,7 +178,7 @@ def test_where_a_report_goes(tmp_path: Path) -> None:
 def test_an_output_that_cannot_be_is_a_mistake(toy_store: str, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="is a directory"):
         write(toy_store, str(tmp_path))
-    with pytest.raises(UserError, match="is no directory"):
+    with pytest.raises(UserError, match="is not a directory"):
         write(toy_store, str(tmp_path / "no" / "a.html"))
 
 

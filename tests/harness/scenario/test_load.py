@@ -95,7 +95,7 @@ def test_the_issue_s_example_is_good(tmp_path: Path) -> None:
         (
             "200, 400]",
             "200, 5000]",
-            "grid.n[4] must be at most 4000, got 5000: the source has no more train points (its pool)",
+            "grid.n[4] must be at most 4000, got 5000: the source has no more training points (its pool)",
         ),
         ("gamma  =", "gama  =", "grid.gama is unknown (did you mean 'gamma'?); known here: gamma, n, theta"),
         ("paths = 50", "paths = 0", "replications.paths must be >= 1, got 0"),
@@ -215,7 +215,7 @@ def test_what_is_no_scenario_is_told(tmp_path: Path) -> None:
     for reference, expected in [
         (str(tmp_path / "bytes.toml"), "is not text in UTF-8 (byte 0)"),
         (str(tmp_path), "is a directory; a scenario is a .toml file"),
-        ("quickstar", "no packaged scenario of that name (`ckrr list` has them) (did you mean 'quickstart'?)"),
+        ("quickstar", "no bundled scenario of that name (`ckrr list` shows them) (did you mean 'quickstart'?)"),
     ]:
         result = invoke("run", reference)
         assert result.exit_code == 2
@@ -227,11 +227,14 @@ def test_what_is_no_scenario_is_told(tmp_path: Path) -> None:
     [
         ("grid.n", "--set grid.n: must be key=value, as in grid.n=[25,50]"),
         ("seed.x=3", "--set seed.x=3: seed is no table"),
-        ("grid.n=[25", "--set grid.n=[25: the value is not TOML: lists are [25,50], texts in them are in quotes"),
+        (
+            "grid.n=[25",
+            "--set grid.n=[25: the value is not TOML: lists are written [25,50], strings in them need quotes",
+        ),
         ("grid.n=[1]", "--set grid.n=[1]: grid.n[0] must be >= 2, got 1"),
         ("grid.nn=[1]", "--set grid.nn=[1]: grid.nn is unknown (did you mean 'n'?)"),
         ("source.function=heavyside", "(did you mean 'heaviside'?)"),
-        ("grid.n=" + "[" * 50_000, "…: the value is nested more than 16 levels deep: lists are [25,50]"),
+        ("grid.n=" + "[" * 50_000, "…: the value is nested more than 16 levels deep: lists are written [25,50]"),
         ("grid.n=" + "9" * 5000, "…: grid.n[0] must be a whole number, got '999"),
         ("a." * 50_000 + "a=1", "…: the key has more than 16 parts"),
         ("grid..n=1", "--set grid..n=1: must be key=value"),

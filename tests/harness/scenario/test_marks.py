@@ -204,7 +204,7 @@ def test_strange_names_are_told(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("class FAMILY:\n    __init__ = touch\n", "which is a class: a family is an object, as the line `FAMILY = "),
+        ("class FAMILY:\n    __init__ = touch\n", "which is a class: a family is an object, for example `FAMILY = "),
         ("import os as FAMILY\n", "which is a module: a family is an object"),
         ("FAMILY = touch\n", "which is a function: a family is an object"),
         ("FAMILY = Mock()\n", "which has no procedures, searches, reference, version, inputs, score, level, flops"),
@@ -262,6 +262,6 @@ def test_dates_are_refused_where_a_source_would_take_them(tmp_path: Path) -> Non
     from datetime import date
 
     (tmp_path / "mine.py").write_text("import scenarios\ndef made(x):\n    return scenarios.SOURCES['heaviside']()\n")
-    told = "source.x must be no date, and have none in it: write a text"
+    told = "source.x must not be or contain a date or time: write it as a string"
     assert refused("mine.py:made", tmp_path, x=date(2020, 1, 1)) == told
     assert refused("mine.py:made", tmp_path, x=[{"a": date(2020, 1, 1)}]) == told

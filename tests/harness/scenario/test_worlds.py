@@ -166,7 +166,7 @@ def test_sources_with_noise_of_their_own_refuse(function: str) -> None:
     own = {"study": "f6"} if function == "published" else {}
     plain = {**scenario().scenario.model_dump(), "source": {"function": function, "shift": 1.0, **own}}
     message = (
-        f"^worlds.toml: source.shift must be left out: the source '{function}' has noise and test points of its own"
+        f"^worlds.toml: source.shift must be left out: the source '{function}' defines its own noise and test points"
     )
     with pytest.raises(UserError, match=message):
         check(plain, "worlds.toml", Path.cwd())
@@ -234,7 +234,7 @@ def test_smoothing_takes_its_chance_from_the_replication(tmp_path: Path) -> None
 
 def test_a_family_without_smoothing_says_so() -> None:
     with pytest.raises(
-        UserError, match=r"smoothed must be left out: the family 'tests.harness.toy:FAMILY' has no smoothed"
+        UserError, match=r"smoothed must be left out: the family 'tests.harness.toy:FAMILY' can't smooth"
     ):
         check({**toy(), "smoothed": True}, "toy.toml", Path.cwd())
     with pytest.raises(UserError, match="smoothed must be true or false, got 1"):

@@ -173,8 +173,8 @@ def test_two_writers_in_one_chunk_are_refused(tmp_path: Path) -> None:
 def test_stores_of_other_formats_are_refused(made: Path, tmp_path: Path) -> None:
     root = json.loads((made / "zarr.json").read_text())
     for change, message in [
-        ({**root["attributes"], "ckrr_schema": 99}, r"has the format 99, this version of ckrr knows 2"),
-        ({}, r"is no ckrr store"),
+        ({**root["attributes"], "ckrr_schema": 99}, r"has store format 99, this version of ckrr reads 2"),
+        ({}, r"is not a ckrr store"),
     ]:
         open_backend(str(tmp_path)).put("zarr.json", json.dumps({**root, "attributes": change}).encode())
         with pytest.raises(UserError, match=message):

@@ -99,12 +99,10 @@ def test_a_torn_array_is_never_computed_with(tmp_path: Path, client: Client) -> 
     store = tmp_path / "s.zarr"
     run(store, client, **changes(tmp_path / "log"))
     (arrays(store) / "level-1.0.npy").write_bytes(b"")
-    with pytest.raises(
-        UserError, match=r"prepared/level-1.0 isn't what its receipt says: `ckrr run` prepares it again"
-    ):
+    with pytest.raises(UserError, match=r"prepared/level-1.0 doesn't match its receipt: `ckrr run` prepares it again"):
         artifacts.read(open_backend(str(store)), "level-1.0")
     count, torn = verify(str(store))
-    assert [(one.unit, one.what) for one in torn] == [("prepared/level-1.0", "isn't what its receipt says")]
+    assert [(one.unit, one.what) for one in torn] == [("prepared/level-1.0", "doesn't match its receipt")]
     assert count > 1
     assert artifacts.list_signed(open_backend(str(store))) == []
     run(store, client, **changes(tmp_path / "log"))
@@ -144,7 +142,7 @@ def test_replay_and_merge_find_it(tmp_path: Path, client: Client) -> None:
     with np.load(saved) as arrays:
         assert set(arrays["gamma=1,theta=1,lam=1/y"]) == {levels("level-1.0")[3, 2]}
     artifacts.write(open_backend(other), "level-1.0", np.zeros((50, 50)), 1.0)
-    with pytest.raises(UserError, match=r"has another prepared/level-1\.0"):
+    with pytest.raises(UserError, match=r"has a different prepared/level-1\.0"):
         merge_stores([one, other], str(tmp_path / "refused.zarr"))
     assert not (tmp_path / "refused.zarr").exists()
 

@@ -85,7 +85,7 @@ def test_a_run_says_that_its_store_is_gone(tmp_path: Path) -> None:
     remove(tmp_path / "one.zarr")
     _, err = running.communicate(timeout=60)
     assert running.returncode == 2, err
-    assert "the store was removed or replaced while the run was at work: nothing more is written there" in err
+    assert "the store was removed or replaced during the run: nothing more is written to it" in err
     assert "Traceback" not in err
 
 
@@ -98,9 +98,7 @@ def test_a_worker_writes_to_its_own_study_alone(tmp_path: Path) -> None:
     there = replace(prepared(tmp_path / "two.zarr", seed=6), backend=mine.backend)
     shutil.rmtree(tmp_path / "one.zarr")
     driver._begin_run(there)
-    with pytest.raises(
-        StoreReplacedError, match=r"one\.zarr: the store was removed or replaced while the run was at work"
-    ):
+    with pytest.raises(StoreReplacedError, match=r"one\.zarr: the store was removed or replaced during the run"):
         run_unit(*arguments, second)
     assert not receipts.list_receipts(mine.backend, (10, 20))
 

@@ -90,7 +90,7 @@ def test_cancelled_it_ends_with_its_workers(one: Study) -> None:
     assert facts["submission"]["outcome"].startswith("cancelled: ")
     assert done(one) >= 1
     assert not list(one.store.glob("**/room")), "what was kept for its last words is free again"
-    with pytest.raises(UserError, match="nobody is at work on it"):
+    with pytest.raises(UserError, match="no run is active; `ckrr status`"):
         cancel(there)
 
 
@@ -160,7 +160,7 @@ def test_a_cube_that_is_behind_is_told_and_brought_up_to_date(one: Study, whole:
     assert record is not None
     save_manifest(there, replace(record, history=({"start": "then", "stopped": "then"},)))
     arrays.open_array(str(one.store), "coverage", record.generation)[...] = 0.0
-    assert "complete, but its cube may be behind" in format_status_line(status(str(one.store)))
+    assert "complete, but its cube may be out of date" in format_status_line(status(str(one.store)))
     assert handed_over(one).submission is not None
     watch(str(one.store), lambda text: None)
     assert format_status_line(status(str(one.store))).endswith(": complete")
@@ -172,7 +172,7 @@ def test_more_than_is_at_work_is_refused(one: Study, tmp_path: Path) -> None:
     assert handed_over(one).submission is not None
     until(lambda: load_manifest(open_backend(str(one.store))) is not None)
     more = written(tmp_path, {"all": "slow"}, replications__paths=32)
-    with pytest.raises(UserError, match=r"is at work on it, on less than is asked for now: submit again when that has"):
+    with pytest.raises(UserError, match=r"is active with an earlier request that differs from this one: submit again"):
         handed_over(more)
     cancel(open_backend(str(one.store)))
 
@@ -203,7 +203,7 @@ def test_a_study_to_which_more_was_handed_over_is_not_complete(tmp_path: Path) -
     facts = status(str(one.store))
     assert not facts["complete"]
     assert (
-        "100% done of what was asked before, its driver is yet to begin: a task that waits for a worker"
+        "100% done of the previous request, its driver has not started yet: a task that waits for a worker"
         in format_status_line(facts)
     )
     submission.write(there, replace(waits, submitted="2026-01-01"))
@@ -220,10 +220,10 @@ def test_from_where_slurm_cannot_be_asked_a_job_may_wait(
     monkeypatch.setenv("PATH", str(tmp_path))
     facts = status(str(one.store))
     assert facts["at_work"]
-    assert "its driver is yet to begin: job 77 of Slurm, which can't be asked from here" in format_status_line(facts)
+    assert "its driver has not started yet: job 77 of Slurm, which can't be queried from here" in format_status_line(
+        facts
+    )
     submission.add(there, queued, starts=({"time": "2026-01-01T00:00:00+00:00", "done": 0},))
     facts = status(str(one.store))
     assert not facts["at_work"]
-    assert "nobody is at work on it (whether a job of Slurm waits can't be asked from here)" in format_status_line(
-        facts
-    )
+    assert "no run is active (Slurm's queue can't be queried from here)" in format_status_line(facts)

@@ -160,8 +160,8 @@ def test_from_the_first_command_to_the_mended_source(tmp_path: Path) -> None:
     assert (code, err.splitlines()) == (
         2,
         [
-            f"it failed so: {told}; it gets a process of its own, and 60 s for each of its steps",
-            "error: --save and --plot need a replication that doesn't end its process",
+            f"it failed before: {told}; replaying in a separate process, with at most 60 s per step",
+            "error: --save and --plot need a replication that doesn't kill its process",
         ],
     )
     (tmp_path / "poison.py").write_text(SOURCE)

@@ -181,5 +181,7 @@ def test_mistakes(keywords: dict[str, Any], message: str) -> None:
 
 
 def test_a_grid_cannot_be_shifted() -> None:
-    with pytest.raises(ValueError, match=r'^shift must be left out where test = "grid": a grid has no law, got 2$'):
+    with pytest.raises(
+        ValueError, match=r'^shift must be left out where test = "grid": a grid has no distribution, got 2$'
+    ):
         Synthetic(lambda X: X[:, 0], test="grid", world=World(shift=2.0))

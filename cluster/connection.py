@@ -1,4 +1,4 @@
-"""From a cluster file to a connected client, whatever the kind; at the end everything that was started is gone."""
+"""Connect to the cluster that a cluster file describes, of any kind, and shut down at the end what was started."""
 
 from __future__ import annotations
 
@@ -22,12 +22,15 @@ from cluster.runtime.scheduler import check_dashboard
 
 
 def size_of(file: ClusterFile) -> Size:
-    """What the planner may count on. A running scheduler is asked; nothing is started."""
+    """Return the size of the cluster to plan for. Asks a scheduler that is running already; starts nothing."""
     return ask_scheduler(file) if isinstance(file, Address) else file.get_size()
 
 
 def check_installed(file: ClusterFile) -> None:
-    """Refuses what can't start here for want of a package: a driver that is started elsewhere would find out late."""
+    """Raise `ClusterFileError` if a package that the cluster needs is not installed.
+
+    Check this before submitting: a driver that starts elsewhere would find out late.
+    """
     if isinstance(file, Slurm) and file.python is None and find_spec("dask_jobqueue") is None:
         raise ClusterFileError(file.where, NEEDS_JOBQUEUE)
     if isinstance(file, Ssh) and find_spec("asyncssh") is None:
@@ -58,21 +61,31 @@ def connect(
     note: Callable[[str], None] = lambda text: None,
     preload: Sequence[str] = (),
 ) -> Iterator[Client]:
-    """A client of the cluster that a file describes.
+    """Yield a client connected to the cluster that a file describes.
 
     Parameters
     ----------
-    file : what `read` gave
-    workers, memory : how many workers, and the bytes of each, where that is for us to say (on this machine)
-    note : where to say what takes long
-    preload : modules that workers on this machine will need
+    file : ClusterFile
+        The cluster file, from `read`.
+    workers : int
+        Number of workers on this machine; the other kinds take it from the file.
+    memory : float
+        Bytes per worker on this machine; the other kinds take it from the file.
+    note : callable
+        Receives messages for the user, e.g. about what takes long.
+    preload : sequence of str
+        Modules to import in the fork server of workers on this machine.
+
+    Yields
+    ------
+    distributed.Client
 
     Raises
     ------
     cluster.ClusterFileError
-        If the cluster can't be as the file says.
+        If the cluster can't be started as the file describes it.
     cluster.StartError
-        If it can't be started now, or ends while it starts.
+        If it can't be started now, or fails while starting.
     """
     match file:
         case Local():
