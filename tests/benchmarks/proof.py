@@ -118,7 +118,7 @@ def width(size: Size) -> Found:
             if name != baselines.OURS:
                 told = f"{one.width:.2f} of its width; covers {one.coverage:.3f}"
                 promised = "" if one.level is None else f" (exactly {one.level:.3f} promised)"
-                yield Row(f"{name} by RRCM-loo, n = {n}, time", times(one.cost), told + promised)
+                yield Row(f"{name}, time relative to RRCM-loo, n = {n}", times(one.cost), told + promised)
 
 
 def loop(size: Size) -> Found:
@@ -130,7 +130,7 @@ def loop(size: Size) -> Found:
     base = min(found["ours"])[0]
     for way in ways[1:]:
         note = f"{checks[way]}; {4 * size.paths} replications, {loops.WORKERS} processes; {loops.GIVES[way]}"
-        yield Row(f"quickstart, {way}, by ours", times(min(found[way])[0] / base), note)
+        yield Row(f"quickstart, {way}, time relative to ours", times(min(found[way])[0] / base), note)
 
 
 def exponents(size: Size) -> Found:

@@ -108,7 +108,7 @@ def test_there_is_no_oracle_of_other_noise(tmp_path: Path) -> None:
         estimate(url, "oracle_width")
     facts = gather_facts(url)
     assert "oracle_width" not in facts.measures
-    assert "of Student's law with scale √γ, γ = 0.1" in unescape(str(render_design(facts)))
+    assert "Noise: Student's t with scale √γ, γ = 0.1" in unescape(str(render_design(facts)))
 
 
 @pytest.mark.parametrize(("shift", "exact"), [(0.0, True), (3.0, False)])
@@ -121,7 +121,7 @@ def test_no_level_is_promised_under_a_shift(shift: float, exact: bool, tmp_path:
     assert (float(found["value"]) > 0.88) == exact
     facts = gather_facts(url)
     assert bool(describe_violations(facts)) != exact
-    assert ("from a law that is shifted" in str(render_design(facts))) != exact
+    assert ("from a shifted training distribution" in str(render_design(facts))) != exact
     assert "Noise: normal, its spread changing" in str(render_design(facts))
 
 
