@@ -32,6 +32,8 @@ ALLOWED = {
         "rich",
         "matplotlib",
         "threadpoolctl",
+        "jinja2",
+        "markupsafe",
     },
 }
 EXCEPTIONS = {

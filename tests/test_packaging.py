@@ -51,7 +51,14 @@ def test_the_wheel_has_data(installed: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "quickstart" in done.stdout
     assert "paper/gp1" in done.stdout
-    for name in ("harness/report/html/page.css", "harness/paper/printed.csv", "cluster/slurm.toml", "ckrr/py.typed"):
+    for name in (
+        "harness/report/html/page.css",
+        "harness/report/html/templates/document.html",
+        "harness/paper/page/templates/claims.html",
+        "harness/paper/printed.csv",
+        "cluster/slurm.toml",
+        "ckrr/py.typed",
+    ):
         assert (installed / name).is_file()
 
 

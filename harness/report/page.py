@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from harness.report.html.choices import Section, join_parts
-from harness.report.html.document import render_document, render_footer, render_links
-from harness.report.html.markup import Markup, join_markup, tag
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from harness.report.html.choices import Section
+from harness.report.html.document import render_document, render_footer
+from harness.report.html.templating import TEMPLATES
 from harness.report.sections.design import render_design, summarise_design
 from harness.report.sections.facts import Facts, gather_facts
 from harness.report.sections.figures import SETTINGS, render_figures
@@ -15,6 +19,16 @@ from harness.report.sections.uncertainty import describe_violations, render_key,
 from harness.report.sections.verdict_cards import render_cards
 from harness.report.sections.verdict_map import make_choices, render_verdict_map
 from harness.results.replications import format_damage
+from harness.store.heartbeat import Driver
+
+
+@dataclass(frozen=True)
+class Progress:
+    """State of a study that isn't complete, or of which a run is active."""
+
+    done: str
+    """How much is done, in words."""
+    driver: Driver | None
 
 
 def render_page(url: str, shown: str, settings: int = SETTINGS) -> str:
@@ -46,63 +60,44 @@ def render_page(url: str, shown: str, settings: int = SETTINGS) -> str:
 
 def _render_header(facts: Facts, sections: list[Section]) -> Markup:
     scenario = facts.manifest.scenario
-    said = str(scenario.get("description", "")).strip()
-    return tag(
-        "header",
-        tag("h1", str(scenario.get("name", "study"))),
-        tag("p", said, class_="soft") if said else Markup(""),
-        tag("p", summarise_design(facts), class_="soft"),
-        _render_progress_banner(facts),
-        _render_damage_banner(facts),
-        render_lead(facts),
-        _render_caveats(facts),
-        render_links(sections),
+    return TEMPLATES.render(
+        "header.html",
+        name=str(scenario.get("name", "study")),
+        description=str(scenario.get("description", "")).strip(),
+        design=summarise_design(facts),
+        progress=_find_progress(facts),
+        damage=format_damage(facts.damaged) if facts.damaged else "",
+        lead=render_lead(facts),
+        caveats=describe_violations(facts),
+        sections=sections,
     )
 
 
-def _render_progress_banner(facts: Facts) -> Markup:
-    """Render a banner if the study isn't complete or a run is active."""
+def _find_progress(facts: Facts) -> Progress | None:
+    """Return None if the study is complete and no run is active."""
     share = facts.state["share_of_everything"]
     if share == 1 and facts.driver is None:
-        return Markup("")
+        return None
     done = "complete" if share == 1 else f"unfinished: {100 * share:.0f} % of its units are done"
-    rest = join_markup(["No run is active; ", tag("code", "ckrr run"), " resumes it."])
-    work = f"A run is active ({facts.driver})." if facts.driver else rest
-    now = "The numbers below are from the results at the time of this report, and may change."
-    return tag(
-        "div", tag("p", tag("b", f"This study is {done}.")), tag("p", work, " ", now), class_="banner", role="note"
-    )
-
-
-def _render_damage_banner(facts: Facts) -> Markup:
-    """Render a banner if results have been lost since they were written."""
-    text = format_damage(facts.damaged)
-    return tag("div", tag("p", text), class_="banner", role="note") if facts.damaged else Markup("")
-
-
-def _render_caveats(facts: Facts) -> Markup:
-    """Render a banner about broken exchangeability."""
-    said = describe_violations(facts)
-    return tag("div", *(tag("p", text) for text in said), class_="banner caveat", role="note") if said else Markup("")
+    return Progress(done, facts.driver)
 
 
 def _make_verdicts_section(facts: Facts) -> Section:
-    body = join_parts(
-        [
-            render_key(),
-            render_level(facts),
-            render_cards(facts),
-            tag("h3", "Where"),
-            render_verdict_map(facts),
-            render_failures(facts),
-        ]
+    body = TEMPLATES.render(
+        "verdicts.html",
+        key=render_key(),
+        level=render_level(facts),
+        cards=render_cards(facts),
+        map=render_verdict_map(facts),
+        failures=render_failures(facts),
     )
     return Section("verdicts", "Verdicts", body, make_choices(facts).make_style())
 
 
 def _make_numbers_section(facts: Facts, shown: str) -> Section:
     made = render_tables(facts, f"ckrr table {shown}")
-    body = join_parts([made.markup, render_mad_table(facts, f"ckrr table {shown}")])
+    mad = render_mad_table(facts, f"ckrr table {shown}")
+    body = TEMPLATES.render("numbers.html", tables=made.markup, mad=mad)
     return Section("numbers", "Numbers", body, made.style)
 
 

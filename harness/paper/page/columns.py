@@ -1,11 +1,8 @@
-"""Lay out our results beside what the paper says: two columns, or one on narrow screens."""
+"""Style and templates of the page: our results beside what the paper says, or below it on narrow screens."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-
-from harness.paper.page.statements import Statement
-from harness.report.html.markup import Markup, tag
+from harness.report.html.templating import Templates
 
 STYLE = """
 .beside{display:grid;grid-template-columns:minmax(0,1fr) 17rem;gap:.4rem 1.6rem;align-items:start;margin:1.2rem 0 2rem}
@@ -19,17 +16,5 @@ STYLE = """
 """
 """CSS rules of the columns and claims."""
 
-
-def render_beside(title: str, ours: Markup, said: Statement) -> Markup:
-    """Render one table or figure beside the paper's statement about it."""
-    differs = [tag("p", tag("b", "As run: "), said.differs)] if said.differs else []
-    paper = tag("aside", tag("p", tag("b", "The paper: "), said.says), *differs)
-    return tag("div", tag("h3", title), ours, paper, class_="beside")
-
-
-def render_table(caption: str, heads: Sequence[str], rows: Iterable[tuple[Sequence[str], Sequence[Markup]]]) -> Markup:
-    """Render a table in a scrollable box; each row has its headings and its cells."""
-    head = tag("tr", *(tag("th", text, scope="col") for text in heads))
-    body = [tag("tr", *(tag("th", text, scope="row") for text in left), *cells) for left, cells in rows]
-    whole = tag("table", tag("caption", caption), tag("thead", head), tag("tbody", *body))
-    return tag("div", whole, class_="box", tabindex="0", role="region", aria_label=caption)
+TEMPLATES = Templates("harness.paper.page", "harness.report.html")
+"""Templates of the page, which use those of the report."""

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import isnan
+
+from markupsafe import Markup
 
 from harness.paper.page.claims import (
     AGAINST,
@@ -16,12 +19,11 @@ from harness.paper.page.claims import (
     ClaimOutcome,
     judge_group,
 )
-from harness.paper.page.columns import render_table
+from harness.paper.page.columns import TEMPLATES
 from harness.paper.page.corrected import CorrectedStudy
 from harness.paper.page.evidence import Evidence
 from harness.paper.page.judging import ClaimPart
-from harness.report.html.markup import Markup, join_markup, render_list, tag
-from harness.report.sections.verdict_cards import format_cell, render_bar, render_counts
+from harness.report.sections.verdict_cards import VerdictCounts, format_cell, list_counts
 from harness.results.rounding import format_with_error
 
 _PILLS = {
@@ -32,50 +34,75 @@ _PILLS = {
     OPEN: ("? open", "u"),
 }
 """Text and CSS class of each outcome."""
-_HEADS = ("study", "paths", "cells", "verdicts", "worst shortfall at least", "at most", "lowest cell against its level")
+
+
+@dataclass(frozen=True)
+class OutcomeLine:
+    """Outcome of a claim in one line."""
+
+    title: str
+    text: str
+    pill: str
+    kind: str
+    """CSS class of the pill."""
+
+
+@dataclass(frozen=True)
+class StudyRow:
+    """Cells of one study: a row of a table."""
+
+    study: str
+    paths: int
+    cells: int
+    counts: VerdictCounts
+    least: str
+    most: str
+    lowest: str
+
+
+@dataclass(frozen=True)
+class GroupResult:
+    """Outcome of a group of cells, study by study."""
+
+    title: str
+    outcome: OutcomeLine
+    rows: Sequence[StudyRow]
+    missing: Sequence[str]
+    """Commands of the studies that haven't been run."""
 
 
 def render_coverage_claim(claim: Claim, found: Evidence) -> Markup:
     """Render a claim, group by group."""
-    groups = [part for group in claim.groups for part in _render_group(group, found)]
-    return tag("div", *render_statement(claim.title, claim.says), *groups, class_="claim")
+    groups = [_judge_group(group, found) for group in claim.groups]
+    return TEMPLATES.render("coverage_claim.html", claim=claim, groups=groups)
 
 
-def render_statement(title: str, says: str) -> list[Markup]:
-    """Render the title of a claim and what the paper says."""
-    return [tag("h3", title), tag("p", tag("b", "The paper: "), says)]
+def make_outcome_line(title: str, result: ClaimOutcome) -> OutcomeLine:
+    """Summarise the outcome of a claim in one line."""
+    return OutcomeLine(title, result.text, *_PILLS[result.state])
 
 
-def render_outcome(title: str, result: ClaimOutcome) -> Markup:
-    """Render the outcome of a claim in one line."""
-    words, name = _PILLS[result.state]
-    return tag("p", tag("b", title), ": ", result.text, ". ", tag("span", words, class_=f"pill {name}"))
-
-
-def render_missing(found: Evidence, studies: Sequence[CorrectedStudy]) -> Markup:
+def list_missing(found: Evidence, studies: Sequence[CorrectedStudy]) -> list[str]:
     """List the commands of the studies that haven't been run."""
-    absent = [one.format_command(found.results) for one in studies if one not in found.stores]
-    lines = [join_markup(["Not run yet: ", tag("code", command)]) for command in absent]
-    return render_list(lines, class_="note") if lines else Markup("")
+    return [one.format_command(found.results) for one in studies if one not in found.stores]
 
 
-def _render_group(group: ClaimGroup, found: Evidence) -> list[Markup]:
+def _judge_group(group: ClaimGroup, found: Evidence) -> GroupResult:
     some = found.list_parts(group)
-    caption = f"{group.title}. Shortfalls are in percentage points, from simultaneous intervals."
-    table = (
-        [render_table(caption, _HEADS, [([one.study.scenario], _render_cells(one)) for one in some])] if some else []
-    )
-    return [render_outcome(group.title, judge_group(group, some)), *table, render_missing(found, group.studies)]
+    outcome = make_outcome_line(group.title, judge_group(group, some))
+    return GroupResult(group.title, outcome, list(map(_make_row, some)), list_missing(found, group.studies))
 
 
-def _render_cells(one: ClaimPart) -> list[Markup]:
-    verdicts = tag(
-        "td", render_bar(one.counts), tag("span", render_counts(one.counts), class_="counts"), class_="verdicts"
+def _make_row(one: ClaimPart) -> StudyRow:
+    return StudyRow(
+        study=one.study.scenario,
+        paths=one.paths,
+        cells=one.cells,
+        counts=list_counts(one.counts),
+        least=_format_points(one.least_shortfall) if not one.least_shortfall <= 0 else "none",
+        most=_format_points(max(one.largest_shortfall, 0.0)),
+        lowest=_format_lowest(one),
     )
-    least = _format_points(one.least_shortfall) if not one.least_shortfall <= 0 else "none"
-    numbers = [tag("td", text) for text in (str(one.paths), str(one.cells))]
-    bounds = [tag("td", text) for text in (least, _format_points(max(one.largest_shortfall, 0.0)))]
-    return [*numbers, verdicts, *bounds, tag("td", _format_lowest(one), class_="said")]
 
 
 def _format_points(share: float) -> str:

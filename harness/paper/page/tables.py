@@ -2,45 +2,72 @@
 
 from __future__ import annotations
 
-from harness.paper.page.columns import STYLE, render_beside, render_table
-from harness.paper.page.statements import TABLES
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from harness.paper.page.columns import STYLE, TEMPLATES
+from harness.paper.page.statements import TABLES, Statement
 from harness.paper.reproduced import ComparedNumber
 from harness.paper.searches import describe_searches
 from harness.paper.summary import PaperReport
 from harness.paper.text import TableLayout, format_match_count, make_layouts
-from harness.report.html.choices import Section, join_parts
-from harness.report.html.markup import Markup, render_list, tag
+from harness.report.html.choices import Section
 
-_CLASSES = {True: "v", False: "i"}
+
+@dataclass(frozen=True)
+class TableCell:
+    """Number of ours and the printed one."""
+
+    ours: str
+    printed: str
+    equal: bool
+
+
+@dataclass(frozen=True)
+class TableRow:
+    """Row of a table."""
+
+    heads: Sequence[str]
+    cells: Sequence[TableCell]
+
+
+@dataclass(frozen=True)
+class PrintedTable:
+    """Table of the paper with our numbers."""
+
+    caption: str
+    heads: Sequence[str]
+    rows: Sequence[TableRow]
+
+
+@dataclass(frozen=True)
+class TableEntry:
+    """Table, if it has been run, and what the paper says about it."""
+
+    number: int
+    table: PrintedTable | None
+    said: Statement
 
 
 def make_tables_section(report: PaperReport) -> Section:
     """Render all tables, the differences, and their reasons."""
     layouts = {one.number: one for one in make_layouts(report.numbers)}
-    reading = (
-        "In each cell our number, the printed one, and = if ours rounds to it or ≠ if it doesn't. The random numbers "
-        "are the author's, so no difference is due to chance."
+    body = TEMPLATES.render(
+        "printed_tables.html",
+        entries=[TableEntry(number, _make_table(layouts.get(number)), said) for number, said in TABLES.items()],
+        differences=report.collect_facts()["differences"],
+        searches=describe_searches(report.searches) if report.searches else "",
     )
-    body = [tag("p", reading), *(_render_entry(number, layouts.get(number)) for number in TABLES)]
-    differences = report.collect_facts()["differences"]
-    body += [tag("h3", "What differs, and why"), render_list(differences)] if differences else []
-    body += [tag("p", describe_searches(report.searches), class_="soft")] if report.searches else []
-    return Section("tables", "The four tables", join_parts(body), STYLE)
+    return Section("tables", "The four tables", body, STYLE)
 
 
-def _render_entry(number: int, layout: TableLayout | None) -> Markup:
-    missing = tag("p", "Not run yet: ", tag("code", f"ckrr paper --table {number}"), class_="note")
-    ours = missing if layout is None else _render_table(layout)
-    return render_beside(f"Table {number}", ours, TABLES[number])
-
-
-def _render_table(one: TableLayout) -> Markup:
+def _make_table(one: TableLayout | None) -> PrintedTable | None:
+    if one is None:
+        return None
     numbers = [each for _, row in one.rows for each in row]
     caption = f"Table {one.number}: {one.title} (ours, printed). {format_match_count(numbers).capitalize()}."
-    return render_table(caption, one.heads, [(left, list(map(_render_cell, row))) for left, row in one.rows])
+    return PrintedTable(caption, one.heads, [TableRow(left, list(map(_make_cell, row))) for left, row in one.rows])
 
 
-def _render_cell(one: ComparedNumber) -> Markup:
-    sign, word = ("=", "equal") if one.equal else ("≠", "different")
-    texts = (f"{one.ours:.3f} ", tag("small", one.printed.text), " ", tag("b", sign, title=word))
-    return tag("td", *texts, class_=_CLASSES[one.equal])
+def _make_cell(one: ComparedNumber) -> TableCell:
+    return TableCell(f"{one.ours:.3f}", one.printed.text, one.equal)

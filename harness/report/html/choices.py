@@ -8,7 +8,26 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.report.html.markup import Markup, join_markup, tag
+from markupsafe import Markup
+
+
+@dataclass(frozen=True)
+class Button:
+    """Radio button of one value."""
+
+    id: str
+    text: str
+    checked: bool
+
+
+@dataclass(frozen=True)
+class ButtonRow:
+    """Radio buttons of one axis."""
+
+    axis: str
+    name: str
+    """Name of the group in the form."""
+    buttons: Sequence[Button]
 
 
 @dataclass(frozen=True)
@@ -22,22 +41,14 @@ class Choices:
     first: Mapping[str, int]
     """Index of the value of each axis that is chosen when the page opens."""
 
-    def render_buttons(self) -> Markup:
-        """Render the radio buttons of all axes with more than one value."""
-        rows = [self._render_row(axis, texts) for axis, texts in self.axes.items() if len(texts) > 1]
-        return tag("div", *rows, class_="choices") if rows else Markup("")
+    @property
+    def rows(self) -> list[ButtonRow]:
+        """Radio buttons of all axes with more than one value."""
+        return [self._make_row(axis, texts) for axis, texts in self.axes.items() if len(texts) > 1]
 
-    def _render_row(self, axis: str, texts: Sequence[str]) -> Markup:
-        parts = [
-            Markup(self._render_button(axis, i) + tag("label", text, for_=self._make_id(axis, i)))
-            for i, text in enumerate(texts)
-        ]
-        return tag("fieldset", tag("legend", axis), *parts)
-
-    def _render_button(self, axis: str, i: int) -> Markup:
-        return tag(
-            "input", type="radio", name=f"{self.box}-{axis}", id=self._make_id(axis, i), checked=i == self.first[axis]
-        )
+    def _make_row(self, axis: str, texts: Sequence[str]) -> ButtonRow:
+        buttons = [Button(self._make_id(axis, i), text, i == self.first[axis]) for i, text in enumerate(texts)]
+        return ButtonRow(axis, f"{self.box}-{axis}", buttons)
 
     def _make_id(self, axis: str, i: int) -> str:
         return f"{self.box}-{list(self.axes).index(axis)}-{i}"
@@ -67,12 +78,3 @@ class Section:
     body: Markup
     style: str = ""
     """CSS rules that the section needs."""
-
-    def render(self) -> Markup:
-        """Render the section with its heading."""
-        return tag("section", tag("h2", self.title), self.body, id=self.id)
-
-
-def join_parts(parts: Sequence[str]) -> Markup:
-    """Join the parts that aren't empty with line breaks."""
-    return join_markup([part for part in parts if part], "\n")

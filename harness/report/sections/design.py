@@ -3,27 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
 
 from harness.core.labels import format_label, list_axis_values
 from harness.core.procedures import describe_procedure
 from harness.core.text import format_count
-from harness.report.html.markup import Markup, join_markup, render_definitions, render_list, tag
+from harness.report.html.templating import TEMPLATES
 from harness.report.sections.facts import MEASURES, Facts
 from harness.report.sections.glossary import AXES, LAYOUTS, NOISES, SOURCES
 from harness.results import measures
 
 
+@dataclass(frozen=True)
+class NamedText:
+    """Name of a source or procedure, with its description."""
+
+    name: str
+    text: str
+
+
 def render_design(facts: Facts) -> Markup:
     """Render aims, data, estimands, methods and performance measures."""
-    return render_definitions(
-        [
-            ("Aims", _render_aims(facts)),
-            ("Data", _render_data(facts)),
-            ("Estimands", _render_estimands(facts)),
-            ("Methods", _render_methods(facts)),
-            ("Performance measures", _render_measures(facts)),
-        ],
-        class_="ademp",
+    manifest = facts.manifest
+    extent = manifest.extent
+    return TEMPLATES.render(
+        "design.html",
+        description=str(manifest.scenario.get("description", "")).strip(),
+        question=_format_question(facts),
+        source=_describe_source(facts),
+        noise=_describe_noise(facts),
+        sizes=_format_values(facts, "n"),
+        test_points=manifest.test_points,
+        layout=LAYOUTS[manifest.test],
+        paths=format_count(extent.paths, "path"),
+        draws=format_count(extent.draws, "training sample"),
+        has_function=bool(facts.measures["coverage_f"]["value"].notnull().any()),
+        procedures=[NamedText(name, describe_procedure(name)) for name in extent.grid.procedure],
+        settings=_describe_settings(facts),
+        measures=_format_measures(facts),
     )
 
 
@@ -41,40 +60,24 @@ def summarise_design(facts: Facts) -> str:
     )
 
 
-def _render_aims(facts: Facts) -> Markup:
-    said = str(facts.manifest.scenario.get("description", "")).strip()
-    names = facts.manifest.extent.grid.procedure
-    question = (
-        f"How often do the regions of {format_count(len(names), 'procedure')} contain their target, "
-        "and how wide are they?"
-    )
-    return join_markup([tag("p", "“", said, "”") if said else Markup(""), tag("p", question)])
+def _format_question(facts: Facts) -> str:
+    count = format_count(len(facts.manifest.extent.grid.procedure), "procedure")
+    return f"How often do the regions of {count} contain their target, and how wide are they?"
 
 
-def _render_data(facts: Facts) -> Markup:
-    manifest = facts.manifest
-    source = dict(manifest.scenario.get("source", {}))
+def _describe_source(facts: Facts) -> NamedText:
+    source = dict(facts.manifest.scenario.get("source", {}))
     name = str(source.pop("function", ""))
-    extent = manifest.extent
-    gammas, sizes = _format_values(facts, "gamma"), _format_values(facts, "n")
+    return NamedText(name, SOURCES.get(name, "a custom source") + _format_parameters(source))
+
+
+def _describe_noise(facts: Facts) -> str:
+    if facts.manifest.extent.grid.gamma == (0.0,):
+        return "No noise is added."
+    source = facts.manifest.scenario.get("source", {})
     law = NOISES.get(str(source.get("noise", "gaussian")), "normal")
     endless = source.get("noise") == "student" and source.get("df", 3) <= 2  # Student's t has no finite variance then
-    size = "scale √γ, γ" if endless else "variance γ"
-    noise = f"Noise: {law} with {size} = {gammas}." if extent.grid.gamma != (0.0,) else "No noise is added."
-    paths, draws = format_count(extent.paths, "path"), format_count(extent.draws, "training sample")
-    return render_list(
-        [
-            join_markup([tag("b", name), f": {_describe_source(name)}", _format_parameters(source)]),
-            noise,
-            f"Training sizes: n = {sizes}.",
-            f"Test points: {manifest.test_points} in each replication, {LAYOUTS[manifest.test]}.",
-            f"Replications per cell: {paths} (independent realisations of the data-generating process) × {draws} each.",
-        ]
-    )
-
-
-def _describe_source(name: str) -> str:
-    return SOURCES.get(name, "a custom source")
+    return f"Noise: {law} with {'scale √γ, γ' if endless else 'variance γ'} = {_format_values(facts, 'gamma')}."
 
 
 def _format_parameters(source: Mapping[str, object]) -> str:
@@ -99,29 +102,15 @@ def _parse_number(value: object) -> float:
     return float(str(value))
 
 
-def _render_estimands(facts: Facts) -> Markup:
-    latent = facts.measures["coverage_f"]["value"].notnull().any()
-    return render_list(
-        [
-            "The probability that a region contains y*, a new value, over training samples and test points.",
-            *(["The probability that it contains f(x*), the function without noise."] if bool(latent) else []),
-            "The width of the region's hull.",
-        ]
-    )
-
-
-def _render_methods(facts: Facts) -> Markup:
-    extent = facts.manifest.extent
-    procedures = [join_markup([tag("b", name), f": {describe_procedure(name)}"]) for name in extent.grid.procedure]
-    settings = (
-        f"{_describe_kernel(facts)}Kernel parameter θ = {_format_values(facts, 'theta')}; "
-        f"ridge λ = {_format_values(facts, 'lam')}; "
-        f"error rate allowed α = {_format_values(facts, 'alpha')}. All combinations"
-    )
-    settings = "Smoothed p-values. " * bool(facts.manifest.fingerprint.get("smoothed")) + settings
-    left_out = [_format_rule(rule) for rule in extent.exclude]
+def _describe_settings(facts: Facts) -> str:
+    smoothed = "Smoothed p-values. " * bool(facts.manifest.fingerprint.get("smoothed"))
+    left_out = [_format_rule(rule) for rule in facts.manifest.extent.exclude]
     end = f", without those with {'; '.join(left_out)}." if left_out else "."
-    return join_markup([render_list(procedures), tag("p", settings + end)])
+    return (
+        f"{smoothed}{_describe_kernel(facts)}Kernel parameter θ = {_format_values(facts, 'theta')}; "
+        f"ridge λ = {_format_values(facts, 'lam')}; "
+        f"error rate allowed α = {_format_values(facts, 'alpha')}. All combinations{end}"
+    )
 
 
 def _describe_kernel(facts: Facts) -> str:
@@ -134,10 +123,7 @@ def _format_rule(rule: Mapping[str, tuple[object, ...]]) -> str:
     return " and ".join(f"{AXES[axis]} = {' or '.join(map(format_label, values))}" for axis, values in rule.items())
 
 
-def _render_measures(facts: Facts) -> Markup:
-    told = [
+def _format_measures(facts: Facts) -> str:
+    return "; ".join(
         measures.MEASURES[name].what for name in ("coverage", *MEASURES) if name in facts.measures or name == "coverage"
-    ]
-    return join_markup(
-        [tag("p", "Of every cell: ", "; ".join(told), "; and MAD, the largest |error rate − α| over α.")]
     )

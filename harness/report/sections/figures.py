@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from itertools import product
 from math import prod
 
 import numpy as np
+from markupsafe import Markup
 
 from harness.core.errors import UserError
-from harness.report.html.choices import Choices, join_parts
-from harness.report.html.markup import Markup, tag
+from harness.report.html.choices import Choices
+from harness.report.html.templating import TEMPLATES, label_svg
 from harness.report.sections.columns import find_main_alpha, list_labels
 from harness.report.sections.facts import Facts
 from harness.report.sections.glossary import AXES
@@ -35,6 +35,17 @@ _IMAGE_ID = re.compile(r'(<image [^>]*?) id="[^"]*"')
 
 
 @dataclass(frozen=True)
+class Drawing:
+    """Figure with its caption, or the command that draws it."""
+
+    marks: str
+    """CSS classes by which it is chosen."""
+    image: Markup | None = None
+    caption: str = ""
+    command: str = ""
+
+
+@dataclass(frozen=True)
 class RenderedFigures:
     """Figures, with the CSS rules for choosing among them."""
 
@@ -51,19 +62,33 @@ def render_figures(facts: Facts, store: str, settings: int) -> RenderedFigures:
         {AXES[axis]: [texts[axis][i] for i in drawn[axis]] for axis in _AXES},
         {AXES[axis]: drawn[axis].index(_get_first_index(facts, axis)) for axis in _AXES},
     )
+    drawings = _draw_choices(facts, store, drawn, buttons)
+    once = [_draw_figure(facts.url, name, {}, "") for name in ONCE if _is_wanted(facts, name)]
+    omitted = [AXES[axis] for axis in _AXES if len(drawn[axis]) < facts.verdicts.sizes[axis]]
+    markup = TEMPLATES.render(
+        "figures.html",
+        choices=buttons,
+        chosen=drawings,
+        once=[one for one in once if one],
+        omitted=", ".join(omitted),
+        command=f"ckrr figure {store} coverage --where {_format_example(facts)}",
+    )
+    return RenderedFigures(markup, buttons.make_style())
+
+
+def _draw_choices(facts: Facts, store: str, drawn: Mapping[str, Sequence[int]], buttons: Choices) -> list[Drawing]:
+    """Draw the figures of every combination while there is room."""
+    texts = {axis: list_labels(facts, axis) for axis in _AXES}
     room = ROOM
-    parts: list[Markup] = []
+    found: list[Drawing] = []
     for places in _sort_choices(facts, drawn):
         where = {axis: [texts[axis][drawn[axis][i]]] for axis, i in zip(_AXES, places, strict=True)}
         marks = buttons.format_classes(**{AXES[axis]: i for axis, i in zip(_AXES, places, strict=True)})
-        for name in (*CHOSEN, *(FIRST if not parts else ())):
-            one = _render_figure(facts.url, name, where, marks) if room > 0 else None
-            room -= len(one or "")
-            parts.append(one or _render_placeholder(name, where, marks, store))
-    once = [_render_figure(facts.url, name, {}, "") for name in ONCE if _is_wanted(facts, name)]
-    box = tag("div", join_parts([buttons.render_buttons(), *parts]), id="drawings", class_="figures")
-    note = _render_note(facts, drawn, store)
-    return RenderedFigures(join_parts([box, *(one for one in once if one), note]), buttons.make_style())
+        for name in (*CHOSEN, *(FIRST if not found else ())):
+            one = _draw_figure(facts.url, name, where, marks) if room > 0 else None
+            room -= len(one.image or "") if one else 0
+            found.append(one or Drawing(marks, command=_format_command(name, where, store)))
+    return found
 
 
 def _is_wanted(facts: Facts, name: str) -> bool:
@@ -104,8 +129,8 @@ def _sort_choices(facts: Facts, drawn: Mapping[str, Sequence[int]]) -> list[tupl
     return sorted(product(*(range(len(drawn[axis])) for axis in _AXES)), key=lambda places: places != start)
 
 
-def _render_figure(url: str, name: str, where: Mapping[str, Sequence[str]], marks: str) -> Markup | None:
-    """Render a figure with its caption; None if the store lacks what it needs."""
+def _draw_figure(url: str, name: str, where: Mapping[str, Sequence[str]], marks: str) -> Drawing | None:
+    """Draw a figure with its caption; None if the store lacks what it needs."""
     from harness.figures import FIGURES
 
     drawn = render_svg(url, name, where)
@@ -114,18 +139,12 @@ def _render_figure(url: str, name: str, where: Mapping[str, Sequence[str]], mark
     said = ", ".join(f"{AXES[axis]} = {values[0]}" for axis, values in where.items())
     text = f"{FIGURES[name].what}{f'; {said}' if said else ''}"
     text = text[0].upper() + text[1:] + "."
-    image = Markup(
-        drawn.replace("<svg ", f'<svg role="img" aria-label="{escape(text)}" ', 1)
-    )  # Matplotlib escapes text
-    return tag("figure", image, tag("figcaption", text), **({"class_": marks} if marks else {}))
+    return Drawing(marks, label_svg(drawn, text), text)
 
 
-def _render_placeholder(name: str, where: Mapping[str, Sequence[str]], marks: str, store: str) -> Markup:
-    """Render the command for a figure that there is no room for."""
-    chosen = ",".join(f"{axis}={values[0]}" for axis, values in where.items())
-    return tag(
-        "p", "Not drawn here: ", tag("code", f"ckrr figure {store} {name} --where {chosen}"), class_=f"note {marks}"
-    )
+def _format_command(name: str, where: Mapping[str, Sequence[str]], store: str) -> str:
+    """Format the command that draws a figure."""
+    return f"ckrr figure {store} {name} --where {','.join(f'{axis}={values[0]}' for axis, values in where.items())}"
 
 
 def render_svg(url: str, name: str, where: Mapping[str, Sequence[str]]) -> str | None:
@@ -136,15 +155,6 @@ def render_svg(url: str, name: str, where: Mapping[str, Sequence[str]]) -> str |
         return _IMAGE_ID.sub(r"\1", svg_text(draw(url, name, where)))
     except UserError:  # the store lacks what the figure needs
         return None
-
-
-def _render_note(facts: Facts, drawn: Mapping[str, Sequence[int]], store: str) -> Markup:
-    """Say which values aren't drawn, and which command draws them."""
-    some = [AXES[axis] for axis in _AXES if len(drawn[axis]) < facts.verdicts.sizes[axis]]
-    command = tag("code", f"ckrr figure {store} coverage --where {_format_example(facts)}")
-    if not some:
-        return tag("p", "Other slices: ", command, class_="note")
-    return tag("p", f"Drawn here are some values of {', '.join(some)}; others: ", command, class_="note")
 
 
 def _format_example(facts: Facts) -> str:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+from markupsafe import Markup
 
 from harness.core.procedures import is_for_function
 from harness.core.text import format_count
-from harness.report.html.markup import Markup, tag
+from harness.report.html.templating import TEMPLATES
 from harness.report.sections.facts import Facts
 from harness.report.sections.verdict_cards import ProcedureVerdict, judge_procedures
 from harness.results.validity import INVALID, UNDECIDED
@@ -14,17 +15,21 @@ from harness.results.validity import INVALID, UNDECIDED
 
 def render_lead(facts: Facts) -> Markup:
     """Render the summary in a few sentences."""
+    return TEMPLATES.render("lead.html", text=_describe_verdicts(facts))
+
+
+def _describe_verdicts(facts: Facts) -> str:
     found = [one for one in judge_procedures(facts) if _is_relevant(one)]
     run = [one for one in found if one.cells]
     if not run:
-        return tag("p", "Nothing has been run yet, so there is nothing to judge.", class_="lead")
+        return "Nothing has been run yet, so there is nothing to judge."
     parts = [
         _describe_holding(run),
         _describe_shortfalls(run),
         _describe_undecided(run),
         _describe_narrowest(facts, run),
     ]
-    return tag("p", " ".join(part for part in parts if part), class_="lead")
+    return " ".join(part for part in parts if part)
 
 
 def _is_relevant(one: ProcedureVerdict) -> bool:

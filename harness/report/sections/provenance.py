@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
+
+from markupsafe import Markup
 
 from harness.backends.base import open_backend
 from harness.core.labels import format_label
 from harness.core.text import format_count, format_duration
-from harness.report.html.markup import Markup, join_markup, render_definitions, render_plain_table, tag
+from harness.report.html.templating import TEMPLATES
 from harness.report.sections.facts import Facts
 from harness.scenario.dump import dump_scenario
 from harness.store.manifest import FILES, hash_fingerprint
@@ -21,56 +24,93 @@ _MESSAGES = 20
 """Maximal number of groups of failures in the table."""
 
 
+@dataclass(frozen=True)
+class Run:
+    """Row of the table of runs."""
+
+    start: str
+    end: str
+    host: str
+    command: str
+    commit: str
+    """Commit of ckrr; a plus means uncommitted changes."""
+    versions: str
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Row of the table of machines."""
+
+    host: str
+    blas: str
+    versions: str
+
+
+@dataclass(frozen=True)
+class ScenarioFile:
+    """Scenario file that reproduces the study."""
+
+    file: str
+    link: str
+    text: str
+    needed: str
+    """Names of the files that the source needs."""
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """File that the source needs."""
+
+    name: str
+    sha: str
+    code: str | None
+    """Text of the file, if it is code and not too long."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Row of the table of failures."""
+
+    count: int
+    kind: str
+    message: str
+    replay: str
+    """Command that repeats one of the replications that failed."""
+
+
 def render_provenance(facts: Facts) -> Markup:
     """Render the section."""
-    return join_markup(
-        [
-            _render_numbers(facts),
-            _render_history(facts),
-            _render_machines(facts),
-            _render_reproduction(facts),
-            _render_files(facts),
-        ]
-    )
-
-
-def _render_numbers(facts: Facts) -> Markup:
-    manifest, state = facts.manifest, facts.state
+    manifest, sizes = facts.manifest, facts.state["sizes"]
     numerics = manifest.fingerprint.get("numerics", {})
-    units, done = (sum(one[key] for one in state["sizes"]) for key in ("units", "done"))
-    return render_definitions(
-        class_="ademp",
-        rows=[
-            ("Seed", str(manifest.scenario.get("seed", "?"))),
-            (
-                "Fingerprint",
-                join_markup([tag("code", hash_fingerprint(manifest.fingerprint)), " of seed, source and arithmetic"]),
-            ),
-            ("Arithmetic", ", ".join(f"{key} version {value}" for key, value in numerics.items()) or "?"),
-            ("Units", f"{done} of {units} are done"),
-            ("Store", tag("code", facts.url)),
-        ],
+    return TEMPLATES.render(
+        "provenance.html",
+        seed=manifest.scenario.get("seed", "?"),
+        fingerprint=hash_fingerprint(manifest.fingerprint),
+        arithmetic=", ".join(f"{key} version {value}" for key, value in numerics.items()) or "?",
+        units=sum(one["units"] for one in sizes),
+        done=sum(one["done"] for one in sizes),
+        store=facts.url,
+        runs=_list_runs(facts),
+        machines=_list_machines(facts),
+        scenario=_make_scenario_file(facts),
+        changed=_format_changed_files(facts),
+        files=_list_source_files(facts),
     )
 
 
-def _render_history(facts: Facts) -> Markup:
-    rows = [
-        [
-            _format_time(one.get("start", "?")),
-            _format_end(one, facts, one is facts.manifest.history[-1]),
-            str(one.get("host", "?")),
-            tag("code", str(one.get("command", "?"))),
-            _render_commit(one),
-            _format_versions(one),
-        ]
-        for one in facts.manifest.history
+def _list_runs(facts: Facts) -> list[Run]:
+    history = facts.manifest.history
+    return [
+        Run(
+            start=_format_time(one.get("start", "?")),
+            end=_format_end(one, facts, one is history[-1]),
+            host=str(one.get("host", "?")),
+            command=str(one.get("command", "?")),
+            commit=_format_commit(one),
+            versions=_format_versions(one),
+        )
+        for one in history
     ]
-    heads = ("start", "end", "host", "command", "commit", "versions")
-    return (
-        render_plain_table("Runs into this store (times are UTC).", heads, rows)
-        if rows
-        else tag("p", "No run has been recorded.")
-    )
 
 
 def _format_end(one: Mapping[str, Any], facts: Facts, last: bool) -> str:
@@ -91,10 +131,9 @@ def _format_time(text: object) -> str:
     return str(text).removesuffix("+00:00").replace("T", " ")
 
 
-def _render_commit(one: Mapping[str, Any]) -> Markup:
-    """Render the commit of ckrr; a plus means uncommitted changes."""
+def _format_commit(one: Mapping[str, Any]) -> str:
     text = str(one.get("commit") or "")
-    return tag("code", text[:12] + "+" * text.endswith("+")) if text else Markup("–")
+    return text[:12] + "+" * text.endswith("+")
 
 
 def _format_versions(one: Mapping[str, Any]) -> str:
@@ -102,88 +141,57 @@ def _format_versions(one: Mapping[str, Any]) -> str:
     return ", ".join([f"Python {one.get('python', '?')}", *(f"{name} {number}" for name, number in named.items())])
 
 
-def _render_machines(facts: Facts) -> Markup:
-    rows = [
-        [str(one["host"]), ", ".join(map(str, one.get("blas") or ["?"])), _format_versions(one)]
+def _list_machines(facts: Facts) -> list[Machine]:
+    return [
+        Machine(str(one["host"]), ", ".join(map(str, one.get("blas") or ["?"])), _format_versions(one))
         for one in facts.machines
     ]
-    text = "Machines that computed, from receipts. The last bits of a result depend on the BLAS and its core type."
-    return render_plain_table(text, ("host", "BLAS", "versions"), rows) if rows else Markup("")
 
 
-def _render_reproduction(facts: Facts) -> Markup:
+def _make_scenario_file(facts: Facts) -> ScenarioFile:
     text = dump_scenario(get_full_scenario(facts.manifest)) + "\n"
-    name = f"{facts.manifest.scenario.get('name', 'scenario')}.toml"
-    link = "data:application/toml;base64," + b64encode(text.encode()).decode()
-    files = list(facts.manifest.fingerprint.get("files", {}))
-    beside = f" with {', '.join(files)} where [source] says" if files else ""
-    return tag(
-        "div",
-        tag("h3", "Reproduce it"),
-        tag(
-            "p",
-            "Save this as ",
-            tag("a", name, href=link, download=name),
-            beside,
-            " and run ",
-            tag("code", f"ckrr run {name}"),
-            ":",
-        ),
-        tag("pre", tag("code", text)),
-        tag("p", "The same numbers come out, bit for bit, on CPUs of the same BLAS core type with the same versions."),
-        _render_source_changes(facts),
+    return ScenarioFile(
+        file=f"{facts.manifest.scenario.get('name', 'scenario')}.toml",
+        link="data:application/toml;base64," + b64encode(text.encode()).decode(),
+        text=text,
+        needed=", ".join(facts.manifest.fingerprint.get("files", {})),
     )
 
 
-def _render_source_changes(facts: Facts) -> Markup:
-    """Mention changes of a source's files between runs."""
-    times = [entry for entry in facts.manifest.history if entry.get("mended")]
-    if not times:
-        return Markup("")
-    names = ", ".join(sorted({name for entry in times for name in entry["mended"]}))
-    text = (
-        f"{names} was changed between runs (the older text is in the store, too): what had failed was computed with "
-        "the new text, and a few other replications were checked to give the same numbers with both."
-    )
-    return tag("p", text)
+def _format_changed_files(facts: Facts) -> str:
+    """Format the names of the source's files that changed between runs."""
+    return ", ".join(sorted({name for entry in facts.manifest.history for name in entry.get("mended") or ()}))
 
 
-def _render_files(facts: Facts) -> Markup:
-    """Show the files that the source needs: code as text, data by name."""
+def _list_source_files(facts: Facts) -> list[SourceFile]:
+    """List the files that the source needs: code with its text, data by name."""
     backend = open_backend(facts.url)
     hashes: Mapping[str, str] = facts.manifest.fingerprint.get("files", {})
-    return join_markup([_render_file(name, sha, backend.get(f"{FILES}/{name}")) for name, sha in hashes.items()])
+    return [
+        SourceFile(name, sha[:16], _decode_code(name, backend.get(f"{FILES}/{name}"))) for name, sha in hashes.items()
+    ]
 
 
-def _render_file(name: str, sha: str, data: bytes | None) -> Markup:
-    said = tag("p", tag("b", name), " (SHA-256 ", tag("code", sha[:16], "…"), ")", " is kept in the store.")
+def _decode_code(name: str, data: bytes | None) -> str | None:
     if data is None or not name.endswith(".py") or len(data) > _LONGEST_FILE:
-        return said
-    inside = tag("pre", tag("code", data.decode("utf-8", "replace")))
-    return join_markup([said, tag("details", tag("summary", f"The text of {name}"), inside)])
+        return None
+    return data.decode("utf-8", "replace")
 
 
 def render_failures(facts: Facts) -> Markup:
     """Render a table of failures by message, or nothing if there are none."""
-    if not facts.failures:
-        return Markup("")
-    total = sum(one["count"] for one in facts.failures)
-    rows = [
-        [
-            str(one["count"]),
-            str(one["kind"]).lower(),
-            str(one["message"]),
-            _render_replay_command(facts, one["example"]),
-        ]
-        for one in facts.failures[:_MESSAGES]
-    ]
+    count = format_count(sum(one["count"] for one in facts.failures), "replication")
     more = len(facts.failures) - _MESSAGES
-    note = tag("p", f"{format_count(more, 'other message')}: ckrr errors {facts.url}") if more > 0 else Markup("")
-    count = format_count(total, "replication")
-    caption = f"{count} of cells failed. They are left out of all numbers except the share that failed."
-    return join_markup([render_plain_table(caption, ("count", "kind", "message", "replay"), rows), note])
+    return TEMPLATES.render(
+        "failures.html",
+        caption=f"{count} of cells failed. They are left out of all numbers except the share that failed.",
+        failures=[_make_failure(facts, one) for one in facts.failures[:_MESSAGES]],
+        more=f"{format_count(more, 'other message')}: ckrr errors {facts.url}" if more > 0 else "",
+    )
 
 
-def _render_replay_command(facts: Facts, example: Mapping[str, Any]) -> Markup:
+def _make_failure(facts: Facts, one: Mapping[str, Any]) -> Failure:
+    example = one["example"]
     cell = " ".join(f"--{key} {format_label(example[key])}" for key in ("n", "path", "draw", "theta", "lam", "gamma"))
-    return tag("code", f"ckrr replay {facts.url} {cell}")
+    replay = f"ckrr replay {facts.url} {cell}"
+    return Failure(one["count"], str(one["kind"]).lower(), str(one["message"]), replay)

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from html import escape
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
+from markupsafe import Markup
 
-from harness.report.html.choices import Choices, join_parts
-from harness.report.html.markup import Markup, tag
+from harness.report.html.choices import Choices
+from harness.report.html.templating import TEMPLATES
 from harness.report.sections.columns import (
     ROW_AXES,
     Column,
@@ -50,19 +51,54 @@ class RenderedTables:
     style: str
 
 
+@dataclass(frozen=True)
+class TableOfAlpha:
+    """Tables of one α, and the CSS classes by which it is chosen."""
+
+    marks: str
+    body: Markup
+
+
+@dataclass(frozen=True)
+class Head:
+    """Heading of a column."""
+
+    text: str
+    axis: str = ""
+    """Name for the filters; empty for columns that have none."""
+    what: str = ""
+
+
+class Cell(NamedTuple):
+    """Cell of a table; a tuple, because there are many."""
+
+    text: str
+    kind: str = ""
+    """CSS class."""
+
+
+class Row(NamedTuple):
+    """Row of a table."""
+
+    head: str
+    cells: Sequence[Cell]
+
+
 def render_tables(facts: Facts, command: str) -> RenderedTables:
     """Render one table for each α; `command` prints what is left out."""
     alphas = list_labels(facts, "alpha")
     main = find_main_alpha(facts)
     chosen = Choices("sheets", {"α": alphas}, {"α": main})
     parts = _fit_tables(facts, sorted(range(len(alphas)), key=lambda i: i != main), command)
-    bodies = [tag("div", parts[i], class_=chosen.format_classes(α=i)) for i in range(len(alphas))]
-    box = tag("div", join_parts([chosen.render_buttons(), *bodies]), id="sheets", class_="data")
     told = {one.head: one for i in range(len(alphas)) for one in make_columns(facts, i)}
-    return RenderedTables(
-        join_parts([tag("p", " ".join(describe_absences(facts))), box, _render_legend(list(told.values()))]),
-        chosen.make_style(),
+    markup = TEMPLATES.render(
+        "tables.html",
+        absences=" ".join(describe_absences(facts)),
+        choices=chosen,
+        tables=[TableOfAlpha(chosen.format_classes(α=i), parts[i]) for i in range(len(alphas))],
+        legend=_format_legend(list(told.values())),
     )
+    return RenderedTables(markup, chosen.make_style())
 
 
 def _fit_tables(facts: Facts, order: Sequence[int], command: str) -> dict[int, Markup]:
@@ -90,52 +126,45 @@ def _count_bytes(text: str) -> int:
 def _render_short(facts: Facts, alpha: int, command: str) -> Markup:
     """Render coverage and width only, with n along the top."""
     where = f"--where alpha={list_labels(facts, 'alpha')[alpha]}"
-    note = _render_left_out(
-        "Only coverage and width are shown, to keep the file small", f"{command} --measure relative_width {where}"
+    return _render_left_out(
+        "Only coverage and width are shown, to keep the file small",
+        f"{command} --measure relative_width {where}",
+        [render_wide_table(facts, "coverage", alpha), render_wide_table(facts, "width", alpha)],
     )
-    return join_parts([note, render_wide_table(facts, "coverage", alpha), render_wide_table(facts, "width", alpha)])
 
 
-def _render_left_out(what: str, command: str) -> Markup:
-    return tag("p", f"{what}; for more: ", tag("code", command), class_="note")
+def _render_left_out(what: str, command: str, tables: Sequence[Markup] = ()) -> Markup:
+    """Render the command that prints what isn't shown, and the tables that are."""
+    return TEMPLATES.render("left_out.html", what=what, command=command, tables=tables)
 
 
 def render_long_table(facts: Facts, alpha: int) -> Markup:
     """Render every cell as a row with all its measures."""
     axes, told = list_varying_axes(facts), make_columns(facts, alpha)
-    rows = list(_render_long_rows(facts, alpha, axes, told))
+    rows = list(_iter_long_rows(facts, alpha, axes, told))
     single = format_fixed_axes(facts)
     caption = f"Cells at α = {list_labels(facts, 'alpha')[alpha]}{f', {single}' if single else ''}."
-    heads = [_render_head(AXES[axis], axis) for axis in axes]
-    heads += [_render_head(one.head, "verdict" if one.head == "verdict" else "", one.what) for one in told]
-    return _render_box(caption, heads, rows)
+    heads = [Head(AXES[axis], axis) for axis in axes]
+    heads += [Head(one.head, "verdict" if one.head == "verdict" else "", one.what) for one in told]
+    return _render_sheet(caption, heads, rows)
 
 
-def _render_legend(told: Sequence[Column]) -> Markup:
+def _format_legend(told: Sequence[Column]) -> str:
     """Explain the columns in words, for readers who can't hover over the headings."""
-    said = "; ".join(f"{one.head}: {one.what}" for one in told if one.head != "verdict")
-    return tag("details", tag("summary", "What the columns are"), tag("p", said, "; ±: Monte-Carlo standard error."))
+    return "; ".join(f"{one.head}: {one.what}" for one in told if one.head != "verdict")
 
 
-def _render_head(text: str, axis: str, what: str = "") -> Markup:
-    marks: dict[str, str] = {"data_axis": axis} if axis else {}
-    return tag("th", text, scope="col", **marks, **({"title": what} if what else {}))
-
-
-def _render_long_rows(facts: Facts, alpha: int, axes: Sequence[str], told: Sequence[Column]) -> Iterator[str]:
+def _iter_long_rows(facts: Facts, alpha: int, axes: Sequence[str], told: Sequence[Column]) -> Iterator[Row]:
     texts = {axis: list_labels(facts, axis) for axis in axes}
     where = [(axis, ROW_AXES.index(axis)) for axis in axes]
     for place in iter_cell_indices(facts, alpha):
-        first, *others = (escape(texts[axis][place[i]]) for axis, i in where)
-        cells = "".join(f"<td>{text}" for text in others)
-        yield f"<tr><th scope=row>{first}{cells}{''.join(_render_cell(one, place) for one in told)}\n"
+        first, *others = (texts[axis][place[i]] for axis, i in where)
+        yield Row(first, [*map(Cell, others), *(_make_cell(one, place) for one in told)])
 
 
-def _render_cell(column: Column, place: tuple[int, ...]) -> str:
+def _make_cell(column: Column, place: tuple[int, ...]) -> Cell:
     text = column.text(place)
-    if column.head == "verdict":
-        return f"<td class={CLASSES[text]}>{SYMBOLS[text]} {text}"
-    return f"<td>{text}"
+    return Cell(f"{SYMBOLS[text]} {text}", CLASSES[text]) if column.head == "verdict" else Cell(text)
 
 
 def render_wide_table(facts: Facts, measure: str, alpha: int) -> Markup:
@@ -149,20 +178,18 @@ def render_wide_table(facts: Facts, measure: str, alpha: int) -> Markup:
     texts = {axis: list_labels(facts, axis) for axis in axes}
     rows = []
     for place in _iter_settings(facts):
-        first, *others = (escape(texts[axis][place[_ACROSS.index(axis)]]) for axis in axes)
-        cells = []
+        first, *others = (texts[axis][place[_ACROSS.index(axis)]] for axis in axes)
+        cells = list(map(Cell, others))
         for i in range(facts.verdicts.sizes["n"]):
             told = text((*place, i))
-            cells.append(f"<td>{told}" if verdicts is None else _render_verdict_cell(told, verdicts[(*place, i)]))
-        rows.append(f"<tr><th scope=row>{first}{''.join(f'<td>{each}' for each in others)}{''.join(cells)}\n")
-    heads = [_render_head(AXES[axis], axis) for axis in axes] + [
-        _render_head(f"n = {n}", "") for n in list_labels(facts, "n")
-    ]
-    return _render_box(_format_wide_caption(facts, measure, alpha), heads, rows)
+            cells.append(Cell(told) if verdicts is None else _make_coverage_cell(told, verdicts[(*place, i)]))
+        rows.append(Row(first, cells))
+    heads = [Head(AXES[axis], axis) for axis in axes] + [Head(f"n = {n}") for n in list_labels(facts, "n")]
+    return _render_sheet(_format_wide_caption(facts, measure, alpha), heads, rows)
 
 
-def _render_verdict_cell(text: str, verdict: str) -> str:
-    return f"<td class={CLASSES[verdict]}>{text} {SYMBOLS[verdict]}"
+def _make_coverage_cell(text: str, verdict: str) -> Cell:
+    return Cell(f"{text} {SYMBOLS[verdict]}", CLASSES[verdict])
 
 
 def _iter_settings(facts: Facts) -> Iterator[tuple[int, ...]]:
@@ -184,26 +211,16 @@ def _format_wide_caption(facts: Facts, measure: str, alpha: int) -> str:
     return f"{what}{at}{f', {single}' if single else ''}."
 
 
-def _render_box(caption: str, heads: Sequence[Markup], rows: Sequence[str]) -> Markup:
+def _render_sheet(caption: str, heads: Sequence[Head], rows: Sequence[Row]) -> Markup:
     """Render a table in a scrollable box; long ones aren't printed."""
-    long = len(rows) > _PRINTED
-    table = tag(
-        "table",
-        tag("caption", caption),
-        tag("thead", tag("tr", *heads)),
-        tag("tbody", Markup("".join(rows))),
-        class_="sheet",
-    )
-    box = tag("div", table, class_=f"box{' long' * long}", tabindex="0", role="region", aria_label=caption)
-    note = tag("p", f"{caption} Its {len(rows)} rows aren't printed: see the file on a screen.", class_="on-paper")
-    return join_parts([box, note if long else ""])
+    return TEMPLATES.render("sheet.html", caption=caption, heads=heads, rows=rows, long=len(rows) > _PRINTED)
 
 
 def render_mad_table(facts: Facts, command: str) -> Markup:
-    """Render the paper's measure over all α, if there are several."""
+    """Render the paper's measure over all α, or nothing if there is only one."""
     if facts.verdicts.sizes["alpha"] < 2 or not np.isfinite(facts.mad["value"].values).any():
         return Markup("")
     table = render_wide_table(facts, MAD, 0)
-    if _count_bytes(table) > ROOM_FOR_MAD:
-        table = _render_left_out("The table of MAD would make the file too large", f"{command} --measure mad")
-    return join_parts([tag("h3", "All α at once"), tag("div", table, class_="data")])
+    if _count_bytes(table) <= ROOM_FOR_MAD:
+        return table
+    return _render_left_out("The table of MAD would make the file too large", f"{command} --measure mad")

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from math import isnan
+
+from markupsafe import Markup
 
 from harness.core.labels import format_label
 from harness.core.text import format_count
-from harness.report.html.markup import Markup, join_markup, render_list, render_plain_table, tag
+from harness.report.html.templating import TEMPLATES
 from harness.report.sections.facts import TARGET, Facts
-from harness.report.sections.verdict_cards import CLASSES, SYMBOLS
+from harness.report.sections.verdict_cards import MARKS
 from harness.results.required_paths import Need
 from harness.results.validity import CONSERVATIVE, INVALID, UNDECIDED, VALID
+
+
+@dataclass(frozen=True)
+class PrecisionTable:
+    """Current error for each n, and the paths or draws that a smaller one needs."""
+
+    caption: str
+    heads: Sequence[str]
+    rows: Sequence[Sequence[str]]
 
 
 def render_key() -> Markup:
@@ -21,11 +34,7 @@ def render_key() -> Markup:
         INVALID: "coverage is below the level by more than the tolerance",
         UNDECIDED: "the interval for coverage allows more than one of these",
     }
-    rows = [
-        tag("li", tag("i", SYMBOLS[name], class_=CLASSES[name]), " ", tag("b", name), f": {text}")
-        for name, text in said.items()
-    ]
-    return tag("ul", *rows, class_="key")
+    return TEMPLATES.render("verdict_key.html", rows=[(MARKS[name], text) for name, text in said.items()])
 
 
 def render_level(facts: Facts) -> Markup:
@@ -40,10 +49,10 @@ def render_level(facts: Facts) -> Markup:
         f"Tolerance: {', '.join(tolerances)}. With probability at least {sure:g} no verdict on y* is wrong, in all "
         f"{judged.attrs['cells']} cells together."
     )
-    return tag("p", said, class_="soft")
+    return TEMPLATES.render("level.html", text=said)
 
 
-def render_rules(facts: Facts) -> Markup:
+def describe_rules(facts: Facts) -> list[str]:
     """Explain what coverage is compared with, and how errors are estimated."""
     judged = facts.verdicts
     wrong, cells = 1 - float(judged.attrs["level"]), judged.attrs["cells"]
@@ -57,7 +66,7 @@ def render_rules(facts: Facts) -> Markup:
         said.append(
             "Verdicts on f(x*) stand beside those on y*, at the same level for each cell, and are counted apart."
         )
-    return join_markup([render_level(facts), render_list(said)])
+    return said
 
 
 def describe_exchangeability(facts: Facts) -> list[str]:
@@ -101,8 +110,8 @@ def describe_violations(facts: Facts) -> list[str]:
     return said
 
 
-def render_precision(facts: Facts) -> Markup:
-    """Render the current error for each n, and the paths or draws that a smaller one needs."""
+def make_precision_table(facts: Facts) -> PrecisionTable:
+    """Tabulate the current error for each n, and the paths or draws that a smaller one needs."""
     extent = facts.manifest.extent
     several = extent.draws > 1  # one draw per path doesn't show the variance between draws
     heads = ["n", "largest error of coverage", f"paths for {TARGET:g}", *([f"or draws for {TARGET:g}"] * several)]
@@ -114,7 +123,7 @@ def render_precision(facts: Facts) -> Markup:
         f"Monte-Carlo error of coverage in the worst cell of each n, with {format_count(extent.paths, 'path')} × "
         f"{format_count(extent.draws, 'draw')}; and what would bring it to {TARGET:g}."
     )
-    return render_plain_table(caption, heads, rows)
+    return PrecisionTable(caption, heads, rows)
 
 
 def _format_error(need: Need) -> str:
@@ -131,8 +140,9 @@ def _format_draws(need: Need) -> str:
 
 def render_uncertainty(facts: Facts) -> Markup:
     """Render the section."""
-    reading = (
-        "Widths and scores are medians, with the errors of order statistics: infinite where half of the regions are "
-        "unbounded. No digit is shown below the error."
+    return TEMPLATES.render(
+        "uncertainty.html",
+        level=render_level(facts),
+        rules=describe_rules(facts),
+        precision=make_precision_table(facts),
     )
-    return join_markup([render_rules(facts), render_precision(facts), tag("p", reading)])

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import xarray as xr
+from markupsafe import Markup
 
 from harness.core.labels import format_label
 from harness.core.procedures import is_for_function
 from harness.core.schema import CUBE_DIMS
 from harness.core.text import format_count
-from harness.report.html.markup import Markup, join_markup, tag
+from harness.report.html.templating import TEMPLATES
 from harness.report.sections.facts import Facts
 from harness.report.sections.glossary import AXES
 from harness.results.rounding import format_with_error
@@ -24,6 +25,44 @@ CLASSES = {VALID: "v", CONSERVATIVE: "c", INVALID: "i", UNDECIDED: "u", EMPTY: "
 """CSS classes, short because a report may have very many."""
 SOME, ALL = "some", "all"
 """Extents of `ProcedureVerdict.broken`."""
+
+
+@dataclass(frozen=True)
+class Mark:
+    """How a verdict is shown."""
+
+    symbol: str
+    kind: str
+    """CSS class."""
+    verdict: str
+
+
+MARKS = {each: Mark(SYMBOLS[each], CLASSES[each], each or "without a result") for each in SYMBOLS}
+"""Mark of each verdict."""
+
+
+@dataclass(frozen=True)
+class VerdictCounts:
+    """Counts of verdicts, to be shown as a bar and as text."""
+
+    label: str
+    """Description of the bar."""
+    bar: Sequence[tuple[Mark, int]]
+    listed: Sequence[tuple[Mark, int]]
+
+
+@dataclass(frozen=True)
+class Card:
+    """Contents of a card."""
+
+    name: str
+    target: str
+    """Target of the intervals, if the procedure has f(x*) as its target."""
+    mark: Mark
+    headline: str
+    counts: VerdictCounts
+    said: str
+    worst: str
 
 
 @dataclass(frozen=True)
@@ -122,52 +161,34 @@ def format_cell(cell: Mapping[str, object]) -> str:
 
 def render_cards(facts: Facts) -> Markup:
     """Render the cards of all procedures."""
-    return tag("div", *(_render_card(one, facts) for one in judge_procedures(facts)), class_="cards")
+    return TEMPLATES.render("verdict_cards.html", cards=[_make_card(one, facts) for one in judge_procedures(facts)])
 
 
-def _render_card(one: ProcedureVerdict, facts: Facts) -> Markup:
-    state = INVALID if one.counts[INVALID] else VALID
-    if not one.cells or one.counts[UNDECIDED] == one.cells:
-        state = UNDECIDED
-    of = tag("small", f" for {one.of}") if is_for_function(one.name) else Markup("")
-    return tag(
-        "article",
-        tag(
-            "h3",
-            tag("span", one.name, of),
-            " ",
-            tag("span", SYMBOLS[state], " ", one.headline, class_=f"pill {CLASSES[state]}"),
-        ),
-        render_bar(one.counts),
-        tag("p", render_counts(one.counts), class_="counts"),
-        tag("p", describe_verdict(one, int(facts.verdicts["paths"].max()))),
-        tag("p", describe_worst(one, [axis for axis in CUBE_DIMS if facts.verdicts.sizes[axis] > 1]))
-        if one.worst
-        else Markup(""),
-        class_="card",
+def _make_card(one: ProcedureVerdict, facts: Facts) -> Card:
+    return Card(
+        name=one.name,
+        target=one.of if is_for_function(one.name) else "",
+        mark=_get_card_mark(one),
+        headline=one.headline,
+        counts=list_counts(one.counts),
+        said=describe_verdict(one, int(facts.verdicts["paths"].max())),
+        worst=describe_worst(one, [axis for axis in CUBE_DIMS if facts.verdicts.sizes[axis] > 1]),
     )
 
 
-def render_bar(counts: Mapping[str, int]) -> Markup:
-    """Render counts of verdicts as a bar."""
-    text = ", ".join(f"{counts[each]} {each}" for each in VERDICTS)
-    parts = [
-        tag("span", SYMBOLS[each], class_=CLASSES[each], style=f"flex-grow:{counts[each]}")
-        for each in (*VERDICTS, EMPTY)
-        if counts[each]
-    ]
-    return tag("div", *parts, class_="bar", role="img", aria_label=text)
+def _get_card_mark(one: ProcedureVerdict) -> Mark:
+    if not one.cells or one.counts[UNDECIDED] == one.cells:
+        return MARKS[UNDECIDED]
+    return MARKS[INVALID if one.counts[INVALID] else VALID]
 
 
-def render_counts(counts: Mapping[str, int]) -> Markup:
-    """Render counts of verdicts as text, each with its symbol."""
-    named = {**{each: each for each in VERDICTS}, EMPTY: "without a result"}
-    parts = [
-        tag("span", tag("i", SYMBOLS[each], class_=CLASSES[each]), f" {counts[each]} {name}")
-        for each, name in named.items()
-        if counts[each] or each != EMPTY
-    ]
-    return join_markup(parts, " ")
+def list_counts(counts: Mapping[str, int]) -> VerdictCounts:
+    """List the verdicts to show: in the bar those that occur, in the text all but an empty count of no result."""
+    return VerdictCounts(
+        label=", ".join(f"{counts[each]} {each}" for each in VERDICTS),
+        bar=[(MARKS[each], counts[each]) for each in (*VERDICTS, EMPTY) if counts[each]],
+        listed=[(MARKS[each], counts[each]) for each in (*VERDICTS, EMPTY) if counts[each] or each != EMPTY],
+    )
 
 
 def describe_verdict(one: ProcedureVerdict, paths: int) -> str:

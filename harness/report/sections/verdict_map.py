@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import groupby, product
 
+from markupsafe import Markup
+
 from harness.core.procedures import is_for_function
-from harness.report.html.choices import Choices, join_parts
-from harness.report.html.markup import Markup, tag
+from harness.report.html.choices import Choices
+from harness.report.html.templating import TEMPLATES
 from harness.report.sections.columns import MARK, find_main_alpha, format_fixed_axes, list_labels, list_varying_axes
 from harness.report.sections.facts import Facts
 from harness.report.sections.glossary import AXES
@@ -18,6 +22,24 @@ ROOM = 700_000
 _SETTINGS = ("gamma", "theta", "lam")
 
 
+@dataclass(frozen=True)
+class SignRun:
+    """Equal verdicts next to each other, which share an element."""
+
+    signs: str
+    kind: str
+    """CSS class."""
+    title: str
+
+
+@dataclass(frozen=True)
+class MapRow:
+    """Verdicts on all procedures at one setting, along n."""
+
+    heads: Sequence[str]
+    cells: Sequence[Sequence[SignRun]]
+
+
 def make_choices(facts: Facts) -> Choices:
     """Return the selector of α."""
     return Choices("map", {"α": list_labels(facts, "alpha")}, {"α": find_main_alpha(facts)})
@@ -27,23 +49,21 @@ def render_verdict_map(facts: Facts) -> Markup:
     """Render a table of symbols for each α, or a note if the file would become too large."""
     chosen = make_choices(facts)
     tables = [_render_box(facts, i, chosen.format_classes(α=i)) for i in range(facts.verdicts.sizes["alpha"])]
-    if sum(len(table.encode()) for table in tables) > ROOM:
-        return tag("p", "The map would make the file too large; the tables below have the verdicts.", class_="note")
-    return tag("div", join_parts([chosen.render_buttons(), *tables]), id="map")
+    fits = sum(len(table.encode()) for table in tables) <= ROOM
+    return TEMPLATES.render("verdict_map.html", choices=chosen, tables=tables if fits else [])
 
 
 def _render_box(facts: Facts, alpha: int, marks: str) -> Markup:
-    named = f"verdicts at α = {list_labels(facts, 'alpha')[alpha]}"
-    return tag("div", _render_table(facts, alpha), class_=f"box {marks}", tabindex="0", role="region", aria_label=named)
-
-
-def _render_table(facts: Facts, alpha: int) -> Markup:
     axes = [axis for axis in list_varying_axes(facts, _SETTINGS) if axis != "procedure"]
-    names = list_labels(facts, "procedure")
-    heads = [AXES[axis] for axis in axes] + [_format_procedure(facts, name) for name in names]
-    head = tag("tr", *(tag("th", text, scope="col") for text in heads))
-    body = tag("tbody", Markup("".join(_render_rows(facts, alpha, axes))))
-    return tag("table", tag("caption", _format_caption(facts, alpha)), tag("thead", head), body, class_="map")
+    procedures = [_format_procedure(facts, name) for name in list_labels(facts, "procedure")]
+    return TEMPLATES.render(
+        "verdict_map_table.html",
+        marks=marks,
+        label=f"verdicts at α = {list_labels(facts, 'alpha')[alpha]}",
+        caption=_format_caption(facts, alpha),
+        heads=[AXES[axis] for axis in axes] + procedures,
+        rows=_iter_rows(facts, alpha, axes),
+    )
 
 
 def _format_procedure(facts: Facts, name: str) -> str:
@@ -59,19 +79,15 @@ def _format_caption(facts: Facts, alpha: int) -> str:
     return f"Verdicts on y* at α = {list_labels(facts, 'alpha')[alpha]}{f', {single}' if single else ''}; {signs}."
 
 
-def _render_rows(facts: Facts, alpha: int, axes: list[str]) -> list[str]:
+def _iter_rows(facts: Facts, alpha: int, axes: list[str]) -> Iterator[MapRow]:
     verdicts = facts.verdicts["verdict"].values[..., alpha]
     included = facts.included.values[..., alpha]
     texts = [list_labels(facts, axis) for axis in _SETTINGS]
-    rows = []
     for place in product(*(range(len(one)) for one in texts)):
         named = {axis: texts[i][place[i]] for i, axis in enumerate(_SETTINGS)}
-        heads = "".join(tag("th", _mark_searched(facts, axis, named[axis]), scope="row") for axis in axes)
-        cells = (
-            _render_signs(verdicts[(p, *place)].tolist(), included[(p, *place)].tolist()) for p in range(len(verdicts))
-        )
-        rows.append(f"<tr>{heads}{''.join(f'<td>{cell}' for cell in cells)}\n")
-    return rows
+        heads = [_mark_searched(facts, axis, named[axis]) for axis in axes]
+        at = [(p, *place) for p in range(len(verdicts))]
+        yield MapRow(heads, [_list_runs(verdicts[one].tolist(), included[one].tolist()) for one in at])
 
 
 def _mark_searched(facts: Facts, axis: str, text: str) -> str:
@@ -82,19 +98,12 @@ def _mark_searched(facts: Facts, axis: str, text: str) -> str:
     return text + MARK * bool((judged["promised"] & ~judged["exchangeable"]).any() and facts.manifest.test == "iid")
 
 
-def _render_signs(verdicts: list[str], included: list[bool]) -> Markup:
-    """Render symbols, one element for a run of equal verdicts."""
+def _list_runs(verdicts: list[str], included: list[bool]) -> list[SignRun]:
+    """List the symbols, one entry for a run of equal verdicts."""
     told = [verdict if exists else None for verdict, exists in zip(verdicts, included, strict=True)]
-    parts = []
-    for verdict, run in groupby(told):
-        sign, name = (" ", "e") if verdict is None else (SYMBOLS[verdict], CLASSES[verdict])
-        count = len(list(run))
-        parts.append(
-            tag(
-                "i",
-                sign * count,
-                class_=name,
-                title=f"{count} × {verdict or ('no result' if verdict == EMPTY else 'left out')}",
-            )
-        )
-    return Markup("".join(parts))
+    return [_make_run(verdict, len(list(run))) for verdict, run in groupby(told)]
+
+
+def _make_run(verdict: str | None, count: int) -> SignRun:
+    sign, kind = (" ", "e") if verdict is None else (SYMBOLS[verdict], CLASSES[verdict])
+    return SignRun(sign * count, kind, f"{count} × {verdict or ('no result' if verdict == EMPTY else 'left out')}")

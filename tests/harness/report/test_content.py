@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import xarray as xr
 
 from harness.backends.base import open_backend
 from harness.core.errors import UserError
+from harness.report import page
 from harness.report.sections.facts import gather_facts
 from harness.report.sections.verdict_cards import judge_procedures
 from harness.report.write import get_default_file, write
@@ -113,6 +115,20 @@ def test_texts_of_a_scenario_stay_texts(toy_report: Path, toy: Reader) -> None:
     assert stores.HOSTILE in toy.words
     assert 'alert("1")</script>' not in raw
     assert raw.count("<script>") == 1, "ours"
+
+
+def test_a_name_in_a_store_stays_text(toy_store: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No scenario file can have such a name, but a store from elsewhere can."""
+    facts = gather_facts(toy_store)
+    scenario = {**facts.manifest.scenario, "name": stores.HOSTILE}
+    hostile = replace(facts, manifest=replace(facts.manifest, scenario=scenario))
+    monkeypatch.setattr(page, "gather_facts", lambda url: hostile)
+    raw = page.render_page(toy_store, stores.HOSTILE, settings=0)
+    found = Reader(raw)
+    assert f"{stores.HOSTILE} – ckrr report" in found.words
+    assert f"ckrr report {stores.HOSTILE}" in found.words
+    assert [name for name, _ in found.elements].count("script") == 1 == raw.count("<script>"), "ours"
+    assert f"{stores.HOSTILE}.toml" in [one.get("download") for name, one in found.elements if name == "a"]
 
 
 def test_what_breaks_exchangeability_is_said(toy: Reader, krr: Reader, krr_store: str) -> None:
