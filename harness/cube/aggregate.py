@@ -1,4 +1,4 @@
-"""Reduce replications to the cube, with standard errors that know which replications share a path."""
+"""Reduce replications to the cube, with standard errors clustered by path."""
 
 from __future__ import annotations
 
@@ -19,14 +19,20 @@ from harness.store.inventory import is_damaged
 from harness.store.manifest import Manifest
 
 _SLAB = 256e6
-"""Largest part of a variable that is reduced at a time, in bytes."""
+"""Largest part of a variable that is reduced at once, in bytes."""
 
 Read = Callable[[str, tuple[Any, ...]], Values]
-"""Function that reads a part of a variable of the replications at one n: over path, draw, procedure, γ, θ, λ, …"""
+"""Function from the name of a variable and an index to its values at one n, over path, draw, procedure, γ, θ, λ, …"""
 
 
 def compute_cube(manifest: Manifest, n: int, read: Read) -> dict[str, Values]:
-    """Compute all variables of the cube at one n, over procedure, γ, θ, λ and α (and quantile)."""
+    """Compute all variables of the cube at one n.
+
+    Returns
+    -------
+    dict
+        Name of each variable to its values, over procedure, γ, θ, λ and α (and quantile).
+    """
     grid = manifest.extent.grid
     shape = tuple(len(axis) for axis in (grid.procedure, grid.gamma, grid.theta, grid.lam, grid.alpha))
     found: dict[str, Values] = {}
@@ -42,7 +48,7 @@ def compute_cube(manifest: Manifest, n: int, read: Read) -> dict[str, Values]:
 
 
 def tabulate_levels(manifest: Manifest, n: int) -> Array:
-    """Return the exact levels at one n, over procedure, θ and α; NaN where there is none."""
+    """Return the exact levels at one n, over procedure, θ and α; NaN for procedures without an exact level."""
     grid = manifest.extent.grid
     levels = [manifest.get_levels(format_theta(theta)) for theta in grid.theta]
     rows = [[each.get(name, {}).get(n, {}) for each in levels] for name in grid.procedure]
@@ -50,7 +56,10 @@ def tabulate_levels(manifest: Manifest, n: int) -> Array:
 
 
 def iter_slabs(manifest: Manifest) -> Iterator[tuple[range, range]]:
-    """Yield ranges along procedure and θ: all at once if that is small, or else one by one, as shards are cut."""
+    """Yield index ranges along procedure and θ that fit into memory together with all other axes.
+
+    The whole store is one slab if it is small. Otherwise each procedure and θ is a slab, as in the store's shards.
+    """
     lengths = get_axis_lengths(manifest.extent.grid)
     procedures, thetas = range(lengths["procedure"]), range(lengths["theta"])
     count = prod(lengths[axis] for axis in INNER)
@@ -62,6 +71,7 @@ def iter_slabs(manifest: Manifest) -> Iterator[tuple[range, range]]:
 
 
 def _reduce_slab(read: Read, procedures: slice, thetas: slice, manifest: Manifest) -> dict[str, Values]:
+    """Compute the variables of the cube for some procedures and θ."""
     everything = slice(None)
     where = (everything, everything, procedures, everything, thetas)
     status = read("status", where)

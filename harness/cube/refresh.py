@@ -1,7 +1,8 @@
-"""Computing the cube anew from the replications. (To open it, `cube.py` needs xarray, a second to import.)
+"""Recompute the cube from the replications.
 
-`python -m harness.cube.refresh PARENT URL GENERATION N…` does it beside a run, for the driver with that process number:
-in the driver itself it would hold up the units, and leave its memory in pieces.
+The driver (with the process id PARENT) runs `python -m harness.cube.refresh PARENT URL GENERATION N…` during a run: in
+its own process the reduction would delay units and fragment memory. Opening the cube is in `harness.cube.reader`, which
+imports xarray and so takes a second.
 """
 
 from __future__ import annotations
@@ -21,13 +22,22 @@ from harness.store.manifest import Manifest
 from harness.store.manifest_io import load_manifest
 
 _NICE = 10
-"""Units go first."""
+"""Increment of the niceness, so that units take precedence."""
 
 
 def refresh(url: str, manifest: Manifest, sizes: Iterable[int], between: Callable[[], None] = lambda: None) -> None:
-    """Computes the cube anew at these n, from the replications, and writes it.
+    """Recompute the cube at some n from the replications, and write it.
 
-    `between` is called now and then: it may wait, or raise if the cube isn't wanted any more.
+    Parameters
+    ----------
+    url : str
+        URL of the store.
+    manifest : Manifest
+        The store's manifest.
+    sizes : iterable of int
+        The n to recompute.
+    between : callable
+        Called now and then. It may wait, or raise to cancel.
     """
     for n in sizes:
 
@@ -41,8 +51,14 @@ def refresh(url: str, manifest: Manifest, sizes: Iterable[int], between: Callabl
 
 
 def main(parent: str, url: str, generation: str, *sizes: str) -> int:
-    """At these n, unless the store has grown since; 0 if that was done."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the driver, who ends this, too
+    """Recompute the cube at some n in a process of its own, and return its exit code.
+
+    Returns
+    -------
+    int
+        0 if the cube was written, 1 if the store has been removed or has grown since GENERATION.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the driver handles Ctrl-C, and ends this process
     die_with_parent(int(parent))
     if hasattr(os, "nice"):
         os.nice(_NICE)

@@ -1,1 +1,1 @@
-"""From the cube to conclusions: estimates with honest errors, verdicts, precision, tables."""
+"""Analyse the replications of a store: estimates with standard errors, verdicts, required paths, tables."""

@@ -1,4 +1,4 @@
-"""Estimates: a measure over cells, with standard errors that know the nesting, and intervals."""
+"""Estimate a measure in every cell of a store, with clustered standard errors and confidence intervals."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ from harness.statistics.intervals import LEVEL, Estimate
 from harness.statistics.reduce import reduce_replications
 
 PARTS = ("value", "se", "low", "high", "paths", "replications")
+"""Variables of a dataset of estimates: the fields of `Estimate`."""
 
 
 def find_measure(name: str) -> Measure:
-    """By its name."""
+    """Return the measure of this name, or raise `UserError` if there is none."""
     if name not in MEASURES:
         known = [*MEASURES, MAD, "level", "verdict"]
         raise UserError(
@@ -30,19 +31,24 @@ def find_measure(name: str) -> Measure:
 
 
 def estimate(url: str, measure: str = "coverage", where: Where | None = None, level: float = LEVEL) -> xr.Dataset:
-    """A measure of every cell, or of those chosen.
+    """Estimate a measure in every cell of a store, or in the selected ones.
 
     Parameters
     ----------
-    url : the store
-    measure : a name of `catalog.MEASURES`, or "mad"
-    where : for some axes the values that are wanted, as {"n": [100, 400], "theta": ["ml"]}
-    level : of the intervals
+    url : str
+        Path or URL of the store, or a scenario, which stands for its default store.
+    measure : str
+        A name in `harness.results.measures.MEASURES`, or "mad".
+    where : mapping, optional
+        Values to select along some axes, such as ``{"n": [100, 400], "theta": ["ml"]}``.
+    level : float
+        Confidence level of the intervals.
 
     Returns
     -------
     xarray.Dataset
-        `value`, `se` (NaN where it can't be known), `low`, `high`, `paths`, `replications`, over the cube's axes.
+        `value`, `se` (NaN with one path), `low`, `high`, `paths`, `replications`, over the axes of the cube. "mad" has
+        no axis alpha.
     """
     chosen = open_replications(url, where)
     if measure == MAD:
@@ -56,10 +62,31 @@ def estimate(url: str, measure: str = "coverage", where: Where | None = None, le
 def difference(
     url: str, versus: str, measure: str = "coverage", where: Where | None = None, level: float = LEVEL
 ) -> xr.Dataset:
-    """A measure of each procedure less that of another, replication by replication: they saw the same data."""
+    """Estimate the paired differences between a measure of each procedure and that of the procedure `versus`.
+
+    Differences are taken within each replication, where all procedures have the same data.
+
+    Parameters
+    ----------
+    url : str
+        Path or URL of the store, or a scenario, which stands for its default store.
+    versus : str
+        The procedure to compare with.
+    measure : str
+        A name in `harness.results.measures.MEASURES`.
+    where : mapping, optional
+        Values to select along some axes.
+    level : float
+        Confidence level of the intervals.
+
+    Returns
+    -------
+    xarray.Dataset
+        As from `estimate`.
+    """
     chosen = open_replications(url, where)
-    if measure not in MEASURES and measure in (MAD, "verdict"):
-        raise UserError(f"{measure} is of a whole cell, not of a replication: there is no paired difference of it")
+    if measure not in MEASURES and measure in (MAD, "level", "verdict"):
+        raise UserError(f"{measure} is defined per cell, not per replication: it has no paired difference")
     one = find_measure(measure)
     if versus not in chosen.manifest.extent.grid.procedure:
         names = ", ".join(chosen.manifest.extent.grid.procedure)
@@ -82,12 +109,13 @@ def difference(
 def estimate_measure(
     measure: Measure, values: Values, ok: Bools, chosen: ReplicationReader, level: float = LEVEL
 ) -> Estimate:
-    """Reduce the replications of a measure."""
+    """Reduce the values of a measure over replications to estimates, as its entry says."""
     points = 1 if measure.name == "failed" else chosen.manifest.test_points
     return reduce_replications(values, ok, measure.reduction, points, measure.q, level)
 
 
 def _make_dataset(chosen: ReplicationReader, what: str, of: Callable[[Slab], Estimate]) -> xr.Dataset:
+    """Estimate slab by slab with `of`, and combine the estimates to a dataset with the description `what`."""
     made: dict[Slab, Estimate] = {slab: of(slab) for slab in chosen.iter_slabs()}
     parts: Mapping[str, xr.DataArray] = {
         part: chosen.make_array(
@@ -103,5 +131,5 @@ def _is_count(part: str) -> bool:
 
 
 def _broadcast(values: Values, one: Estimate) -> Values:
-    """Counts are the same for all α."""
+    """Repeat counts along α, where they are equal."""
     return np.broadcast_to(values, one.value.shape)

@@ -1,6 +1,7 @@
-"""Tables as text, Markdown, LaTeX (booktabs), CSV and JSON.
+"""Format tables as text, Markdown, LaTeX (booktabs), CSV and JSON.
 
-CSV and JSON are for machines: a line for each cell, with all digits. The others are for people: digits follow errors.
+CSV and JSON are for programs: one record for each cell, with all digits. The other formats are for readers: numbers are
+rounded to their standard errors.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _PARTS = ("value", "se", "low", "high")
 
 
 def format_markdown(made: Table) -> str:
-    """A table of Markdown, labels in every row so that it may be sorted."""
+    """Format a table as Markdown, with all labels in every row so that rows can be sorted."""
     heads = [*made.rows, *(made.format_head(key) for key in made.column_keys)]
     rule = [*("---" for _ in made.rows), *("---:" for _ in made.column_keys)]
     body = [[*key, *(made.format_cell(key, column) for column in made.column_keys)] for key in made.row_keys]
@@ -33,7 +34,7 @@ def _escape_markdown(text: str) -> str:
 
 
 def format_latex(made: Table) -> str:
-    """For the booktabs package; heads of several axes span the columns that share them."""
+    """Format a table as LaTeX with booktabs; heads of several axes span the columns that share them."""
     columns = "l" * len(made.rows) + "r" * len(made.column_keys)
     lines = [
         r"% needs \usepackage{booktabs}",
@@ -55,6 +56,7 @@ _FIXED = re.compile(r"\b(n|gamma|theta|lam|alpha) = ([^,;]+)")
 
 
 def _format_caption(caption: str) -> str:
+    """Format a caption as LaTeX, with the values of fixed axes, such as "n = 100", as mathematics."""
     what, _, at = caption.rpartition("; ")
     if not what or not _FIXED.match(at):
         return _escape_tex(caption)
@@ -62,7 +64,7 @@ def _format_caption(caption: str) -> str:
 
 
 def _format_heads(made: Table) -> list[str]:
-    """A line for each axis of the columns; the last one names the rows' axes, too."""
+    """Return a line of LaTeX for each axis of the columns; the last one also names the axes of the rows."""
     names, lines = [_NAMES.get(axis, axis) for axis in made.rows], list[str]()
     for depth in range(1, len(made.columns) + 1):
         last = depth == len(made.columns)
@@ -80,7 +82,7 @@ def _format_head(axis: str, value: str, count: int) -> str:
 
 
 def _format_equation(axis: str, value: str) -> str:
-    r"""An axis and its value.
+    r"""Format an axis and its value as mathematics, or as text if the value isn't a number.
 
     Examples
     --------
@@ -92,7 +94,7 @@ def _format_equation(axis: str, value: str) -> str:
 
 
 def _format_rules(start: int, spans: Sequence[int]) -> str:
-    """Lines under the heads that span several columns."""
+    """Return the rules under heads that span several columns, from their numbers of columns."""
     found, at = [], start + 1
     for count in spans:
         found.append(rf"\cmidrule(lr){{{at}-{at + count - 1}}}")
@@ -119,7 +121,7 @@ _SPECIAL: dict[str, str | int | None] = {
 
 
 def _format_number(text: str) -> str:
-    r"""A number with its error as mathematics, a word as it is.
+    r"""Format a number, with its error, as mathematics; escape any other text.
 
     Examples
     --------
@@ -141,7 +143,7 @@ def _escape_tex(text: str) -> str:
 
 
 def list_cells(made: Table) -> list[dict[str, object]]:
-    """A line for each cell."""
+    """Return a record for each cell of a table: labels of its axes, its verdict if it has one, and its estimate."""
     return [
         {
             **dict(zip([*made.rows, *made.columns], [*row, *column], strict=True)),
@@ -155,7 +157,7 @@ def list_cells(made: Table) -> list[dict[str, object]]:
 
 
 def format_csv(made: Table) -> str:
-    """With a header line; empty where an error isn't known."""
+    """Format a table as CSV with a header line; NaN, such as an unknown error, is an empty field."""
     lines, out = list_cells(made), io.StringIO()
     writer = csv.DictWriter(out, list(lines[0]) if lines else [], lineterminator="\n")
     writer.writeheader()
@@ -164,7 +166,7 @@ def format_csv(made: Table) -> str:
 
 
 def format_json(made: Table) -> str:
-    """A list of objects; what isn't finite is a text ("inf") or null."""
+    """Format a table as a JSON list of objects; infinite values are strings ("inf"), NaN is null."""
     return json.dumps([{key: _to_json_value(value) for key, value in line.items()} for line in list_cells(made)])
 
 
@@ -181,3 +183,4 @@ FORMATS: dict[str, Callable[[Table], str]] = {
     "csv": format_csv,
     "json": format_json,
 }
+"""Functions that format a table, by the name of the format."""

@@ -1,7 +1,7 @@
-"""MAD, the paper's measure: the largest distance over α between the mean error rate and α.
+"""Estimate MAD, the paper's measure: the largest distance over α between the mean error rate and α.
 
-The error rate is averaged over replications first. Being a maximum it is biased upward, the more so the fewer paths
-there are; its standard error and interval are from a bootstrap over paths.
+The error rate is averaged over replications first. As a maximum, MAD is biased upward, the more so the fewer paths
+there are. Its standard error and interval are from a bootstrap over paths.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from harness.statistics.intervals import Estimate
 
 MAD = "mad"
 SAMPLES = 400
+"""Number of bootstrap samples."""
 _SEED = 20190119
 
 
 def estimate_mad(runs: ReplicationReader, slab: Slab, level: float) -> Estimate:
-    """Over procedure, γ, θ, λ and one place for all α."""
+    """Estimate MAD in the cells of a slab, over procedure, γ, θ, λ and α; all α have the same value."""
     error, ok = 1.0 - runs.read(slab, "coverage"), runs.is_ok(slab)[..., None]
     alpha = np.array(runs.manifest.extent.grid.alpha)
     sums = np.where(ok, error, 0.0).sum(axis=1)
@@ -36,7 +37,20 @@ def estimate_mad(runs: ReplicationReader, slab: Slab, level: float) -> Estimate:
 
 
 def bootstrap(sums: Array, counts: Values, alpha: Array) -> Array:
-    """The measure of samples of paths with replacement; always the same samples."""
+    """Compute MAD for samples of paths with replacement. The seed is fixed, so that the samples are always the same.
+
+    Parameters
+    ----------
+    sums, counts : array
+        Sum of error rates and number of replications on each path: path is the first axis, α the last.
+    alpha : array
+        The values of α.
+
+    Returns
+    -------
+    array
+        MAD of each bootstrap sample, along the first axis.
+    """
     rng = np.random.default_rng(_SEED)
     paths = len(sums)
     found = []
@@ -47,6 +61,7 @@ def bootstrap(sums: Array, counts: Values, alpha: Array) -> Array:
 
 
 def _compute_mad(sums: Array, counts: Values, alpha: Array) -> Array:
+    """Return the largest |sums / counts − α| over α, the last axis."""
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray(np.abs(sums / counts - alpha).max(axis=-1))
 
@@ -54,6 +69,6 @@ def _compute_mad(sums: Array, counts: Values, alpha: Array) -> Array:
 def _repeat_over_alpha(
     value: Array, se: Array, low: Array, high: Array, paths: Values, count: Values, levels: int
 ) -> Estimate:
-    """Repeated over α, as cubes have that axis."""
+    """Make an estimate with the axis α, along which all values are repeated."""
     parts = [np.repeat(each[..., None], levels, axis=-1) for each in (value, se, low, high, paths, count)]
     return Estimate(*parts)

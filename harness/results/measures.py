@@ -1,6 +1,6 @@
-"""Define the measures that tables and figures show: those that are stored, and those derived from them.
+"""Define the measures that tables and figures show: stored ones, and those derived from them.
 
-A measure is a number of every replication (a function of the store's variables) and a way to reduce replications.
+A measure is a number for each replication, computed from the variables of the store, and a way to reduce replications.
 Stored measures are reduced as their entries in `harness.core.schema` say, so that tables show the cube's numbers.
 """
 
@@ -20,20 +20,21 @@ from harness.results.replications import ReplicationReader, Slab
 from harness.store.manifest import Manifest
 
 REFERENCE = "GPR-f"
-"""The procedure that widths are relative to."""
+"""Procedure that relative widths refer to."""
 
 
 @dataclass(frozen=True)
 class Measure:
-    """One measure."""
+    """A measure: how its values are computed in each replication, and how they are reduced."""
 
     name: str
     what: str
+    """Description, for captions of tables and figures."""
     reduction: Reduction
     compute: Callable[[ReplicationReader, Slab], tuple[Values, Bools]]
-    """A value for every replication over path, draw, procedure, γ, θ, λ and α, and which of them count."""
+    """Function to the values over path, draw, procedure, γ, θ, λ and α, and a mask of the replications to include."""
     q: float = 0.5
-    """Which quantile, where it is one."""
+    """The quantile over replications, if the reduction is "median"."""
 
 
 def _make_reader(variable: str) -> Callable[[ReplicationReader, Slab], tuple[Values, Bools]]:
@@ -56,7 +57,7 @@ def _compute_failed(runs: ReplicationReader, slab: Slab) -> tuple[Values, Bools]
 
 
 def _compute_relative_width(runs: ReplicationReader, slab: Slab) -> tuple[Values, Bools]:
-    """Of the same replication: both saw the same data."""
+    """Divide widths by those of the reference procedure in the same replication, which has the same data."""
     if REFERENCE not in runs.manifest.extent.grid.procedure:
         raise UserError(f"relative_width needs {REFERENCE}, which isn't among the store's procedures")
     middle = QUANTILES.index(0.5)
@@ -67,12 +68,23 @@ def _compute_relative_width(runs: ReplicationReader, slab: Slab) -> tuple[Values
 
 
 def has_normal_noise(manifest: Manifest) -> bool:
-    """Whether somebody who knows f would give 2·z_{1−α/2}·sqrt(γ)."""
+    """Return whether the noise is normal, so that the width of the oracle is 2·z_{1−α/2}·sqrt(γ)."""
     return manifest.scenario["source"].get("noise") not in ("student", "skewed", "heteroscedastic")
 
 
 def compute_oracle_width(runs: ReplicationReader) -> Array:
-    """2·z_{1−α/2}·sqrt(γ), over γ, θ, λ and α: the shortest interval that somebody who knows f could give."""
+    """Compute the width of the oracle, 2·z_{1−α/2}·sqrt(γ): the shortest interval of level 1 − α if f is known.
+
+    Returns
+    -------
+    array
+        Widths over γ, θ, λ and α; the axes θ and λ have length 1.
+
+    Raises
+    ------
+    UserError
+        If the noise isn't normal.
+    """
     if not has_normal_noise(runs.manifest):
         raise UserError(
             f"oracle_width is for normal noise, and the store's is {runs.manifest.scenario['source']['noise']}"
@@ -89,13 +101,13 @@ def _compute_oracle_ratio(runs: ReplicationReader, slab: Slab) -> tuple[Values, 
 
 
 def _from_schema(one: schema.Measure) -> Measure:
-    """Make the measure of a stored variable: of its median over test points, where quantiles are stored."""
+    """Make the measure of a stored variable; if quantiles over test points are stored, the measure is their median."""
     reader = _make_quantile_reader(one.name, 0.5) if "quantile" in one.dims else _make_reader(one.name)
     return Measure(one.name, one.title, one.reduction, reader)
 
 
 def _list_spreads() -> list[Measure]:
-    """Make the measures of how coverage varies over replications, and widths over test points."""
+    """Make the measures of the spread of coverage over replications, and of widths over test points."""
     words = {0.05: "5 % quantile", 0.5: "median", 0.95: "95 % quantile"}
     found = [
         Measure(
@@ -122,4 +134,4 @@ _DERIVED = (
     Measure("failed", "share of replications that failed", "share", _compute_failed),
 )
 MEASURES = {one.name: one for one in (*map(_from_schema, schema.MEASURES), *_DERIVED)}
-"""By name; `mad` comes besides, see `mad.py`."""
+"""Measures by name. MAD isn't among them, because it isn't defined for one replication: see `harness.results.mad`."""

@@ -1,4 +1,4 @@
-"""Reading the replications of a store, a slab at a time, and choosing cells of it."""
+"""Read the replications of a store slab by slab, and select cells."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from harness.store.manifest_io import load_manifest
 from harness.store.receipts import FOLDER, list_receipts
 
 _CACHED_BYTES = 8e6
-"""Bytes of a variable that are kept for the next question; a report asks a hundred."""
+"""Largest part of a variable that is cached, in bytes. A report reads the same variables about a hundred times."""
 Where = Mapping[str, Sequence[object]]
-"""For some axes the values that are chosen."""
+"""Values to select along some axes."""
 
 
 @dataclass(frozen=True)
 class Slab:
-    """Some cells at one n: places along procedure and θ; all of γ, λ and α."""
+    """Cells at one n: index ranges along procedure and θ, and all of γ, λ and α."""
 
     n: int
     procedures: range
@@ -42,14 +42,14 @@ class Slab:
 
 @dataclass(frozen=True, eq=False)
 class ReplicationReader:
-    """The replications of a store."""
+    """Read the replications of a store, or of selected cells."""
 
     url: str
     manifest: Manifest
     where: Where = field(default_factory=dict)
 
     def iter_slabs(self) -> Iterator[Slab]:
-        """All cells that are chosen, in pieces that fit into memory."""
+        """Yield slabs that fit into memory and together contain all selected cells."""
         grid = self.manifest.extent.grid
         for n in sorted(self.select_values("n")):
             for procedures, thetas in iter_slabs(self.manifest):
@@ -59,11 +59,11 @@ class ReplicationReader:
                     yield Slab(n, procedures, thetas)
 
     def select_values(self, axis: str) -> Sequence[Any]:
-        """The values of an axis that are asked for."""
+        """Return the selected values of an axis; all of them by default."""
         return self.where.get(axis, list_axis_values(self.manifest.extent.grid, axis))
 
     def read(self, slab: Slab, variable: str) -> Values:
-        """Over path, draw, procedure, γ, θ, λ and what else the variable has."""
+        """Read a variable over path, draw, procedure, γ, θ, λ and its further axes, such as α."""
         lengths = [len(list_axis_values(self.manifest.extent.grid, axis)) for axis in ("gamma", "lam", "alpha")]
         cells = prod(lengths) * len(slab.procedures) * len(slab.thetas)
         kept = 8 * self.manifest.extent.paths * self.manifest.extent.draws * cells <= _CACHED_BYTES
@@ -72,27 +72,35 @@ class ReplicationReader:
         )
 
     def _compute_cache_key(self, n: int) -> int:
-        """Another number as soon as a unit at this n is written, or another store is in this place."""
+        """Return a key that changes when a unit at this n is written, or the store is replaced by another."""
         return hash((cache_key(self.manifest), frozenset(open_backend(self.url).list_names(f"{FOLDER}/n={n}"))))
 
     def read_reference(self, slab: Slab, variable: str, procedure: str) -> Values:
-        """The same for one procedure, whatever the slab has."""
+        """Read a variable of one procedure, at the n and θ of the slab."""
         at = self.manifest.extent.grid.procedure.index(procedure)
         return self.read(Slab(slab.n, range(at, at + 1), slab.thetas), variable)
 
     def is_ok(self, slab: Slab) -> Bools:
-        """Which replications have results: over path, draw, procedure, γ, θ and λ."""
+        """Return a mask of the replications with undamaged results, over path, draw, procedure, γ, θ and λ."""
         status = self.read(slab, "status")
         return np.asarray(
             (status == Status.OK) & ~is_damaged(status, self.read(slab, "coverage"), self.manifest.extents)
         )
 
     def has_failed(self, slab: Slab) -> Bools:
-        """Which replications failed."""
+        """Return a mask of the replications that failed, over path, draw, procedure, γ, θ and λ."""
         return np.isin(self.read(slab, "status"), FAILED)
 
     def make_array(self, made: Mapping[Slab, Values], fill: Any = np.nan) -> xr.DataArray:
-        """Puts the results of slabs, over procedure, γ, θ, λ and α, to their places; sorted, only what is chosen."""
+        """Combine results of slabs to a labelled array of the selected cells, sorted along its axes.
+
+        Parameters
+        ----------
+        made : mapping
+            Slabs to their results, over procedure, γ, θ, λ and α.
+        fill : scalar
+            Value of cells that are in no slab.
+        """
         grid = self.manifest.extent.grid
         lengths = [len(list_axis_values(grid, axis)) for axis in CUBE_DIMS]
         first = next(iter(made.values()))
@@ -104,7 +112,7 @@ class ReplicationReader:
         return found.sel({axis: self.sort_values(axis) for axis in CUBE_DIMS})
 
     def sort_values(self, axis: str) -> list[Any]:
-        """The chosen values in order: numbers by size, searches for θ last, procedures as they were written."""
+        """Return the selected values of an axis: numbers sorted, searches for θ last, procedures in the given order."""
         values = list(self.select_values(axis))
         if axis == "theta":
             return sorted(values, key=_get_theta_sort_key)
@@ -128,23 +136,37 @@ def _make_coordinate(values: Sequence[object]) -> Values:
 
 @lru_cache(maxsize=32)
 def _read(url: str, generation: int, state: int, slab: Slab, variable: str) -> Values:
+    """Read a slab of a variable. `state` is part of the cache key only: see `_compute_cache_key`."""
     everything = slice(None)
     where: tuple[Any, ...] = (everything, everything, _to_slice(slab.procedures), everything, _to_slice(slab.thetas))
     return arrays.read(url, slab.n, variable, generation, where)
 
 
 def open_replications(url: str, where: Where | None = None) -> ReplicationReader:
-    """The replications of a store, or those of a slice of it. A scenario means its default store."""
+    """Open the replications of a store for reading.
+
+    Parameters
+    ----------
+    url : str
+        Path or URL of the store, or a scenario, which stands for its default store.
+    where : mapping, optional
+        Values to select along some axes; numbers may be given as text.
+
+    Raises
+    ------
+    UserError
+        If there is no such store, axis or value.
+    """
     backend = open_backend(find_store(str(url)))
     manifest = load_manifest(backend)
-    assert manifest is not None, "or store_of would have said so"
+    assert manifest is not None, "find_store raises if there is no manifest"
     return ReplicationReader(
         backend.url, manifest, {axis: _resolve_values(manifest, axis, values) for axis, values in (where or {}).items()}
     )
 
 
 def _resolve_values(manifest: Manifest, axis: str, values: object) -> Sequence[object]:
-    """The values of an axis that are meant, as its coordinate has them."""
+    """Return the requested values of an axis as they are in its coordinate."""
     if axis not in CUBE_DIMS:
         raise UserError(
             f"there is no axis {axis!r}: it must be one of {', '.join(CUBE_DIMS)}{suggest_name(axis, CUBE_DIMS)}"
@@ -155,6 +177,7 @@ def _resolve_values(manifest: Manifest, axis: str, values: object) -> Sequence[o
 
 
 def _resolve_value(axis: str, value: object, known: Mapping[str, object]) -> object:
+    """Return the value of an axis whose label, or else whose number, equals that of the requested value."""
     text = str(value)
     if text in known:
         return known[text]
@@ -172,7 +195,7 @@ def _parse_number(text: str) -> float | None:
 
 
 def parse_where(texts: Sequence[str]) -> dict[str, list[str]]:
-    """From the command line: "n=100,400,alpha=0.05" chooses two n and one α.
+    """Parse values of the option `--where`: "n=100,400,alpha=0.05" selects two n and one α.
 
     Examples
     --------
@@ -192,7 +215,7 @@ def parse_where(texts: Sequence[str]) -> dict[str, list[str]]:
 
 
 def count_damaged(url: str) -> int:
-    """Return how many replications lack chunks that were written."""
+    """Return the number of replications in units that have a receipt but lack chunks."""
     found = open_replications(url)
     backend = open_backend(found.url)
     signed = list_receipts(backend, found.manifest.extent.grid.n)
@@ -203,5 +226,5 @@ def count_damaged(url: str) -> int:
 
 
 def format_damage(lost: int) -> str:
-    """Say that replications are damaged, and what to do about it."""
+    """Format a note that replications are damaged, with the command that repairs them."""
     return f"{lost} replications are damaged, since chunks of them are missing: `ckrr run` computes them again"

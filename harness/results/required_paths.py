@@ -1,11 +1,11 @@
-"""Precision: how many more paths or draws a target standard error of coverage needs.
+"""Compute how many paths or draws a target standard error of coverage needs.
 
-With variances σ_p² between paths and σ_d² between the draws of one, P paths of D draws have ::
+With variances σ_p² between paths and σ_d² between draws of a path, the mean over P paths of D draws has ::
 
     se² = (σ_p² + σ_d²/D) / P
 
-so P = (σ_p² + σ_d²/D)/target² paths do, and D = σ_d²/(P·target² − σ_p²) draws, if the bracket is positive: what differs
-from path to path no number of draws can reduce. The worst cell of each n decides.
+so P = (σ_p² + σ_d²/D)/target² paths suffice, or D = σ_d²/(P·target² − σ_p²) draws if the bracket is positive: no number
+of draws reduces the variance between paths. The numbers for an n are those of its worst cell.
 """
 
 from __future__ import annotations
@@ -23,20 +23,37 @@ from harness.statistics.clustered import mean, variance_components
 
 @dataclass(frozen=True)
 class Need:
-    """What an n needs."""
+    """Paths, or draws, that the target standard error needs at one n."""
 
     n: int
     se: float
-    """The largest standard error of coverage over its cells, now."""
+    """Current standard error of coverage, the largest over the cells."""
     paths: int | None
-    """How many paths in all; None if it can't be told yet."""
+    """Required number of paths in all; None if it can't be estimated yet."""
     draws: int | None
-    """How many draws of each path in all, with as many paths as there are; None if no number will do, or with one draw
-    a path, where it can't be told."""
+    """Required number of draws per path in all, with the current number of paths.
+
+    None if no number suffices, or if there is one draw per path, from which it can't be estimated.
+    """
 
 
 def precision(url: str, target: float, where: Where | None = None) -> list[Need]:
-    """For every n (of those chosen) what the target error of coverage needs."""
+    """Compute the paths or draws that a target standard error of coverage needs, for each n.
+
+    Parameters
+    ----------
+    url : str
+        Path or URL of the store, or a scenario, which stands for its default store.
+    target : float
+        Standard error that no cell may exceed.
+    where : mapping, optional
+        Values to select along some axes.
+
+    Raises
+    ------
+    UserError
+        If `target` isn't between 0 and 1.
+    """
     if not 0 < target < 1:
         raise UserError(f"the precision must be a standard error of coverage between 0 and 1, got {target:g}")
     chosen = open_replications(url, where)
@@ -47,6 +64,7 @@ def precision(url: str, target: float, where: Where | None = None) -> list[Need]
 
 
 def _compute_need(chosen: ReplicationReader, slab: Slab, target: float) -> Need:
+    """Compute what the worst cell of a slab needs."""
     values, ok = chosen.read(slab, "coverage"), chosen.is_ok(slab)[..., None]
     counts = np.broadcast_to(ok, values.shape).sum(axis=1)
     paths, draws = (counts > 0).sum(axis=0), counts.max(axis=0)
@@ -72,14 +90,14 @@ def _compute_need(chosen: ReplicationReader, slab: Slab, target: float) -> Need:
 
 
 def _compute_least_variance(share: Array, count: Array, points: int) -> Array:
-    """The variance of one replication's coverage that m independent points would have, never quite 0."""
+    """Return the variance of a replication's coverage if test points were independent; it is never quite 0."""
     total = count * points
     kept = (share * total + 2) / (total + 4)
     return kept * (1 - kept) / points
 
 
 def _find_worst(needs: list[Need]) -> Need:
-    """Over the slabs of one n."""
+    """Combine the needs of the slabs of one n: the largest of each number."""
     known = [need for need in needs if not isnan(need.se)]
     if not known:
         return needs[0]

@@ -1,14 +1,15 @@
-"""Digits follow the error: none is shown below it."""
+"""Round numbers to their standard errors, so that no digit is shown that the error makes meaningless."""
 
 from __future__ import annotations
 
 from math import floor, inf, isfinite, isnan, log10
 
 DASH = "–"
+"""Shown in place of a missing number."""
 
 
 def count_decimals(error: float) -> int:
-    """How many digits after the point an error allows: it has one digit that counts, two if that is a 1.
+    """Return the number of decimals that show one significant digit of an error, or two if the first is 1.
 
     Examples
     --------
@@ -19,14 +20,21 @@ def count_decimals(error: float) -> int:
 
 
 def _find_last_place(error: float) -> int:
-    """The power of ten of the last digit that is shown."""
+    """Return the power of ten of the last digit to show."""
     place = floor(log10(error))
     leading = round(error * 10.0**-place)
     return place + 1 if leading == 10 else place - int(leading == 1)
 
 
 def format_with_error(value: float, error: float, least: float = 0.0) -> str:
-    """A value with its error; alone where the error isn't known, with the digits that `least`, an error, allows.
+    """Format a value with its standard error, both rounded to the digits that the error allows.
+
+    Parameters
+    ----------
+    value, error : float
+        A number and its standard error. Without an error (0, or unknown: NaN or inf), the value is formatted alone.
+    least : float
+        The smallest error that the value can have, which determines its digits if `error` is unknown.
 
     Examples
     --------
@@ -53,20 +61,20 @@ def format_with_error(value: float, error: float, least: float = 0.0) -> str:
 
 
 def _format_fixed(value: float, digits: int) -> str:
-    """Without the minus of a nought."""
+    """Format a number with fixed decimals, and zero without a minus sign."""
     text = f"{value:.{digits}f}"
     return text.removeprefix("-") if float(text) == 0 else text
 
 
 def format_without_error(value: float, error: float, least: float = 0.0) -> str:
-    """A value whose error is 0, or isn't known."""
+    """Format a value whose error is 0 or unknown; if it is unknown, with the digits that an error of `least` allows."""
     if isfinite(error):
         return f"{value:.4g}"
     return f"{value:.{count_decimals(least)}f}" if 1e-4 <= least < 1 else f"{value:.3g}"
 
 
 def _format_tiny(value: float, error: float) -> str:
-    """Errors that would need many noughts."""
+    """Format a value with an error below 1e-4 in scientific notation, to avoid leading zeros."""
     if abs(value) >= 1e-3:
         return f"{value:.{count_decimals(error)}f} ± {error:.0e}"
     place = floor(log10(error))

@@ -1,7 +1,7 @@
-"""Tables: a measure, or several, laid out in rows and columns as one asks for.
+"""Make tables of one or more measures, with chosen axes in rows and columns.
 
-Axes that are named neither in rows nor in columns go to the rows, before the others, if they have several values, and
-to the caption if they have one: nothing is averaged over, and nothing is left out in silence.
+An axis that is named neither in rows nor in columns goes to the rows, before the others, if it has several values, and
+to the caption if it has one. Nothing is averaged, and nothing is silently left out.
 """
 
 from __future__ import annotations
@@ -28,61 +28,66 @@ from harness.statistics.intervals import LEVEL
 
 MEASURE, VERDICT, LEVELS = "measure", "verdict", "level"
 AXES = (*CUBE_DIMS, MEASURE)
+"""Axes that rows and columns may have."""
 Key = tuple[str, ...]
+"""Labels of a row or a column, one for each of its axes."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One number, or a word, with its error and interval."""
+    """One entry of a table: an estimate with its error and interval, and a word if that is shown instead."""
 
     value: float
     se: float
     low: float
     high: float
     least: float
-    """The smallest error that it can have, for its digits where the error isn't known."""
+    """The smallest error that the value can have, which determines its digits if the error is unknown."""
     word: str = ""
+    """Text shown instead of the value: a verdict."""
 
     def __str__(self) -> str:
         if self.word:
             return self.word
-        if self.se == 0 and self.high > self.low and self.value in (0.0, 1.0):  # all alike: the error isn't 0
+        if self.se == 0 and self.high > self.low and self.value in (0.0, 1.0):  # its error isn't 0: show a bound
             return f"0 (< {self.high:.1g})" if self.value == 0 else f"1 (> {1 - float(f'{1 - self.low:.1g}'):g})"
         return format_with_error(self.value, self.se, self.least)
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows and columns, with a label for each of their axes."""
+    """A table with labelled rows and columns; `str` formats it as text."""
 
     caption: str
     notes: Sequence[str]
-    """What a reader should know besides."""
+    """Warnings for the reader, such as that the study isn't complete."""
     rows: Sequence[str]
+    """Axes of the rows."""
     columns: Sequence[str]
+    """Axes of the columns."""
     row_keys: Sequence[Key]
     column_keys: Sequence[Key]
     cells: Mapping[tuple[Key, Key], Cell]
-    """Without those that were never run."""
+    """Entries by the keys of row and column; cells without a result are missing."""
 
     def format_cell(self, row: Key, column: Key) -> str:
-        """What stands in a place."""
+        """Return the text of an entry; a dash if it has no result."""
         cell = self.cells.get((row, column))
         return DASH if cell is None else str(cell)
 
     def format_head(self, column: Key) -> str:
-        """What stands above a column."""
+        """Return the head of a column."""
         pairs = zip(self.columns, column, strict=True)
         parts = (one if axis in ("procedure", MEASURE) else f"{axis} = {one}" for axis, one in pairs)
         return ", ".join(parts) or "value"
 
     def __str__(self) -> str:
-        """Columns that stand under each other."""
+        """Format the table as aligned text with its caption and notes."""
         notes = "".join(f"\nnote: {note}" for note in self.notes)
         return f"{self.caption}\n{columned(self.format_lines(), len(self.rows))}{notes}"
 
     def format_lines(self) -> list[list[str]]:
-        """Heads and rows; a label that is as above is left out."""
+        """Return the heads and all rows as text; a label that repeats the one above is left empty."""
         lines = [[*self.rows, *(self.format_head(key) for key in self.column_keys)]]
         before: Key = ()
         for key in self.row_keys:
@@ -100,15 +105,20 @@ def table(
     where: Where | None = None,
     versus: str | None = None,
 ) -> Table:
-    """Measures of a store's cells; with `versus`, their paired differences from that procedure's.
+    """Make a table of measures over the cells of a store.
 
     Parameters
     ----------
-    url : the store
-    measures : names of measures; "mad" and "verdict" are known, too
-    rows, columns : axes of the cube, "measure" among them; n is in the columns if nothing is said
-    where : for some axes the values that are wanted
-    versus : a procedure to compare with
+    url : str
+        Path or URL of the store, or a scenario, which stands for its default store.
+    measures : sequence of str
+        Names in `harness.results.measures.MEASURES`, "mad", "level" or "verdict".
+    rows, columns : sequence of str, optional
+        Axes of the cube, or "measure". Default: procedure in the rows, n and measure in the columns.
+    where : mapping, optional
+        Values to select along some axes.
+    versus : str, optional
+        A procedure. If given, the table has paired differences between each procedure and this one.
     """
     found = {name: _load_measure(url, name, where, versus) for name in measures}
     sizes = {axis: len(values) for axis, values in _list_labels(found).items()}
@@ -127,15 +137,16 @@ def table(
 
 
 def _list_notes(url: str) -> list[str]:
-    """That there is more to come, or that something failed."""
+    """Return notes on what is missing: units that aren't done, replications that failed or are damaged."""
     state, lost = status(url), count_damaged(url)
     done = state["share_of_everything"]
     share = f"the study isn't complete: {done:.0%} of its units are done"
-    failed = "some replications failed, and numbers are of the others: --measure failed, ckrr errors"
+    failed = "some replications failed and are left out: --measure failed shows their share, `ckrr errors` the reasons"
     return [share] * (done < 1) + [failed] * bool(state["failed"]) + ([format_damage(lost)] if lost else [])
 
 
 def _load_measure(url: str, name: str, where: Where | None, versus: str | None) -> xr.Dataset:
+    """Estimate one measure; levels and verdicts get the variables of an estimate, too."""
     if versus is not None:
         return difference(url, versus, name, where)
     if name == LEVELS:
@@ -146,10 +157,10 @@ def _load_measure(url: str, name: str, where: Where | None, versus: str | None) 
 
 
 def _list_labels(found: Mapping[str, xr.Dataset]) -> dict[str, list[str]]:
-    """The values of every axis as text."""
+    """Return the labels of all axes, with the names of the measures as another axis."""
     first = next(iter(found.values()))["value"]
     if any(set(one["value"].dims) != set(first.dims) for one in found.values()):
-        raise UserError(f"{MAD} is over all alpha: ask for it by itself")
+        raise UserError(f"{MAD} has no axis alpha, so it can't share a table with other measures: request it alone")
     return {
         **{str(dim): [format_label(each) for each in first[dim].values.tolist()] for dim in first.dims},
         MEASURE: list(found),
@@ -159,7 +170,19 @@ def _list_labels(found: Mapping[str, xr.Dataset]) -> dict[str, list[str]]:
 def lay_out_axes(
     sizes: Mapping[str, int], rows: Sequence[str] | None, columns: Sequence[str] | None
 ) -> tuple[list[str], list[str]]:
-    """The axes of rows and columns, all that have several values among them.
+    """Return the axes of rows and columns, so that every axis with several values is among them.
+
+    Parameters
+    ----------
+    sizes : mapping
+        Number of values of each axis.
+    rows, columns : sequence of str, optional
+        Requested axes. Default: procedure in the rows, n and measure in the columns.
+
+    Raises
+    ------
+    UserError
+        If an axis doesn't exist, or is named twice.
 
     Examples
     --------
@@ -185,7 +208,7 @@ def lay_out_axes(
 
 
 def _make_cells(found: xr.Dataset, name: str) -> dict[Key, Cell]:
-    """By the labels of their places."""
+    """Return the entries of a measure by their labels, without cells that have no replication."""
     dims = found["value"].dims
     axes = [[format_label(each) for each in found[dim].values.tolist()] for dim in dims]
     parts = [found[part].transpose(*dims).values.ravel().tolist() for part in ("value", "se", "low", "high")]
@@ -200,7 +223,7 @@ def _make_cells(found: xr.Dataset, name: str) -> dict[Key, Cell]:
 
 
 def _compute_least_error(value: float, count: int, kind: str) -> float:
-    """Where one path gives no error, shares get the digits that so many replications would allow."""
+    """Return the binomial standard error of a share, for its digits if the error is unknown; 0 for other measures."""
     return max((value * (1 - value) / count) ** 0.5, 1e-4) if kind == "share" and 0 < value < 1 else 0.0
 
 
@@ -211,6 +234,7 @@ def _make_key(places: Mapping[object, str], axes: Sequence[str]) -> Key:
 def _format_caption(
     measures: Sequence[str], fixed: Mapping[str, str], versus: str | None, cells: Mapping[tuple[Key, Key], Cell]
 ) -> str:
+    """Return the caption: measures, the kind of error, and the values of fixed axes."""
     what = ", ".join(_describe_measure(name) for name in measures)
     paired = f", less that of {versus} (paired)" if versus else ""
     at = ", ".join(f"{axis} = {value}" for axis, value in fixed.items() if axis != MEASURE)
@@ -218,11 +242,11 @@ def _format_caption(
 
 
 def _format_error_note(measures: Sequence[str], cells: Mapping[tuple[Key, Key], Cell]) -> str:
-    """What stands beside the numbers."""
+    """Say in the caption what the number after "±" is, or why there is none."""
     if not set(measures) - {VERDICT, LEVELS}:
         return ""
     if cells and all(isnan(cell.se) for cell in cells.values() if not cell.word):
-        return ", without an error: that needs more than one path"
+        return ", without standard errors: these need more than one path"
     bounds = "; in brackets the end of a 95 % interval" if any(" (" in str(cell) for cell in cells.values()) else ""
     return f" ± Monte-Carlo standard error between paths{bounds}"
 
@@ -230,7 +254,10 @@ def _format_error_note(measures: Sequence[str], cells: Mapping[tuple[Key, Key], 
 def _describe_measure(name: str) -> str:
     if name == VERDICT:
         told = f"tolerance {TOLERANCE:g}, or α/{1 / SHARE_OF_ALPHA:.0f} if that is less"
-        return f"verdict on coverage against its level ({told}; with probability {LEVEL:g} none of the grid is wrong)"
+        return (
+            f"verdict on coverage against its level ({told}; "
+            f"with probability {LEVEL:g} no verdict in the whole grid is wrong)"
+        )
     if name == LEVELS:
         return "level: exact where one is promised, 1 − α elsewhere"
     return MEASURES[name].what if name in MEASURES else "MAD, the largest |error rate − α| over α"

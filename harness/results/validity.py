@@ -1,18 +1,20 @@
-"""Verdicts: which cells keep their promise, decided for the whole grid at once.
+"""Decide which cells keep their nominal coverage, with verdicts that hold for the whole grid at once.
 
 With c the coverage of a cell, L its level and τ a tolerance, a cell is ::
 
     invalid        c < L − τ
     valid          c ≥ L − τ
-    conservative   c > L + τ          (valid, too, and wider than it need be)
+    conservative   c > L + τ          (also valid, and wider than necessary)
 
-as far as the intervals show it: a verdict is given only if the whole of a cell's interval says so, and **undecided**
-otherwise. The intervals hold together: each of G cells has the level 1 − (1 − 0.95)/G (Bonferroni), so that with
-probability at least 0.95 no verdict in the whole grid is wrong. G is the whole grid's, whatever slice is looked at.
+A verdict is given only if it holds for all c in the confidence interval of the cell; otherwise the cell is
+**undecided**. The intervals are simultaneous: each of G cells has the level 1 − (1 − 0.95)/G (Bonferroni), so that with
+probability at least 0.95 no verdict in the whole grid is wrong. G is the number of cells of the whole grid, even if
+only some of them are selected.
 
-L is the exact finite-sample level where one is promised (conformal procedures), 1 − α otherwise. An exact level is for
-exchangeable points: with test points on a grid or from a shifted law, or θ searched for on the train sample, a verdict
-measures what breaking exchangeability costs. Unless told, τ is 0.02, or α/5 if that is less.
+L is the exact finite-sample level where a procedure has one (conformal procedures), and 1 − α otherwise. An exact level
+assumes exchangeable points. With test points on a grid or from a shifted distribution, or with θ searched for on the
+training sample, a verdict measures the cost of breaking exchangeability. The default of τ is 0.02, or α/5 if that is
+less.
 """
 
 from __future__ import annotations
@@ -32,10 +34,11 @@ from harness.store.manifest import Manifest
 VALID, CONSERVATIVE, INVALID, UNDECIDED, EMPTY = "valid", "conservative", "invalid", "undecided", ""
 VERDICTS = (VALID, CONSERVATIVE, INVALID, UNDECIDED)
 TOLERANCE, SHARE_OF_ALPHA = 0.02, 0.2
+"""The default tolerance τ is the smaller of `TOLERANCE` and `SHARE_OF_ALPHA`·α."""
 
 
 def compute_tolerances(alpha: xr.DataArray, tolerance: float | None) -> xr.DataArray:
-    """τ at each α."""
+    """Return the tolerance τ at each α: `tolerance` everywhere, or the default if it is None."""
     return xr.full_like(alpha, tolerance) if tolerance is not None else (SHARE_OF_ALPHA * alpha).clip(max=TOLERANCE)
 
 
@@ -46,13 +49,27 @@ def verdicts(
     level: float = LEVEL,
     measure: str = "coverage",
 ) -> xr.Dataset:
-    """The verdict of every cell, or of those chosen, beside what it is from.
+    """Compute the verdict of every cell of a store, or of the selected ones.
+
+    Parameters
+    ----------
+    url : str
+        Path or URL of the store, or a scenario, which stands for its default store.
+    where : mapping, optional
+        Values to select along some axes.
+    tolerance : float, optional
+        The tolerance τ. Default: 0.02, or α/5 if that is less.
+    level : float
+        Probability that no verdict in the whole grid is wrong.
+    measure : str
+        The measure that is compared with the level.
 
     Returns
     -------
     xarray.Dataset
-        `verdict` ("" where nothing was run), `value`, `se`, the simultaneous `low` and `high`, `target`, `tolerance`,
-        `promised` (the target is an exact level), `exchangeable` (and its conditions hold), over the cube's axes.
+        `verdict` ("" where there is no result), `value`, `se`, the simultaneous `low` and `high`, `target`,
+        `tolerance`, `promised` (whether the target is an exact level), `exchangeable` (whether its assumptions hold,
+        too), over the axes of the cube.
     """
     chosen = open_replications(url, where)
     manifest = chosen.manifest
@@ -75,7 +92,7 @@ def verdicts(
 
 
 def _compute_targets(found: xr.Dataset, manifest: Manifest) -> tuple[xr.DataArray, xr.DataArray]:
-    """The level of each procedure, n, θ and α, and whether it is an exact one."""
+    """Return the target level of each procedure, n, θ and α, and whether it is an exact one."""
     grid = manifest.extent.grid
     levels = xr.DataArray(
         np.array([tabulate_levels(manifest, n) for n in grid.n]),
@@ -88,7 +105,7 @@ def _compute_targets(found: xr.Dataset, manifest: Manifest) -> tuple[xr.DataArra
 
 
 def judge(low: xr.DataArray, high: xr.DataArray, target: xr.DataArray, tolerance: xr.DataArray) -> xr.DataArray:
-    """What intervals say about a target."""
+    """Return the verdicts that follow from the ends of confidence intervals, the targets and the tolerances."""
     least, most = target - tolerance, target + tolerance
     verdict = xr.full_like(low, UNDECIDED, dtype=object)
     verdict = verdict.where(~(low >= least - _ROUNDING), VALID)
@@ -97,4 +114,4 @@ def judge(low: xr.DataArray, high: xr.DataArray, target: xr.DataArray, tolerance
 
 
 _ROUNDING = 1e-12
-"""1 − α − τ isn't exact."""
+"""Allowance for the rounding error of 1 − α − τ."""

@@ -1,1 +1,1 @@
-"""From arrays of replications to numbers with Monte-Carlo errors. Pure: NumPy and SciPy only."""
+"""Reduce arrays of replications to estimates with Monte-Carlo errors. Pure functions of NumPy arrays."""

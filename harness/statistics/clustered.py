@@ -1,13 +1,13 @@
-"""Statistics of nested replications: draws lie on paths, and draws on one path aren't independent.
+"""Compute statistics of nested replications: draws on the same path aren't independent.
 
-With x_pd the value of draw d on path p, N of them in all on P paths, and x̄ their mean, the standard error of x̄ is that
-of clusters ::
+With x_pd the value of draw d on path p, N values in all on P paths, and x̄ their mean, the standard error of x̄ is the
+cluster-robust one, with paths as clusters ::
 
     se² = P/(P − 1) · Σ_p (Σ_d (x_pd − x̄))² / N²
 
-because draws on one path see the same function, pool and test values. One path has no error between paths: NaN.
+because draws on one path share the function, the pool and the test values. With one path the error is unknown: NaN.
 
-Arrays are over path, draw, and then whatever there is; `ok` says which replications count.
+The first two axes of all arrays are path and draw; others may follow. `ok` is a mask of the replications to include.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from harness.core.types import Array, Bools, Values
 
 
 def mean(values: Values, ok: Bools) -> Array:
-    """Over paths and draws, of those that are ok; NaN where none is."""
+    """Return the mean over all replications that are ok; NaN where none is."""
     counts = ok.sum(axis=(0, 1))
     with np.errstate(invalid="ignore"):
         return np.asarray(np.where(ok, values, 0.0).sum(axis=(0, 1), dtype=float) / counts)
 
 
 def clustered_error(values: Values, ok: Bools) -> tuple[Array, Array]:
-    """Mean over all replications, and its standard error between paths.
+    """Return the mean over all replications that are ok, and its standard error, clustered by path.
 
     Examples
     --------
@@ -43,21 +43,23 @@ def clustered_error(values: Values, ok: Bools) -> tuple[Array, Array]:
 
 
 def count_paths(ok: Bools) -> Values:
-    """On how many paths there is a replication that counts."""
+    """Return the number of paths with at least one replication that is ok."""
     return np.asarray(ok.any(axis=1).sum(axis=0))
 
 
 def order_statistics(values: Values, ok: Bools, ranks: Values) -> Array:
-    """Of all replications that are ok, the value of each rank (1 is the smallest); NaN where there is none."""
+    """Return the value of rank `ranks` (1 is the smallest) among the replications that are ok; NaN where none is."""
     flat = np.where(ok, values, np.nan).reshape(-1, *values.shape[2:])
-    ordered = np.sort(flat, axis=0)  # NaN goes last
+    ordered = np.sort(flat, axis=0)  # NaN sorts last
     counts = np.broadcast_to(ok, values.shape).sum(axis=(0, 1))
     places = np.clip(ranks, 1, np.maximum(counts, 1)).astype(np.intp) - 1
     return np.asarray(np.take_along_axis(ordered, places[None], axis=0)[0], dtype=float)
 
 
 def quantile(values: Values, ok: Bools, q: float = 0.5) -> Array:
-    """Over paths and draws, of those that are ok: the ⌈qN⌉-th smallest, since inf is common.
+    """Return the q-quantile of the N replications that are ok: the ⌈qN⌉-th smallest.
+
+    It isn't interpolated, because infinite values are common.
 
     Examples
     --------
@@ -70,9 +72,9 @@ def quantile(values: Values, ok: Bools, q: float = 0.5) -> Array:
 
 
 def variance_components(values: Values, ok: Bools) -> tuple[Array, Array]:
-    """Variance between paths and variance between the draws of a path, by analysis of variance.
+    """Estimate the variance between paths and the variance between draws of a path, by analysis of variance.
 
-    With one draw a path the two can't be told apart: all of it is between paths, and the second is NaN.
+    With one draw per path the two can't be separated: the first is then their sum, and the second is NaN.
 
     Examples
     --------
@@ -88,7 +90,7 @@ def variance_components(values: Values, ok: Bools) -> tuple[Array, Array]:
         centre = np.where(counts > 0, counts * means, 0.0).sum(axis=0) / total
         within = (np.where(ok, values - means[:, None], 0.0) ** 2).sum(axis=(0, 1)) / (total - paths)
         between = np.where(counts > 0, counts * (means - centre) ** 2, 0.0).sum(axis=0) / (paths - 1)
-        usual = (total - (counts.astype(float) ** 2).sum(axis=0) / total) / (paths - 1)  # draws a path
+        usual = (total - (counts.astype(float) ** 2).sum(axis=0) / total) / (paths - 1)  # effective draws per path
         known = total > paths
         spread = np.where(known, np.maximum((between - within) / usual, 0.0), between)
         return np.where(paths > 1, spread, np.nan), np.where(known, within, np.nan)

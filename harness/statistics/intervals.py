@@ -1,17 +1,18 @@
-"""Confidence intervals for what a simulation estimates, from replications that are nested in paths.
+"""Compute confidence intervals from replications that are nested in paths.
 
-**Shares** (coverage, say) are near 0 or 1, where the plain interval x̄ ± t·se is too short, and has length 0 when every
-replication gave 1. So the share counts as one of n* independent points, n* = x̄(1 − x̄)/se², to which t²/2 hits and t²/2
-misses are added (Agresti & Coull 1998; n* as Korn & Graubard 1998 have it), t with P − 1 degrees of freedom ::
+**Shares**, such as coverage, are near 0 or 1, where the interval x̄ ± t·se is too short; it has length 0 when every
+replication has the value 1. Therefore the share is treated as that of n* = x̄(1 − x̄)/se² independent points, the
+effective sample size of Korn & Graubard (1998), to which t²/2 hits and t²/2 misses are added (Agresti & Coull 1998).
+With t the quantile of Student's t with P − 1 degrees of freedom, centre and interval are ::
 
     x̃ = (n*·x̄ + t²/2)/(n* + t²),    x̃ ± t·sqrt(x̃(1 − x̃)/(n* + t²))
 
-se² is taken as at least a quarter of what m independent test points would have, so that P paths that agree by chance
-don't pass for knowledge. In simulated studies with P ≥ 10 paths this covers 94–96 % down to an error rate of 1 %
-(`tests/harness/results/test_intervals.py`).
+se² is taken to be at least a quarter of the variance with as many independent test points, so that paths that agree by
+chance don't make the interval too short. In simulated studies with P ≥ 10 paths this covers 94–96 % down to an error
+rate of 1 % (`tests/harness/statistics/test_intervals.py`).
 
-**Quantiles** over replications: the order statistics at the ends of an interval for the share below (Woodruff 1952).
-They may be infinite, as widths are.
+**Quantiles** over replications have as interval the order statistics at the ends of an interval for the share of
+replications below the quantile (Woodruff 1952). The ends may be infinite, as widths may be.
 """
 
 from __future__ import annotations
@@ -25,30 +26,49 @@ from harness.core.types import Array, Bools, Values
 from harness.statistics.clustered import clustered_error, count_paths, order_statistics
 
 LEVEL = 0.95
+"""Default level of confidence intervals."""
 
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """Values with their standard errors and intervals, over cells."""
+    """Estimates with their standard errors and confidence intervals, over cells."""
 
     value: Array
     se: Array
-    """NaN where it can't be known: with one path."""
+    """Standard error; NaN with one path, where it is unknown."""
     low: Array
+    """Lower end of the interval."""
     high: Array
+    """Upper end of the interval."""
     paths: Values
+    """Number of paths with a replication that is ok."""
     replications: Values
+    """Number of replications that are ok."""
 
 
 def t_quantile(paths: Values, level: float) -> Array:
-    """The quantile of Student's t that a two-sided interval needs; NaN for one path."""
+    """Return the quantile of Student's t for a two-sided interval from a number of paths; NaN for one path."""
     freedom = np.asarray(paths, dtype=float) - 1.0
     found = stdtrit(np.maximum(freedom, 1.0), 0.5 + np.asarray(level) / 2)
     return np.where(freedom >= 1, found, np.nan)
 
 
 def share_interval(share: Array, se: Array, paths: Values, points: Values, level: float = LEVEL) -> tuple[Array, Array]:
-    """For a share with a standard error between paths, from `points` test points in all.
+    """Compute the confidence interval of a share; see the module for the formula.
+
+    Parameters
+    ----------
+    share, se : array
+        The share, and its standard error clustered by path.
+    paths, points : array
+        Numbers of paths, and of test points in all replications together.
+    level : float
+        Confidence level.
+
+    Returns
+    -------
+    low, high : array
+        Ends of the interval, which always contains the share; NaN where `se` is.
 
     Examples
     --------
@@ -71,7 +91,7 @@ def share_interval(share: Array, se: Array, paths: Values, points: Values, level
 
 
 def estimate_share(values: Values, ok: Bools, points: int, level: float = LEVEL) -> Estimate:
-    """The mean of shares of `points` test points each."""
+    """Estimate the mean of shares, each of `points` test points."""
     centre, se = clustered_error(values, ok)
     counts = np.broadcast_to(ok, values.shape).sum(axis=(0, 1))
     paths = count_paths(np.broadcast_to(ok, values.shape))
@@ -80,7 +100,7 @@ def estimate_share(values: Values, ok: Bools, points: int, level: float = LEVEL)
 
 
 def estimate_mean(values: Values, ok: Bools, level: float = LEVEL) -> Estimate:
-    """The mean of anything; infinite, and without an error, where a value is."""
+    """Estimate a mean, with a t interval; infinite, with an error of NaN, where any replication is infinite."""
     centre, se = clustered_error(values, ok)
     counts = np.broadcast_to(ok, values.shape).sum(axis=(0, 1))
     paths = count_paths(np.broadcast_to(ok, values.shape))
@@ -89,7 +109,7 @@ def estimate_mean(values: Values, ok: Bools, level: float = LEVEL) -> Estimate:
 
 
 def estimate_quantile(values: Values, ok: Bools, q: float = 0.5, level: float = LEVEL) -> Estimate:
-    """A quantile over replications; its standard error is the interval's length by 2t."""
+    """Estimate the q-quantile over replications. Its standard error is the length of the interval divided by 2t."""
     counts = np.broadcast_to(ok, values.shape).sum(axis=(0, 1))
     paths = count_paths(np.broadcast_to(ok, values.shape))
     value = order_statistics(values, ok, np.ceil(np.round(q * counts, 9)))

@@ -1,13 +1,13 @@
-"""Reduce replications to one number for each cell: the only way from stored replications to a reported number.
+"""Reduce replications to one number for each cell.
 
-The cube, tables, figures and the report all call this module, so that the cube's number is the table's number. A
-measure says how it is reduced:
+The cube, tables, figures and the report all call this module, so that they show the same numbers. Each measure names
+its reduction:
 
-- ``"share"`` and ``"mean"``: the mean over all replications, with a standard error between paths
+- ``"share"`` and ``"mean"``: the mean over all replications, with a standard error clustered by path
   (`harness.statistics.clustered`);
 - ``"median"``: the ⌈N/2⌉-th smallest of N replications, since widths may be infinite.
 
-Arrays are over path, draw, and then whatever there is; `ok` says which replications count.
+The first two axes of all arrays are path and draw; others may follow. `ok` is a mask of the replications to include.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from harness.statistics.intervals import LEVEL, Estimate, estimate_mean, estimat
 
 
 def compute_centre(values: Values, ok: Bools, reduction: Reduction, q: float = 0.5) -> Array:
-    """Return the reduced values alone, without errors.
+    """Return the reduced values, without standard errors.
 
     Examples
     --------
@@ -34,25 +34,25 @@ def compute_centre(values: Values, ok: Bools, reduction: Reduction, q: float = 0
 def reduce_replications(
     values: Values, ok: Bools, reduction: Reduction, points: int = 1, q: float = 0.5, level: float = LEVEL
 ) -> Estimate:
-    """Reduce replications to estimates with standard errors and intervals.
+    """Reduce replications to estimates with standard errors and confidence intervals.
 
     Parameters
     ----------
     values, ok : array
-        A number for each replication, and whether it counts.
+        A number for each replication, and whether to include it.
     reduction : {"share", "mean", "median"}
         How the measure is reduced.
     points : int
-        Test points that a share is of.
+        Number of test points in a replication, for ``"share"``.
     q : float
-        Which quantile, for ``"median"``: the spread of a measure over replications is asked for by others.
+        The quantile to estimate, for ``"median"``; another than 0.5 describes the spread over replications.
     level : float
-        Level of the intervals.
+        Confidence level of the intervals.
 
     Returns
     -------
     Estimate
-        Its `value` is what `compute_centre` returns.
+        Its `value` equals `compute_centre`.
     """
     if reduction == "share":
         return estimate_share(values, ok, points, level)

@@ -135,7 +135,7 @@ def test_differences_are_paired(store: Path) -> None:
 def test_differences_need_a_procedure_and_a_measure_of_replications(store: Path) -> None:
     with pytest.raises(UserError, match=r"procedure 'exat' isn't in the store: it has exact, wide"):
         difference(str(store), "exat")
-    with pytest.raises(UserError, match=r"mad is of a whole cell"):
+    with pytest.raises(UserError, match=r"mad is defined per cell"):
         difference(str(store), "exact", "mad")
 
 

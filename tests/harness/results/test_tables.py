@@ -54,7 +54,7 @@ def test_several_measures(store: Path) -> None:
     )
     assert made.columns == ["measure"]
     assert made.format_cell(("1", "exact"), ("verdict",)) in ("valid", "undecided")
-    with pytest.raises(UserError, match=r"mad is over all alpha: ask for it by itself"):
+    with pytest.raises(UserError, match=r"mad has no axis alpha, so it can't share a table"):
         table(str(store), ["mad", "coverage"])
 
 
@@ -106,7 +106,7 @@ def test_what_is_unfinished_or_failed_is_noted(tmp_path: Path) -> None:
     made = table(str(tmp_path / "some.zarr"))
     assert [note.split(":")[0] for note in made.notes] == [
         "the study isn't complete",
-        "some replications failed, and numbers are of the others",
+        "some replications failed and are left out",
     ]
     assert "note: the study isn't complete" in FORMATS["text"](made)
 
