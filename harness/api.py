@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from harness.core.errors import UserError
 from harness.cube.reader import open_cube
 from harness.execution import driver, prepare
 from harness.execution.clusters import read_file
@@ -22,7 +23,7 @@ def run(
     store: str | Path | None = None,
     client: Any = None,
     workers: int | None = None,
-    settings: Iterable[str] = (),
+    settings: str | Iterable[str] = (),
     progress: Progress | None = None,
     cluster: str | Path | None = None,
 ) -> xr.Dataset:
@@ -57,8 +58,11 @@ def run(
     harness.ClusterError
         If the cluster died. Completed units are kept: the same call resumes the run.
     """
+    _check_workers(workers)
     file = read_file(cluster, workers, client)
-    prepared = prepare.prepare(load(str(scenario), settings), _to_url(store), workers, cluster=file, client=client)
+    prepared = prepare.prepare(
+        load(str(scenario), _list_settings(settings)), _to_url(store), workers, cluster=file, client=client
+    )
     return open_cube(driver.run_prepared(prepared, progress or choose_progress(), client).url)
 
 
@@ -66,13 +70,26 @@ def plan(
     scenario: str | Path,
     store: str | Path | None = None,
     workers: int | None = None,
-    settings: Iterable[str] = (),
+    settings: str | Iterable[str] = (),
     cluster: str | Path | None = None,
 ) -> dict[str, Any]:
     """Return what a run would do and cost, as plain values, without writing anything."""
+    _check_workers(workers)
     file = read_file(cluster, workers)
-    return plan_to_dict(prepare.prepare(load(str(scenario), settings), _to_url(store), workers, cluster=file))
+    return plan_to_dict(
+        prepare.prepare(load(str(scenario), _list_settings(settings)), _to_url(store), workers, cluster=file)
+    )
 
 
 def _to_url(store: str | Path | None) -> str | None:
     return None if store is None else str(store)
+
+
+def _list_settings(settings: str | Iterable[str]) -> Iterable[str]:
+    """Return settings as a list; a string is one setting."""
+    return [settings] if isinstance(settings, str) else settings
+
+
+def _check_workers(workers: int | None) -> None:
+    if workers is not None and (isinstance(workers, bool) or not isinstance(workers, int) or workers < 1):
+        raise UserError(f"workers must be a whole number of at least 1, got {workers!r}")

@@ -76,14 +76,9 @@ def _compute_needs(store: str, target: float) -> list[Any]:
 
 
 def _verify(store: str) -> int:
-    from harness.backends.base import open_backend
     from harness.maintenance.verify import verify
-    from harness.store.arrays import restore_root
-    from harness.store.manifest import COPY, ROOT
 
-    if restore_root(open_backend(store)):
-        echo(f"{ROOT} was lost or damaged: rebuilt from {COPY}", err=True)
-    count, torn = verify(store)
+    count, torn = verify(store, lambda text: echo(text, err=True))
     for one in torn:
         echo(f"{one.unit}: {one.what}", err=True)
     units = sum(not one.outside_units for one in torn)

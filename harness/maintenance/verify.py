@@ -7,10 +7,10 @@ cube) is noted in the manifest, and the next run writes it again.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -25,8 +25,8 @@ from harness.cube.aggregate import compute_cube
 from harness.parsing.files import UnsafePathError
 from harness.store import arrays, artifacts
 from harness.store.layout import get_group_name, make_template
-from harness.store.manifest import FILES, LARGEST_FILE, ROOT, TORN, Manifest, hash_fingerprint
-from harness.store.manifest_io import add_to_history, load_manifest
+from harness.store.manifest import COPY, FILES, LARGEST_FILE, ROOT, TORN, Manifest, hash_fingerprint
+from harness.store.manifest_io import add_to_history, has_damaged_copy, load_manifest, save_manifest
 from harness.store.receipts import Content, Receipt, list_receipts, parse_content
 
 _CONCURRENT_UNITS = 4
@@ -45,8 +45,15 @@ class Damage:
     """Whether the damage is to metadata, a label or the cube, rather than to a unit or a prepared array."""
 
 
-def verify(url: str) -> tuple[int, list[Damage]]:
+def verify(url: str, note: Callable[[str], None] = lambda text: None) -> tuple[int, list[Damage]]:
     """Check all units, prepared arrays, metadata and the cube of a store, and remove the receipts of damaged ones.
+
+    Parameters
+    ----------
+    url : str
+        The store.
+    note : callable
+        Where to say what was restored.
 
     Returns
     -------
@@ -61,13 +68,18 @@ def verify(url: str) -> tuple[int, list[Damage]]:
         If there is no store, or it has receipts of another study.
     """
     backend = open_backend(url)
-    arrays.restore_root(backend)
     manifest = load_manifest(backend)
     if manifest is None:
         raise UserError(f"{url}: there is no store here")
     signed, torn = list_receipts(backend, manifest.extent.grid.n), list[Damage]()
     told = _read_contents(backend, signed)
-    _check_ours(backend, manifest, signed, told)
+    _check_ours(backend, manifest, signed, told)  # before anything is written: a copy may be of another study
+    if arrays.restore_root(backend):
+        manifest = replace(manifest, root_is_lost=False)
+        note(f"{ROOT} was lost or damaged: rebuilt from {COPY}")
+    elif has_damaged_copy(backend, manifest):
+        save_manifest(backend, manifest)
+        note(f"{COPY}, the second copy of the manifest, was missing or damaged: rewritten from {ROOT}")
     keys = list_damaged_keys(backend, manifest)
     sizes = [n for n in manifest.extent.grid.n if not any(_is_metadata_of(key, n) for key in keys)]
     for n in sizes:

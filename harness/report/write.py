@@ -7,8 +7,11 @@ from pathlib import Path
 
 from harness.backends.address import is_url
 from harness.core.errors import UserError
+from harness.parsing.files import read_regular_file
 from harness.store.locate import find_store
 
+LARGEST_PAGE = 1 << 30
+"""Largest file that is looked at before it is replaced, in bytes."""
 LARGEST = 5_000_000
 """Size up to which a report can be sent by e-mail, in bytes."""
 
@@ -49,11 +52,25 @@ def write(url: str, output: str | None = None, shown: str | None = None, setting
 
 
 def check_target(target: Path) -> None:
-    """Raise UserError if the target can't be written as a file."""
+    """Raise UserError if the target can't be written, or if that would replace a file that isn't a page of ours."""
     if target.is_dir():
         raise UserError(f"{target} is a directory: -o takes the name of a file")
     if not target.parent.is_dir():
         raise UserError(f"{target.parent} is not a directory: -o takes a file in an existing directory")
+    if target.suffix.lower() not in (".html", ".htm"):
+        raise UserError(f"{target} must end in .html")
+    if target.exists() and not _is_ours(target):
+        raise UserError(f"{target} exists and was not written by ckrr: choose another name with -o, or remove it first")
+
+
+def _is_ours(target: Path) -> bool:
+    """Return whether a file is a page that this or an earlier version of ckrr wrote."""
+    try:
+        page = read_regular_file(target, LARGEST_PAGE)
+    except ValueError:
+        return False
+    by_0_1 = b" UTC by <code>ckrr " in page[-2000:]  # its footer: version 0.1 named no generator
+    return by_0_1 or b'<meta name="generator" content="ckrr">' in page[:4096]
 
 
 def write_atomically(target: Path, text: str) -> None:

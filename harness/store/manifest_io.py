@@ -39,6 +39,9 @@ def load_manifest(backend: Backend) -> Manifest | None:
     if found is None and _is_taken(backend):
         found = _read_manifest(backend)  # a driver may have created it just now
         if found is None:
+            if backend.list_names("receipts"):
+                lost = f"{ROOT} and {COPY} are both lost or damaged: restore one of them from a backup"
+                raise UserError(f"{backend.url}: {lost}; its receipts and replications are still there")
             raise UserError(f"{backend.url} holds something that is not a ckrr store: choose another path or URL")
     return found
 
@@ -146,6 +149,12 @@ def save_manifest(backend: Backend, manifest: Manifest) -> None:
         root = check_table(load_json(backend.get(ROOT) or b"", ROOT), ROOT)
         root["attributes"] = to_attributes(manifest)
         backend.put(ROOT, json.dumps(root).encode())
+
+
+def has_damaged_copy(backend: Backend, manifest: Manifest) -> bool:
+    """Return whether the second copy of a manifest is missing or says anything else."""
+    copy = _read_copy(backend)
+    return copy is None or to_attributes(copy) != to_attributes(manifest)
 
 
 def dump_copy(manifest: Manifest) -> bytes:

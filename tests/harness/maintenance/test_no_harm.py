@@ -17,6 +17,7 @@ from harness.backends.base import open_backend
 from harness.backends.local import LocalBackend
 from harness.core.errors import UserError
 from harness.core.text import escape, escape_line
+from harness.maintenance.verify import verify
 from harness.parsing.files import UnsafePathError, is_base_name, read_file, resolve
 from harness.store.arrays import restore_root
 from harness.store.codecs import check_frame, read_content_size
@@ -368,3 +369,40 @@ def test_a_private_cluster_file_stays_private(here: Path) -> None:
     texts = [each.read_text(errors="replace") for each in (here / "other.zarr").rglob("*.json") if each != kept]
     assert not any("workers = 1" in text for text in texts)
     assert contents(here / "other.zarr").keys() == contents(here / "results/mine.zarr").keys()
+
+
+@pytest.mark.parametrize("harm", ["missing", "garbled", "another seed"])
+def test_the_second_copy_is_checked_and_rewritten(harm: str, here: Path) -> None:
+    store = here / "results" / "mine.zarr"
+    copy = store / COPY
+    sound = json.loads(copy.read_text())
+    if harm == "missing":
+        copy.unlink()
+    else:
+        copy.write_text("{" if harm == "garbled" else copy.read_text().replace('\\"seed\\": 1', '\\"seed\\": 6'))
+    notes: list[str] = []
+    assert verify(str(store), notes.append)[1] == []
+    assert notes == [f"{COPY}, the second copy of the manifest, was missing or damaged: rewritten from {ROOT}"]
+    assert json.loads(copy.read_text()) == sound
+    assert verify(str(store), notes.append)[1] == []
+    assert len(notes) == 1
+
+
+def test_a_copy_of_another_study_rebuilds_nothing(here: Path) -> None:
+    """It is seen by the receipts, before anything is written."""
+    store = here / "results" / "mine.zarr"
+    copy = store / COPY
+    copy.write_text(copy.read_text().replace('\\"seed\\": 1', '\\"seed\\": 6'))
+    (store / ROOT).unlink()
+    before = {path: path.read_bytes() for path in store.rglob("*") if path.is_file()}
+    with pytest.raises(UserError, match="units are signed by another study"):
+        verify(str(store))
+    assert {path: path.read_bytes() for path in store.rglob("*") if path.is_file()} == before
+
+
+def test_both_copies_lost_is_said_so(here: Path) -> None:
+    store = here / "results" / "mine.zarr"
+    (store / ROOT).unlink()
+    (store / COPY).unlink()
+    with pytest.raises(UserError, match="are both lost or damaged: restore one of them from a backup"):
+        load_manifest(open_backend(str(store)))
