@@ -36,8 +36,8 @@ def new(name: str) -> None:
     from harness.core.packaged import find_scenario_folder
 
     path = Path(name if name.endswith(".toml") else f"{name}.toml")
-    if not path.stem.replace("-", "").replace("_", "").replace(".", "").isalnum():
-        raise UserError(f"NAME must have only letters, digits, '.', '_' and '-', got {path.stem!r}")
+    if not path.stem[:1].isalnum() or not path.stem.replace("-", "").replace("_", "").replace(".", "").isalnum():
+        raise UserError(f"NAME must begin with a letter or digit, and have only these, '.', '_' and '-', got {name!r}")
     if path.exists():
         raise UserError(f"{path} already exists: choose another name")
     text = (find_scenario_folder() / "new.txt").read_text().replace('name = "new"', f'name = "{path.stem}"')

@@ -69,7 +69,7 @@ def _is_ours(target: Path) -> bool:
         page = read_regular_file(target, LARGEST_PAGE)
     except ValueError:
         return False
-    by_0_1 = b" UTC by <code>ckrr " in page[-2000:]  # its footer: version 0.1 named no generator
+    by_0_1 = b" UTC by <code>ckrr " in page[-8000:]  # its footer: version 0.1 named no generator
     return by_0_1 or b'<meta name="generator" content="ckrr">' in page[:4096]
 
 
