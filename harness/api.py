@@ -26,6 +26,7 @@ def run(
     settings: str | Iterable[str] = (),
     progress: Progress | None = None,
     cluster: str | Path | None = None,
+    accept_changed_source: bool = False,
 ) -> xr.Dataset:
     """Compute the missing results of a scenario and return the cube.
 
@@ -45,6 +46,8 @@ def run(
         Receives progress reports. Default: a progress bar on a terminal, plain lines elsewhere.
     cluster : str or Path, optional
         A cluster file, in place of `client` and `workers`.
+    accept_changed_source : bool
+        Whether to go on although a file of the source was edited: you vouch that it gives the same numbers.
 
     Returns
     -------

@@ -48,6 +48,7 @@ EXCEPTIONS = {
     "cluster/kinds/ssh.py": {"asyncssh"},  # optional
     "cluster/kinds/slurm.py": {"dask_jobqueue"},  # optional
     "cluster/runtime/worker_plugin.py": {"tornado"},  # the loop that Dask runs in
+    "harness/execution/interrupts.py": {"cluster"},  # what is left to remove, if it was loaded
     "harness/execution/clusters.py": {"cluster"},  # the wiring: cluster files become clients
     "harness/execution/dask_executor.py": {"distributed"},  # the one place that talks to Dask
     "harness/planning/machine.py": {"distributed"},  # how much memory there is
@@ -119,8 +120,8 @@ def imported(path: Path) -> set[str]:
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path} has a relative import"
-            parts = {f"{node.module}.{alias.name}" for alias in node.names} & set(MODULES)
-            found |= parts or {node.module or ""}
+            full = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= (full & set(MODULES)) | ({node.module or ""} if full - set(MODULES) else set())
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and NAMED.fullmatch(node.value):
             found |= {node.value.partition(":")[0]} & set(MODULES)
     return found

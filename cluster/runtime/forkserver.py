@@ -18,7 +18,8 @@ from pathlib import Path
 
 import dask
 
-from cluster.runtime.private import make_directory
+from cluster.runtime.errors import StartError
+from cluster.runtime.private import hold_directory, make_directory
 from cluster.runtime.settings import PRELOAD, block_sigint, set_environment, start_tracker
 
 _METHOD = "forkserver"
@@ -62,7 +63,7 @@ def _ensure_running(preload: Sequence[str]) -> bool:
         start_tracker()  # first, since starting it unblocks SIGINT in the calling thread
         with set_environment({**usual, **names}), block_sigint(), _own_sockets():
             forkserver.ensure_running()
-    except OSError:  # its socket can't be created: the path of the temporary directory may be too long
+    except (OSError, StartError):  # its socket can't be created: the path of the temporary directory may be too long
         return False
     return True
 
@@ -76,13 +77,19 @@ def _own_sockets() -> Iterator[None]:
     """Make Python create its socket directory inside a private one, which the next driver removes after a kill."""
     if not _sockets:
         _sockets.append(make_directory(Path(tempfile.gettempdir())))
-        # at exit, after Python has removed its own directory
-        util.Finalize(None, shutil.rmtree, (_sockets[0],), {"ignore_errors": True}, exitpriority=-1000)
+        hold_directory(_sockets[0])
+        util.Finalize(None, remove_sockets, exitpriority=-1000)  # after Python has removed its own directory
     before, tempfile.tempdir = tempfile.tempdir, str(_sockets[0])
     try:
         yield
     finally:
         tempfile.tempdir = before
+
+
+def remove_sockets() -> None:
+    """Remove the directory of the fork server's socket, at exit; needed only where Python doesn't exit regularly."""
+    for path in _sockets:
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def _is_other(then: Mapping[str, str], now: Mapping[str, str]) -> bool:

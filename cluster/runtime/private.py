@@ -119,6 +119,13 @@ def make_directory(parent: Path) -> Path:
         raise StartError(f"no directory can be made in {parent}: {error.strerror}") from None
 
 
+def hold_directory(path: Path) -> int:
+    """Lock a directory for as long as this process lives, so that no other driver takes it for abandoned."""
+    descriptor = os.open(path, _DIRECTORY)
+    _lock(descriptor)
+    return descriptor
+
+
 def make_scratch_lines(parent: str | None = None) -> list[str]:
     """Return shell lines that create a private directory for remote workers, `SCRATCH`, and remove it at exit.
 

@@ -199,6 +199,7 @@ def _stream_results(
         terms.patience,
         terms.stop,
         lambda: stall_limit(((one.unit, one.care) for one in running.values()), terms.grace),
+        running,
     )
 
     def send(one: _Attempt) -> None:

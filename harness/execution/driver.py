@@ -113,7 +113,8 @@ def _check_other_driver(prepared: Prepared, progress: Progress) -> bool:
         return False
     if not prepared.is_new and prepared.grows:
         raise UserError(
-            f"{prepared.backend.url} can't grow while {another} is running on it: wait until that has ended"
+            f"{prepared.backend.url} can't grow or take an edited source while {another} is running on it: "
+            "wait until that has ended"
         )
     progress.note(f"{another} is running on this store, too: this run starts from the other end of the remaining units")
     return True
@@ -165,7 +166,8 @@ def _acquire_store(prepared: Prepared, client: Any) -> Prepared:
     """
     backend = prepared.backend
     now = load_manifest(backend)
-    if now is not None and (now.extents, now.groups) == (prepared.manifest.extents, prepared.manifest.groups):
+    new = prepared.manifest
+    if now is not None and (now.extents, now.groups, now.fingerprint) == (new.extents, new.groups, new.fingerprint):
         return prepared
     while not backend.claim(CLAIM, to_bytes(current_driver())):
         raw = backend.get(CLAIM)
@@ -176,7 +178,8 @@ def _acquire_store(prepared: Prepared, client: Any) -> Prepared:
     if prepared.is_new and load_manifest(backend) is not None:
         backend.delete(CLAIM)
         loaded, machine = prepared.loaded, prepared.machine
-        return prepare(loaded, backend.url, machine.workers, machine.flops, prepared.retry, prepared.cluster, client)
+        options = (machine.workers, machine.flops, prepared.retry, prepared.cluster, client, prepared.accept_changed)
+        return replace(prepare(loaded, backend.url, *options), command=prepared.command)
     return prepared
 
 

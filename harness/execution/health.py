@@ -7,7 +7,8 @@ client, and nothing else of Dask.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from math import inf
 from time import monotonic, sleep
@@ -20,6 +21,10 @@ PATIENCE = 60.0
 """Seconds to wait for lost workers or for a lost scheduler."""
 _POLL, _LOOK = 0.02, 2.0
 """Seconds between two checks for a lost scheduler, and between two checks for workers."""
+_DRIVER = re.compile(r"ckrr-[^=]*-[0-9a-f]{8}")
+"""Keys of tasks that are drivers of submitted studies."""
+_SUSPENDED = 30.0
+"""Seconds between two checks that only a suspended process takes."""
 _PLANNED = 10.0
 """A unit may take this many times its planned seconds."""
 GRACE = 60.0
@@ -52,7 +57,7 @@ def stall_limit(units: Iterable[tuple[Unit | Preparation, Limits]], grace: float
 
 
 def _longest(unit: Unit | Preparation, care: Limits) -> float:
-    steps = len(unit) if care.sandboxed and isinstance(unit, Unit) else 2
+    steps = len(unit) if (care.sandboxed or care.user_set) and isinstance(unit, Unit) else 2
     return _PLANNED * care.planned + steps * care.seconds
 
 
@@ -67,6 +72,8 @@ class ClusterHealth:
     stop: Callable[[], bool]
     limit: Callable[[], float]
     """Returns the seconds that may pass without a result, given the units submitted now."""
+    submitted: Collection[str]
+    """Keys of the tasks submitted now."""
     next: float = 0.0
     """Time of the next check."""
     had_workers: bool = False
@@ -94,6 +101,9 @@ class ClusterHealth:
             self.wait_for_scheduler()
         if monotonic() < self.next:
             return
+        now = monotonic()
+        if self.next and now - self.next > _SUSPENDED:
+            self.last += now - self.next  # this process was suspended, and so may its workers have been
         if self._count_workers():
             self.had_workers, self.no_workers_since = True, None
             self._check_stall()
@@ -104,8 +114,22 @@ class ClusterHealth:
     def _check_stall(self) -> None:
         silent = monotonic() - self.last
         if silent > self.limit():
+            if self._has_other_tasks():
+                self.last = monotonic()
+                return
             look = "look at the workers' logs (`ckrr logs`), their network and the clocks of all machines"
             raise ClusterError(f"no result has come for {silent:.0f} s, far longer than planned: {look}")
+
+    def _has_other_tasks(self) -> bool:
+        """Return whether workers have tasks of others, which ours may wait behind. (Drivers hold no thread.)"""
+        try:
+            return any(
+                key not in self.submitted and not _DRIVER.fullmatch(str(key))
+                for keys in self.client.processing().values()
+                for key in keys
+            )
+        except OSError:  # the connection has just been lost
+            return True
 
     def _count_workers(self) -> int:
         try:

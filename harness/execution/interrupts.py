@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import shutil
 import signal
 import sys
 import threading
@@ -76,7 +75,7 @@ def exit_immediately() -> NoReturn:
             stream.flush()
     if os.isatty(2):
         os.write(2, _SHOW_CURSOR)
-    temporary = getattr(multiprocessing.current_process(), "_config", {}).get("tempdir")
-    if temporary is not None:  # Python removes it at a regular exit
-        shutil.rmtree(temporary, ignore_errors=True)
+    forkserver = sys.modules.get("cluster.runtime.forkserver")
+    if forkserver is not None:
+        forkserver.remove_sockets()
     os._exit(EXIT_INTERRUPTED)

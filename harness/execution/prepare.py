@@ -50,7 +50,7 @@ class Prepared:
     retry: bool = False
     """Whether failed cells are recomputed."""
     grows: bool = False
-    """Whether the store has to grow to hold what the scenario asks for."""
+    """Whether the store has to grow, or takes an edited source: no other driver may be active then."""
     cluster: Any = None
     """The cluster file to run on; None for new workers on this machine."""
     command: str | None = None
@@ -155,7 +155,8 @@ def prepare(
     plan = add_preparations(plan, lacking, machine)
     again = {unit.name for unit in plan.units}
     failed = sum(receipt.failed for name, receipt in done.items() if name not in again)
-    grows = found is not None and found.extents != manifest.extents
+    before = None if found is None else (found.extents, found.fingerprint)
+    grows = before is not None and before != (manifest.extents, manifest.fingerprint)
     shared = (loaded, backend, manifest, found is None, plan, machine, failed, retry, grows, cluster)
     return Prepared(*shared, damaged=tuple(damaged), accept_changed=accept_changed)
 
@@ -227,6 +228,10 @@ def _with_known_files(loaded: Loaded, backend: Backend, found: Manifest) -> Load
     if old == new or old.keys() != new.keys():
         return loaded
     kept = {name: backend.get(f"{FILES}/{name}", LARGEST_FILE) for name in new}
+    lost = [name for name in new if kept[name] is None and old[name] != new[name]]
+    if lost:
+        how = "put the file that the store was made with there, or choose another --store"
+        raise UserError(f"{backend.url}/{FILES}/{lost[0]}, the store's copy of that file, is lost: {how}")
     files = {name: old[name] if kept[name] == loaded.built.files[name] else new[name] for name in new}
     return replace(loaded, fingerprint={**loaded.fingerprint, "files": files})
 

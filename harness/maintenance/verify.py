@@ -223,10 +223,15 @@ def _find_problems(
             yield f"{name} has parts that were never written"
 
 
+def _has_hash(backend: Backend, key: str, hashed: str) -> bool:
+    data = backend.get(key, LARGEST_FILE)
+    return data is not None and is_hash_of(hashed, key, data)
+
+
 def list_damaged_keys(backend: Backend, manifest: Manifest) -> list[str]:
     """Return the keys of metadata, labels and source files that don't match the manifest."""
     files = {f"{FILES}/{name}": hashed for name, hashed in manifest.fingerprint["files"].items()}
-    wrong = [key for key, hashed in files.items() if not is_hash_of(hashed, key, backend.get(key, LARGEST_FILE) or b"")]
+    wrong = [key for key, hashed in files.items() if not _has_hash(backend, key, hashed)]
     return wrong + [
         key for key, data in make_template(manifest).items() if not _is_equivalent(key, backend.get(key), data)
     ]

@@ -99,9 +99,8 @@ def difference(
         with np.errstate(invalid="ignore"):
             apart = values - others
         both = ok & counts
-        if one.reduction == "median":
-            return reduce_replications(apart, both & ~np.isnan(apart), "median", level=level)
-        return reduce_replications(apart, both, "mean", level=level)
+        known = both & ~np.isnan(apart)  # inf − inf, where both are unbounded, says nothing
+        return reduce_replications(apart, known, "median" if one.reduction == "median" else "mean", level=level)
 
     return _make_dataset(chosen, f"{one.what}, less that of {versus}, paired", of)
 

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 Note = Callable[[str], None]
 GRACE = 4 * BEAT
 """Seconds that a cancelled driver has to end by itself: it checks for cancellation at least once per heartbeat."""
+_TASK_PATIENCE = 10.0
+"""Seconds that a client stays connected for its task to start; it may wait for a worker much longer."""
 _STARTUP = 60.0
 """Seconds after a start during which a task without a heartbeat counts as starting up."""
 
@@ -97,7 +99,7 @@ class SlurmLauncher:
     def find_waiting(self, one: Submission, url: str) -> str | None:
         """Return a description of the first job that waits or runs."""
         queued = slurm.list_jobs(one.name)
-        return f"job {min(queued)} of Slurm" if queued else None
+        return f"job {min(queued, key=int)} of Slurm" if queued else None
 
     def cancel(self, one: Submission, url: str, note: Note) -> None:
         """Cancel the jobs whose comment names this store, and report the others."""
@@ -113,7 +115,7 @@ class SlurmLauncher:
 class TaskLauncher:
     """Launch drivers as tasks on a running scheduler, which restarts them if their worker dies."""
 
-    patience, is_queued = 10.0, False
+    patience, is_queued = 0.0, False
 
     def start(self, prepared: Prepared, one: Submission, note: Note) -> dict[str, Any]:
         """Submit the task, and stay connected until it has reported or `patience` is over.
@@ -125,7 +127,7 @@ class TaskLauncher:
 
         with clusters.connect(prepared.cluster, prepared.machine, note) as client:
             handle = task.start(client, prepared.backend.url, one.id, one.name)
-            wait_for_driver(prepared.backend, self.patience)
+            wait_for_driver(prepared.backend, _TASK_PATIENCE)
             return handle
 
     def find_waiting(self, one: Submission, url: str) -> str | None:

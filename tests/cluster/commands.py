@@ -51,7 +51,8 @@ class Desk:
     def check_nothing_left(self, *names: str) -> None:
         """Check that no process is left, and no file but those that were there before."""
         until(lambda: not processes.found(self.folder), why=lambda: str(processes.found(self.folder)))
-        assert {path.name for path in self.temporary.iterdir()} == set(names)
+        left = {path.name: sorted(map(str, path.rglob("*"))) for path in self.temporary.iterdir()}
+        assert left.keys() == set(names), left
 
 
 @contextmanager

@@ -110,7 +110,12 @@ _MEASURED: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     ),
     ("to GPR-f", "width relative to GPR-f in the same replication: median", "relative_width", ()),
     ("to oracle", "width relative to 2z·√γ, the shortest interval if f were known: median", "oracle_width", ()),
-    ("score", "interval (Winkler) score, smaller is better: median over replications", "interval_score", ()),
+    (
+        "score",
+        "interval (Winkler) score, smaller is better: mean; inf where any region is unbounded",
+        "interval_score",
+        (),
+    ),
     ("unbounded", "share of unbounded regions", "unbounded", ()),
     ("empty", "share of empty regions", "empty", ()),
     ("in pieces", "share of regions of several pieces", "disconnected", ()),

@@ -168,7 +168,8 @@ def _list_source_files(facts: Facts) -> list[SourceFile]:
     backend = open_backend(facts.url)
     hashes: Mapping[str, str] = facts.manifest.fingerprint.get("files", {})
     return [
-        SourceFile(name, sha[:16], _decode_code(name, backend.get(f"{FILES}/{name}"))) for name, sha in hashes.items()
+        SourceFile(name, sha.removeprefix("sha256:")[:16], _decode_code(name, backend.get(f"{FILES}/{name}")))
+        for name, sha in hashes.items()
     ]
 
 

@@ -19,6 +19,8 @@ import cluster
 from cluster.runtime.private import (
     PrivateDirectory,
     check_parent,
+    hold_directory,
+    make_directory,
     make_scratch_lines,
     private_directory,
     remove_abandoned,
@@ -296,3 +298,14 @@ def test_a_private_directory_writes_files_for_us_alone(tmp_path: Path) -> None:
     finally:
         os.close(descriptor)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_a_directory_that_is_held_is_not_abandoned(tmp_path: Path) -> None:
+    """By a process whose number means another, or none, here: in a container, say."""
+    path = make_directory(tmp_path).rename(tmp_path / f"ckrr-{platform.node()}-999999999-x")
+    descriptor = hold_directory(path)
+    remove_abandoned(tmp_path)
+    assert path.exists()
+    os.close(descriptor)
+    remove_abandoned(tmp_path)
+    assert not path.exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +12,8 @@ from harness.backends.base import open_backend
 from harness.core.errors import UserError
 from harness.execution import driver, prepare
 from harness.execution.progress import SilentProgress
-from harness.maintenance.verify import verify
+from harness.maintenance.merge import merge_stores
+from harness.maintenance.verify import list_damaged_keys, verify
 from harness.scenario.load import Loaded, check
 from harness.store.manifest import FILES
 from harness.store.manifest_io import load_manifest, save_manifest
@@ -103,3 +105,30 @@ def test_a_store_of_0_1_and_an_edited_file(store: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="was edited since"):
         run(loaded, store)
     assert run(loaded, store, accept_changed=True).units == 0
+
+
+def test_a_lost_file_of_0_1_is_damage_and_no_edit(store: Path, tmp_path: Path) -> None:
+    as_of_0_1(store)
+    (store / FILES / "mine.py").unlink()
+    manifest = load_manifest(open_backend(str(store)))
+    assert manifest is not None
+    assert list_damaged_keys(open_backend(str(store)), manifest) == [f"{FILES}/mine.py"]
+    loaded = check(toy(source={"function": "mine.py"}, grid__n=[10]), "toy.toml", tmp_path)
+    with pytest.raises(UserError, match=r"files/mine.py, the store's copy of that file, is lost"):
+        run(loaded, store)
+
+
+def test_stores_of_0_1_and_now_are_merged(store: Path, tmp_path: Path) -> None:
+    """The hashes differ, and the bytes don't."""
+    shutil.copytree(store, tmp_path / "old.zarr")
+    as_of_0_1(tmp_path / "old.zarr")
+    merge_stores([str(store), str(tmp_path / "old.zarr")], str(tmp_path / "both.zarr"))
+    assert verify(str(tmp_path / "both.zarr"))[1] == []
+
+
+def test_an_edited_source_waits_for_other_drivers(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mine.py").write_text((tmp_path / "mine.py").read_text() + "# a comment\n")
+    loaded = check(toy(source={"function": "mine.py"}, grid__n=[10]), "toy.toml", tmp_path)
+    monkeypatch.setattr(driver, "other_driver", lambda backend: "process 1 on here")
+    with pytest.raises(UserError, match="can't grow or take an edited source while process 1 on here is running on it"):
+        run(loaded, store, accept_changed=True)

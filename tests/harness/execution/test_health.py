@@ -91,10 +91,21 @@ def test_a_long_unit_is_no_stall() -> None:
     assert results == [{"name": "n=10/p0_d0"}, {"name": "n=10/p1_d0"}]
 
 
+def test_tasks_of_others_are_waited_for() -> None:
+    """Whoever shares the cluster may hold its workers for longer than our units take."""
+    with cluster.local(1, 1e9) as client:
+        other = client.submit(sleep, 9, key="another's", pure=False)
+        options = dask_executor.RunOptions(grace=3.0)
+        results = list(dask_executor.run_dask(client, _quick, ("", "v", 0), units(2, seconds=0.1), options))
+        assert len(results) == 2
+        other.release()
+
+
 def test_what_may_take_long() -> None:
     """Each replication in a sandbox may take its limit; a unit that was planned to take long may take longer."""
     unit = Unit(10, 0, 0, range(50), range(2))
     assert stall_limit([(unit, Limits(seconds=600.0, sandboxed=True))], 60.0) == 60 + 100 * 600
+    assert stall_limit([(unit, Limits(seconds=30.0, user_set=True))], 60.0) == 60 + 100 * 30, "without a nanny"
     assert stall_limit([(unit, Limits(seconds=600.0, planned=1e4))], 60.0) > 1e5
 
 
