@@ -277,7 +277,10 @@ def test_a_store_does_not_grow_under_another_driver(tmp_path: Path) -> None:
             "the remaining units"
         ]
         there.put(DRIVER, to_bytes(replace(current_driver(), pid=sleeper.pid, born=start_time(sleeper.pid))))
-        with pytest.raises(UserError, match=rf"can't grow while process {sleeper.pid} on .* is running on it: wait"):
+        with pytest.raises(
+            UserError,
+            match=rf"can't grow or take an edited source while process {sleeper.pid} on .* is running on it: wait",
+        ):
             driver.run_prepared(prepared(where, replications__paths=20), progress)
     finally:
         sleeper.kill()

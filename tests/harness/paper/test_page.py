@@ -42,7 +42,7 @@ from harness.results.validity import INVALID, VERDICTS, verdicts
 from harness.scenario.load import load
 from harness.store import arrays, artifacts
 from harness.worker.study import build_study
-from tests.harness.paper import test_command, test_figures
+from tests.harness.paper import drawn, printed
 from tests.harness.report.form import LOADS, check_form
 from tests.harness.report.reading import Reader
 
@@ -98,15 +98,15 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("page")
     for one in corrected.list_studies(quick=True):
         fill(folder, one, one_bad if one == CorrectedStudy("f2", GRID) else usual, plain)
-    test_command.fill(folder, "f2", quick=True)
+    printed.fill(folder, "f2", quick=True)
     for study in ("gp1", "heaviside"):
-        test_figures.fill(str(folder / f"paper-{study}.zarr"), study, test_figures.LINE[:5], WHOLE[study])
+        drawn.fill(str(folder / f"paper-{study}.zarr"), study, drawn.LINE[:5], WHOLE[study])
     for gamma in ("1e-06", "0.1"):
         artifacts.write(open_backend(str(folder / "paper-gp1.zarr")), f"path-gamma={gamma}", np.zeros(11001), 60.0)
     return folder
 
 
-WHOLE = {"gp1": ['grid.theta=["ml-cobyla"]'], "heaviside": test_figures.SETTINGS["heaviside"]}
+WHOLE = {"gp1": ['grid.theta=["ml-cobyla"]'], "heaviside": drawn.SETTINGS["heaviside"]}
 
 
 @pytest.fixture(scope="module")
