@@ -99,11 +99,12 @@ class ClusterHealth:
         """Check scheduler and workers, if a check is due."""
         if self.client.status != "running":
             self.wait_for_scheduler()
-        if monotonic() < self.next:
-            return
         now = monotonic()
+        if now < self.next:
+            return
         if self.next and now - self.next > _SUSPENDED:
-            self.last += now - self.next  # this process was suspended, and so may its workers have been
+            # this process was suspended, and so may its workers have been (or results came all the time)
+            self.last = min(now, self.last + now - self.next)
         if self._count_workers():
             self.had_workers, self.no_workers_since = True, None
             self._check_stall()

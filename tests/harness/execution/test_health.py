@@ -101,6 +101,29 @@ def test_tasks_of_others_are_waited_for() -> None:
         other.release()
 
 
+def test_a_suspended_driver_has_not_stalled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seconds in which it didn't look don't count; nor do they count twice where results came meanwhile."""
+    now = [1000.0]
+    monkeypatch.setattr(health, "monotonic", lambda: now[0])
+    with cluster.local(1, 1e9) as client:
+        one = health.ClusterHealth(client, print, None, lambda: False, lambda: 60.0, {}, last=1000.0)
+        one.poll()
+        now[0] += 3600.0
+        one.poll()
+        assert one.last > now[0] - 60.0
+        one.note_result()
+        now[0] += 600.0
+        one.poll()
+        assert one.last <= now[0]
+        for _ in range(25):
+            now[0] += 2.5
+            if now[0] - one.last > 60.0:
+                break
+            one.poll()
+        with pytest.raises(ClusterError, match=r"no result has come for 6. s"):
+            one.poll()
+
+
 def test_what_may_take_long() -> None:
     """Each replication in a sandbox may take its limit; a unit that was planned to take long may take longer."""
     unit = Unit(10, 0, 0, range(50), range(2))
