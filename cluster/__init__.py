@@ -1,11 +1,11 @@
 """Turn a cluster file into a connected Dask client."""
 
-from cluster.config.load import ClusterFileError, parse, read, read_text
-from cluster.config.spec import ClusterFile, Local, Size
-from cluster.connection import check_installed, connect, size_of, warm_up
-from cluster.kinds.existing import size_of_client
-from cluster.kinds.local import local
+from cluster.config.base import ClusterFile, Size, StartOptions
+from cluster.config.files import ClusterFileError, read_text
+from cluster.kinds.address import size_of_client
+from cluster.kinds.local import Local, local
 from cluster.kinds.marking import cluster_function
+from cluster.load import parse, read
 from cluster.runtime.errors import StartError
 from cluster.runtime.limits import has_address_space
 
@@ -15,15 +15,12 @@ __all__ = [
     "Local",
     "Size",
     "StartError",
-    "check_installed",
+    "StartOptions",
     "cluster_function",
-    "connect",
     "has_address_space",
     "local",
     "parse",
     "read",
     "read_text",
-    "size_of",
     "size_of_client",
-    "warm_up",
 ]

@@ -9,14 +9,52 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from math import inf
 from typing import Any
 
 from distributed import Client
 from distributed.deploy.cluster import Cluster
+from pydantic import BaseModel, ConfigDict
 
-from cluster.config.load import ClusterFileError
-from cluster.config.spec import Custom
+from cluster.config.base import ClusterFile, Size, StartOptions
+from cluster.config.fields import Bytes, Count, Duration
+from cluster.config.files import ClusterFileError
 from cluster.kinds.marking import is_cluster_function
+from cluster.runtime.private import scratch_directory
+
+
+class PlanTable(BaseModel):
+    """Table [plan]: what to plan with, for a cluster that a custom function starts."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    workers: Count = 1
+    memory: Bytes | None = None
+    """Per worker."""
+    lifetime: Duration = inf
+
+
+class Custom(ClusterFile):
+    """A cluster from a custom function, `kind = "module:function"`, called with the other keys as keyword arguments."""
+
+    model_config = ConfigDict(extra="allow", frozen=True, strict=True)
+
+    plan: PlanTable = PlanTable()
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Keyword arguments for the function."""
+        return dict(self.model_extra or {})
+
+    def get_size(self) -> Size:
+        """Return the size that the table [plan] gives."""
+        return Size(self.plan.workers, self.plan.memory or inf, self.threads, self.plan.lifetime)
+
+    @contextmanager
+    def connect(self, options: StartOptions) -> Iterator[Client]:
+        """Call the function."""
+        with scratch_directory(self.where), custom(self) as client:
+            yield client
 
 
 @contextmanager

@@ -5,17 +5,18 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import dask
 from distributed import Client, LocalCluster, Nanny
 
-from cluster.config.spec import LOOPBACK, Local
+from cluster.config.base import LOOPBACK, ManagedClusterFile, Size, StartOptions
+from cluster.config.fields import Bytes, Count
 from cluster.runtime.errors import connect_client, dask_failures
 from cluster.runtime.forkserver import make_environment, start_fork_server
-from cluster.runtime.limits import check_limits
+from cluster.runtime.limits import check_limits, has_room
 from cluster.runtime.private import scratch_directory
 from cluster.runtime.scheduler import announce_dashboard, check_dashboard, make_dask_settings
 from cluster.runtime.settings import defer_interrupts, hide_main, sigint_free_loop
@@ -24,14 +25,43 @@ from cluster.runtime.tls import make_security
 
 _PATIENCE = 0.5
 """Seconds that workers have to end by themselves after an error; they may be computing a long unit."""
-_USUAL = Local()
+
+
+class Local(ManagedClusterFile):
+    """Workers are processes on this machine that listen on loopback only."""
+
+    kind: Literal["local"] = "local"
+    workers: Count | None = None
+    """Default: the number of cores divided by `threads`."""
+    memory: Bytes | None = None
+    """Per worker. Default: an equal share of the machine's memory."""
+
+    def get_size(self) -> Size:
+        """Return what the file sets; the rest depends on this machine."""
+        return Size(self.workers, self.memory, self.threads)
+
+    def check_installed(self) -> None:
+        """Check for bokeh if there is a dashboard."""
+        check_dashboard(self)
+
+    def warm_up(self, preload: Sequence[str]) -> None:
+        """Start the fork server."""
+        if self.workers != 1 and has_room(self.workers or 1):
+            start_fork_server(preload)
+
+    def connect(self, options: StartOptions) -> AbstractContextManager[Client]:
+        """Start the workers."""
+        return local(options.workers, options.memory, self, options.note, options.preload)
+
+
+_DEFAULT = Local()
 
 
 @contextmanager
 def local(
     workers: int,
     memory: float,
-    file: Local = _USUAL,
+    file: Local = _DEFAULT,
     note: Callable[[str], None] = lambda text: None,
     preload: Sequence[str] = (),
 ) -> Iterator[Client]:

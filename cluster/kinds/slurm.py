@@ -7,21 +7,26 @@ import logging
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from importlib.util import find_spec
+from math import inf
 from pathlib import Path
 from time import monotonic, sleep
-from typing import Any
+from typing import Any, Literal
 from uuid import uuid4
 
 import dask
 from distributed import Client
 from distributed.deploy.spec import ProcessInterface
 from distributed.security import Security
+from pydantic import Field
 
-from cluster.config.load import ClusterFileError
-from cluster.config.spec import Slurm
+from cluster.config.base import RemoteClusterFile, Size, StartOptions
+from cluster.config.fields import Bytes, Count, Duration, Seconds, Walltime
+from cluster.config.files import ClusterFileError
+from cluster.config.units import parse_walltime
 from cluster.runtime.errors import connect_client, dask_failures
 from cluster.runtime.limits import ELSEWHERE, check_descriptors
 from cluster.runtime.private import SCRATCH, PrivateDirectory, make_scratch_lines, scratch_directory
@@ -38,12 +43,95 @@ from cluster.runtime.supervise import run_in_background
 from cluster.runtime.tls import share_security
 
 NEEDS_JOBQUEUE = "kind = 'slurm' needs dask-jobqueue: pip install 'ckrr[slurm]'"
+_MARGIN, _STAGGER = (0.1, 15.0, 300.0), (0.1, 1.0, 300.0)
+"""Share of a job's walltime, minimum and maximum seconds: for its start and end, and for staggering lifetimes."""
 _LOOK = 2.0
 """Seconds between two queries of the queue."""
 _FRUITLESS = 3
 """Give up after this many jobs in a row that ended without a worker."""
 _QUIET = 10.0
 """Seconds after which the user is told that the jobs are queued."""
+
+
+class Slurm(RemoteClusterFile):
+    """Workers as Slurm jobs. The keys are named as in dask-jobqueue."""
+
+    kind: Literal["slurm"]
+    jobs: Count
+    cores: Count = 1
+    """Per job."""
+    processes: Count | None = None
+    """Workers per job. Default: cores / threads."""
+    memory: Bytes
+    """Per job, shared by its workers."""
+    walltime: Walltime
+    queue: str | None = None
+    account: str | None = None
+    job_name: str = "ckrr"
+    job_extra_directives: list[str] = Field(default_factory=list)
+    job_script_prologue: list[str] = Field(default_factory=list)
+    log_directory: str = "logs"
+    local_directory: str | None = None
+    shared_temp_directory: str = "~/.ckrr"
+    """Directory for the workers' certificates during a run: seen by all nodes, not writable by other users."""
+    death_timeout: Seconds = 60.0
+    """Seconds after which a worker that can't reach its scheduler gives up."""
+    lifetime: Duration | None = None
+    """Of a worker. Default: derived from the walltime."""
+    driver_walltime: Walltime | None = None
+    """Of the driver's job of a submitted study. Default: as for workers. A new job continues when it ends."""
+    driver_memory: Bytes = 2e9
+
+    @property
+    def workers_per_job(self) -> int:
+        """Number of workers that share a job."""
+        return self.processes or max(1, self.cores // self.threads)
+
+    @property
+    def life(self) -> tuple[float, float]:
+        """Mean lifetime of a worker and its stagger, in seconds: the longest life ends before Slurm ends the job."""
+        seconds = parse_walltime(self.walltime)
+        stagger = _clamp_share(_STAGGER, self.lifetime or seconds)
+        return self.lifetime or max(seconds - min(_clamp_share(_MARGIN, seconds), seconds / 4) - stagger, 1.0), stagger
+
+    @property
+    def patience(self) -> float:
+        """No limit: new jobs may wait in the queue for hours."""
+        return inf
+
+    def list_driver_directives(self) -> list[str]:
+        """Return the sbatch directives of the driver's job of a submitted study."""
+        directives = {
+            "time": self.driver_walltime or self.walltime,
+            "mem": f"{self.driver_memory / 1e6:.0f}M",
+            "cpus-per-task": 1,
+            "output": f"{self.log_directory}/driver-%j.out",
+            "partition": self.queue,
+            "account": self.account,
+        }
+        return [*(f"--{key}={value}" for key, value in directives.items() if value), *self.job_extra_directives]
+
+    def get_size(self) -> Size:
+        """Return the size of all jobs together."""
+        seconds, stagger = self.life
+        return Size(
+            self.jobs * self.workers_per_job, self.memory / self.workers_per_job, self.threads, seconds - stagger
+        )
+
+    def check_installed(self) -> None:
+        """Check for dask-jobqueue, and for bokeh if there is a dashboard."""
+        if self.python is None and find_spec("dask_jobqueue") is None:
+            raise ClusterFileError(self.where, NEEDS_JOBQUEUE)
+        check_dashboard(self)
+
+    def connect(self, options: StartOptions) -> AbstractContextManager[Client]:
+        """Submit the jobs."""
+        return slurm(self, options.note)
+
+
+def _clamp_share(rule: tuple[float, float, float], seconds: float) -> float:
+    part, least, most = rule
+    return min(max(part * seconds, least), most)
 
 
 @contextmanager
@@ -142,9 +230,9 @@ def _make_options(file: Slurm, secure: Security | None) -> dict[str, Any]:
     """Return the options of dask-jobqueue. Each worker has one Dask thread; BLAS may use more."""
     life, stagger = file.life
     lived = ["--lifetime", f"{life:.0f}s", "--lifetime-stagger", f"{stagger:.0f}s"]
-    told = ("queue", "account", "walltime", "job_name", "death_timeout", "python", "interface")
+    names = ("queue", "account", "walltime", "job_name", "death_timeout", "python", "interface")
     return {
-        **{name: getattr(file, name) for name in told},
+        **{name: getattr(file, name) for name in names},
         "cores": file.workers_per_job,
         "processes": file.workers_per_job,
         "job_cpu": file.cores,
@@ -205,8 +293,8 @@ class _JobSupervisor:
 
     def _find_refusal(self) -> str | None:
         """Return why Slurm refused the jobs; None if it accepted any."""
-        told = [job.refused for job in self.cluster.workers.values()]
-        return told[0] if told and all(told) else None
+        refusals = [job.refused for job in self.cluster.workers.values()]
+        return refusals[0] if refusals and all(refusals) else None
 
 
 @contextmanager
@@ -228,12 +316,12 @@ async def _query_queue() -> dict[str, str] | None:
 
 def _wait(client: Client, keeper: _JobSupervisor, note: Callable[[str], None]) -> None:
     """Wait for the first worker; jobs may be queued for hours."""
-    start, told = monotonic(), False
+    start, is_noted = monotonic(), False
     while not client.nthreads():
         if keeper.problem is not None:
             raise ClusterFileError(keeper.file.where, keeper.problem)
-        if not told and monotonic() > start + _QUIET:
-            told = True
+        if not is_noted and monotonic() > start + _QUIET:
+            is_noted = True
             note(f"waiting for the first worker ({keeper.pending} of {keeper.file.jobs} jobs wait in the queue)")
         sleep(0.1)
 

@@ -10,19 +10,22 @@ import logging
 import shlex
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import dask
 from distributed import Client, Scheduler
 from distributed.core import Status
 from distributed.deploy.spec import ProcessInterface, SpecCluster
 from distributed.security import Security
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
 
-from cluster.config.load import ClusterFileError
-from cluster.config.spec import Ssh
+from cluster.config.base import RemoteClusterFile, Size, StartOptions
+from cluster.config.fields import Bytes, Count, RelativePath, Seconds
+from cluster.config.files import ClusterFileError
 from cluster.runtime.errors import connect_client, dask_failures
 from cluster.runtime.limits import ELSEWHERE, check_descriptors
 from cluster.runtime.private import SCRATCH, make_scratch_lines, scratch_directory
@@ -38,8 +41,50 @@ from cluster.runtime.settings import EXPORTS, defer_interrupts, sigint_free_loop
 from cluster.runtime.supervise import replace_ended_workers
 
 NEEDS_ASYNCSSH = "kind = 'ssh' needs asyncssh: pip install 'ckrr[ssh]'"
+_HERE = ("localhost", "127.0.0.1", "::1")
 _SHUTDOWN_TIMEOUT = 8.0
 """Seconds that the workers of a host have to end by themselves."""
+
+
+class Ssh(RemoteClusterFile):
+    """Workers on hosts that allow SSH logins."""
+
+    kind: Literal["ssh"]
+    interface: str = "lo"
+    hosts: Annotated[list[str], Field(min_length=1)]
+    workers_per_host: Count = 1
+    memory: Bytes
+    """Per worker."""
+    prologue: list[str] = Field(default_factory=list)
+    """Shell lines to run before the workers start, e.g. "module load python"."""
+    username: str | None = None
+    port: Count | None = None
+    client_keys: list[RelativePath] | None = None
+    known_hosts: RelativePath | None = None
+    timeout: Seconds = 60.0
+    """Seconds in which the workers of a host must start, including the login."""
+
+    @model_validator(mode="after")
+    def _check_reachable(self) -> Ssh:
+        others = [host for host in self.hosts if host not in _HERE]
+        if others and self.interface == "lo":
+            text = 'interface is missing: {host} must reach the scheduler here: name a network interface, e.g. "eth0"'
+            raise PydanticCustomError("interface", text, {"host": others[0]})
+        return self
+
+    def get_size(self) -> Size:
+        """Return the size of all hosts together."""
+        return Size(len(self.hosts) * self.workers_per_host, self.memory, self.threads)
+
+    def check_installed(self) -> None:
+        """Check for asyncssh, and for bokeh if there is a dashboard."""
+        if find_spec("asyncssh") is None:
+            raise ClusterFileError(self.where, NEEDS_ASYNCSSH)
+        check_dashboard(self)
+
+    def connect(self, options: StartOptions) -> AbstractContextManager[Client]:
+        """Start the workers on all hosts."""
+        return ssh(self, options.note)
 
 
 @contextmanager
@@ -163,8 +208,8 @@ class _Host(ProcessInterface):
 async def _log_in(file: Ssh, host: str) -> Any:
     import asyncssh
 
-    told = ("username", "port", "client_keys", "known_hosts")
-    options = {name: getattr(file, name) for name in told if getattr(file, name) is not None}
+    names = ("username", "port", "client_keys", "known_hosts")
+    options = {name: getattr(file, name) for name in names if getattr(file, name) is not None}
     try:
         return await asyncssh.connect(host, **options)
     except (OSError, asyncssh.Error) as error:

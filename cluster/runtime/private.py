@@ -23,7 +23,7 @@ from pathlib import Path
 
 import dask
 
-from cluster.config.load import ClusterFileError
+from cluster.config.files import ClusterFileError
 from cluster.runtime.errors import StartError
 
 _NOBODY = 65534

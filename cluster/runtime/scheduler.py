@@ -9,8 +9,8 @@ from typing import Any
 from distributed.security import Security
 from distributed.utils import get_ip_interface
 
-from cluster.config.load import ClusterFileError
-from cluster.config.spec import LOOPBACK, ManagedClusterFile, RemoteClusterFile
+from cluster.config.base import LOOPBACK, ManagedClusterFile, RemoteClusterFile
+from cluster.config.files import ClusterFileError
 from cluster.runtime.settings import SETTINGS, make_no_web_settings
 from cluster.runtime.tls import make_security
 

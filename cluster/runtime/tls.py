@@ -8,8 +8,8 @@ from pathlib import Path
 
 from distributed.security import Security
 
-from cluster.config.load import ClusterFileError
-from cluster.config.spec import SecureClusterFile
+from cluster.config.base import SecureClusterFile
+from cluster.config.files import ClusterFileError
 from cluster.runtime.private import PrivateDirectory, private_directory
 
 _ROLES = ("client", "scheduler", "worker")

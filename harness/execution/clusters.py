@@ -40,12 +40,12 @@ def check_installed(file: ClusterFile | None) -> None:
     """Raise UserError if a package that the cluster file needs is not installed."""
     if file is not None:
         with _translate_errors():
-            cluster.check_installed(file)
+            file.check_installed()
 
 
 def warm_up(file: ClusterFile | None, workers: int | None) -> None:
     """Start the fork server early, to hide the start-up time of workers."""
-    cluster.warm_up(file or cluster.Local(workers=workers), _PRELOAD)
+    (file or cluster.Local(workers=workers)).warm_up(_PRELOAD)
 
 
 def measure_machine(
@@ -68,7 +68,7 @@ def measure_machine(
     """
     described = file or cluster.Local(workers=workers)
     with _translate_errors():
-        size = cluster.size_of(described) if client is None else cluster.size_of_client(client, described.threads)
+        size = described.get_size() if client is None else cluster.size_of_client(client, described.threads)
     count = size.workers or max(1, count_cores() // size.threads)
     each = size.memory or 0.9 * get_total_memory() / count
     free, block = get_free_disk(url)
@@ -95,10 +95,8 @@ def restore(file: Mapping[str, str]) -> ClusterFile:
 @contextmanager
 def connect(file: ClusterFile | None, counted: Machine, note: Callable[[str], None]) -> Iterator[Any]:
     """Start or reach the cluster and yield a connected client; shut down at the end."""
-    with (
-        _translate_errors(),
-        cluster.connect(file or cluster.Local(), counted.workers, counted.memory, note, _PRELOAD) as client,
-    ):
+    options = cluster.StartOptions(counted.workers, counted.memory, note, _PRELOAD)
+    with _translate_errors(), (file or cluster.Local()).connect(options) as client:
         yield client
 
 

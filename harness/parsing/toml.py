@@ -3,7 +3,7 @@
 `tomllib` takes quadratic time and memory for a dotted key with many parts (8000 parts: 1 s and 250 MB), and it recurses
 into nested lists until Python raises RecursionError. So the size of a file, the parts of a key and the depth of nesting
 are limited. This module imports only the standard library, so that `ckrr status` starts fast. (Cluster files are read
-by `cluster.config.load`, which is independent of the harness and has a smaller size limit instead.)
+by `cluster.config.files`, which is independent of the harness and has a smaller size limit instead.)
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ BEFORE = 4.0
 def measure(tls: bool, workers: int, tasks: int) -> tuple[float, float]:
     """Return the seconds until a cluster has started, and those of one task."""
     file = cluster.Local(tls=tls)
-    cluster.warm_up(file)
+    file.warm_up(())
     sleep(BEFORE)
     start = perf_counter()
     with cluster.local(workers, 1e9, file) as client:

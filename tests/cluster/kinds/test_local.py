@@ -40,7 +40,7 @@ def write(path: Path, text: str) -> Path:
 
 def test_with_tls_on_loopback_alone(tmp_path: Path) -> None:
     file = cluster.read(write(tmp_path / "my.toml", 'kind = "local"\nworkers = 1\nmemory = "1 GB"\ntls = true\n'))
-    with cluster.connect(file, 1, 1e9) as client:
+    with file.connect(cluster.StartOptions(1, 1e9)) as client:
         ours = with_children([psutil.Process()])
         assert listening(ours) == {"127.0.0.1"}
         address = client.scheduler.address
@@ -52,7 +52,7 @@ def test_with_tls_on_loopback_alone(tmp_path: Path) -> None:
 def test_a_worker_whose_nanny_has_ended_is_replaced(tmp_path: Path) -> None:
     """As nannies do whose worker dies while it starts."""
     file = cluster.read(write(tmp_path / "my.toml", 'kind = "local"\nworkers = 1\nmemory = "1 GB"\n'))
-    with cluster.connect(file, 1, 1e9) as client:
+    with file.connect(cluster.StartOptions(1, 1e9)) as client:
         (before,) = client.nthreads()
         client.cluster.sync(client.cluster.workers[0].close)
         until(lambda: list(client.nthreads()) not in ([], [before]))

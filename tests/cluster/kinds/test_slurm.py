@@ -72,7 +72,7 @@ def test_everything_listens_on_loopback_and_jobs_go_away(running: slurm.Slurm, f
     """So do the directories that workers write to, which they alone can enter."""
     scratch, before = tmp_path / "scratch", ports([psutil.Process()])
     file.write_text(f'{file.read_text()}local_directory = "{scratch}"\n')
-    with cluster.connect(cluster.read(file), 1, 1e9) as client:
+    with cluster.read(file).connect(cluster.StartOptions(1, 1e9)) as client:
         client.wait_for_workers(2, timeout=60)
         assert client.scheduler.address.startswith("tls://")
         workers = with_children(workers_of(client.scheduler.address))
@@ -97,7 +97,7 @@ def test_jobs_refuse_to_write_where_others_can_change_it(running: slurm.Slurm, f
 
 
 def test_a_job_s_script_is_written_where_nobody_can_change_it(running: slurm.Slurm, file: Path) -> None:
-    with cluster.connect(cluster.read(file), 1, 1e9) as client:
+    with cluster.read(file).connect(cluster.StartOptions(1, 1e9)) as client:
         with next(iter(client.cluster.workers.values())).job_file() as path:
             assert Path(path).stat().st_mode & 0o777 == 0o600
             assert Path(path).parent.stat().st_mode & 0o777 == 0o700

@@ -49,7 +49,7 @@ def test_hosts_give_the_serial_cube(file: Path, tmp_path: Path) -> None:
 def test_strangers_are_turned_away_and_nothing_is_left(file: Path) -> None:
     """By TLS, which is on if the file doesn't say otherwise."""
     before = ports([psutil.Process()])
-    with cluster.connect(cluster.read(file), 1, 1e9) as client:
+    with cluster.read(file).connect(cluster.StartOptions(1, 1e9)) as client:
         client.wait_for_workers(2, timeout=60)
         address = client.scheduler.address
         workers = workers_of(address)

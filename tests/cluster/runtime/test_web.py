@@ -32,7 +32,7 @@ def file_of(folder: Path, *lines: str) -> Path:
 
 @pytest.mark.parametrize("lines", [(), ("tls = true",), ("tls = false",)])
 def test_tls_is_on_unless_a_file_says_no(lines: tuple[str, ...], tmp_path: Path) -> None:
-    with cluster.connect(cluster.read(file_of(tmp_path, *lines)), 1, 1e9) as client:
+    with cluster.read(file_of(tmp_path, *lines)).connect(cluster.StartOptions(1, 1e9)) as client:
         address = client.scheduler.address
         assert address.startswith("tcp://" if "tls = false" in lines else "tls://")
         assert all(each.startswith(address[:6]) for each in client.nthreads())
@@ -79,7 +79,7 @@ def test_a_dashboard_that_is_asked_for_is_on_loopback_and_told(tmp_path: Path) -
     notes: list[str] = []
     file = cluster.read(file_of(tmp_path, "dashboard = true"))
     before = ports(with_children([psutil.Process()]))
-    with cluster.connect(file, 2, 1e9, notes.append):
+    with file.connect(cluster.StartOptions(2, 1e9, notes.append)):
         ours = with_children([psutil.Process()])
         assert listening(ours) == {"127.0.0.1"}
         assert len(ports(ours) - before) == 6, "and that of the dashboard"

@@ -1,4 +1,4 @@
-"""Read a cluster file. Nothing in it is executed, and only small regular files are read.
+"""Read the text and the TOML of a cluster file. Nothing in it is executed, and only small regular files are read.
 
 The file may be untrusted. `tomllib` takes quadratic time and memory for a dotted key with many parts, and recurses in
 nested lists: 16 kB limit that to a second.
@@ -13,8 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
-
-from cluster.config.spec import ClusterFile, Kind, find_model, validate
 
 LARGEST = 1 << 14
 """Maximum bytes of a file: enough for a thousand host names."""
@@ -34,36 +32,13 @@ class ClusterFileError(ValueError):
         Model that the file was validated against.
     """
 
-    def __init__(self, where: str, problem: str | ValidationError, model: type[BaseModel] = ClusterFile) -> None:
+    def __init__(self, where: str, problem: str | ValidationError, model: type[BaseModel] = BaseModel) -> None:
         super().__init__(f"{where}: {problem}")
         self.where, self.problem, self.model = where, problem, model
 
 
-def read(path: str | Path) -> ClusterFile:
-    """Read and validate a cluster file.
-
-    Raises
-    ------
-    cluster.ClusterFileError
-        If it can't be read or is invalid; lists all errors in it.
-    """
-    return parse(read_text(path), str(path), Path(path).parent)
-
-
-def parse(text: str, where: str, folder: Path) -> ClusterFile:
-    """Parse and validate the text of a cluster file; paths in it are relative to `folder`."""
-    plain = _parse_toml(text, where)
-    model: type[BaseModel] = Kind
-    try:
-        model = find_model(plain)
-        return validate(plain, where, folder)
-    except ValidationError as error:
-        raise ClusterFileError(where, error, model) from None
-    except OverflowError:
-        raise ClusterFileError(where, "has a size or a time that is too large") from None
-
-
-def _parse_toml(text: str, where: str) -> dict[str, Any]:
+def parse_toml(text: str, where: str) -> dict[str, Any]:
+    """Parse the text of a cluster file."""
     if len(text) > LARGEST:
         raise _make_size_error(where)
     try:

@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 
 import cluster
-from cluster.config.spec import KINDS, PlanTable, Slurm
 from cluster.config.units import parse_walltime
+from cluster.kinds.custom import PlanTable
+from cluster.kinds.slurm import Slurm
+from cluster.load import KINDS
 from harness import UserError
 from harness.execution.clusters import read_file
 
@@ -149,7 +151,7 @@ def test_reading_executes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     (tmp_path / "my.toml").write_text('kind = "bomb:make"\nx = 1\n[plan]\nworkers = 7\n')
     monkeypatch.syspath_prepend(tmp_path)
     file = cluster.read(tmp_path / "my.toml")
-    assert cluster.size_of(file) == cluster.Size(7, inf)
+    assert file.get_size() == cluster.Size(7, inf)
     assert "bomb" not in sys.modules
 
 

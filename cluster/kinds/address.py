@@ -6,20 +6,52 @@ import json
 import logging
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import Literal
 
 from distributed import Client
 from distributed.utils import silence_logging_cmgr
 from distributed.versions import VersionMismatchWarning
+from pydantic import model_validator
+from pydantic_core import PydanticCustomError
 
-from cluster.config.load import ClusterFileError, read_text
-from cluster.config.spec import Address, Size
+from cluster.config.base import SecureClusterFile, Size, StartOptions
+from cluster.config.fields import RelativePath, SchedulerAddress, Seconds
+from cluster.config.files import ClusterFileError, read_text
 from cluster.runtime.tls import load_security
 
 
+class Address(SecureClusterFile):
+    """A scheduler that is running already."""
+
+    kind: Literal["address"]
+    address: SchedulerAddress | None = None
+    scheduler_file: RelativePath | None = None
+    """File written by `dask scheduler --scheduler-file`."""
+    timeout: Seconds = 10.0
+    """Seconds to wait for the scheduler."""
+
+    @model_validator(mode="after")
+    def _check_one_address(self) -> Address:
+        if (self.address is None) == (self.scheduler_file is None):
+            raise PydanticCustomError("address", "must have either address or scheduler_file, not both and not neither")
+        if self.address is not None and self.address.startswith("tls://") and self.tls_files is None:
+            raise PydanticCustomError("address", "tls_ca_file, tls_cert and tls_key are missing: address is tls://…")
+        return self
+
+    def get_size(self) -> Size:
+        """Ask the scheduler for its workers."""
+        with connect_to_scheduler(self) as client:
+            return size_of_client(client, self.threads)
+
+    def connect(self, options: StartOptions) -> AbstractContextManager[Client]:
+        """Connect to the scheduler."""
+        return connect_to_scheduler(self)
+
+
 @contextmanager
-def existing(file: Address) -> Iterator[Client]:
+def connect_to_scheduler(file: Address) -> Iterator[Client]:
     """Yield a client connected to the scheduler that a cluster file names."""
     where = _find_address(file)
     with warnings.catch_warnings():
@@ -49,12 +81,6 @@ def _find_address(file: Address) -> str:
 
 def _format_error(error: BaseException) -> str:
     return " ".join(f"{type(error).__name__}: {error}".split())[:300]
-
-
-def ask_scheduler(file: Address) -> Size:
-    """Return the size of the running cluster that a cluster file names."""
-    with existing(file) as client:
-        return size_of_client(client, file.threads)
 
 
 def size_of_client(client: Client, threads: int = 1) -> Size:

@@ -52,7 +52,7 @@ def worker(file: Path, path: str = str(ROOT)) -> contextmanager[subprocess.Popen
 
 
 def joined(file: Path, count: int) -> None:
-    with cluster.connect(cluster.read(file), 1, 1e9) as client:
+    with cluster.read(file).connect(cluster.StartOptions(1, 1e9)) as client:
         client.wait_for_workers(count, timeout=60)
 
 
@@ -70,7 +70,7 @@ def pretending(folder: Path) -> str:
 def test_a_running_scheduler_gives_the_serial_cube_and_stays(file: Path, tmp_path: Path) -> None:
     with worker(file):
         joined(file, 1)
-        size = cluster.size_of(cluster.read(file))
+        size = cluster.read(file).get_size()
         assert (size.workers, size.memory) == (1, 2e9)
         assert run(file, tmp_path / "one.zarr") == []
         assert_identical(tmp_path / "one.zarr", serial(tmp_path / "serial.zarr"))
@@ -158,7 +158,7 @@ def test_who_has_no_certificate_is_turned_away(tmp_path: Path) -> None:
     with dask("scheduler", *HERE, *port, *tls):
         until((tmp_path / "scheduler.json").exists)
         (tmp_path / "address.toml").write_text(f'kind = "address"\nscheduler_file = "scheduler.json"\n{lines}')
-        with cluster.connect(cluster.read(tmp_path / "address.toml"), 1, 1e9) as client:
+        with cluster.read(tmp_path / "address.toml").connect(cluster.StartOptions(1, 1e9)) as client:
             address = client.scheduler.address
             assert address.startswith("tls://127.0.0.1:")
         with pytest.raises(OSError, match=r"(?i)ssl|timed out|certificate"):

@@ -1,0 +1,62 @@
+"""Read cluster files: the key `kind` determines which other keys there are."""
+
+from __future__ import annotations
+
+import re
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
+
+from cluster.config.base import ClusterFile
+from cluster.config.fields import refuse
+from cluster.config.files import ClusterFileError, parse_toml, read_text
+from cluster.kinds.address import Address
+from cluster.kinds.custom import Custom
+from cluster.kinds.local import Local
+from cluster.kinds.slurm import Slurm
+from cluster.kinds.ssh import Ssh
+
+KINDS: dict[str, type[ClusterFile]] = {"local": Local, "address": Address, "ssh": Ssh, "slurm": Slurm}
+
+
+def _check_kind(kind: str) -> str:
+    if kind not in KINDS and not re.fullmatch(r"[\w.]+:\w+", kind):
+        near = "".join(f" (did you mean {each!r}?)" for each in get_close_matches(kind.casefold(), KINDS, n=1))
+        refuse(f"one of {', '.join(KINDS)} or 'module:function'{near}")
+    return kind
+
+
+class Kind(BaseModel):
+    """The key `kind`, which determines the other keys."""
+
+    model_config = ConfigDict(strict=True)
+
+    kind: Annotated[str, AfterValidator(_check_kind)]
+
+
+def read(path: str | Path) -> ClusterFile:
+    """Read and validate a cluster file.
+
+    Raises
+    ------
+    cluster.ClusterFileError
+        If it can't be read or is invalid; lists all errors in it.
+    """
+    return parse(read_text(path), str(path), Path(path).parent)
+
+
+def parse(text: str, where: str, folder: Path) -> ClusterFile:
+    """Parse and validate the text of a cluster file; paths in it are relative to `folder`."""
+    plain = parse_toml(text, where)
+    model: type[BaseModel] = Kind
+    try:
+        model = kind = KINDS.get(Kind.model_validate(plain).kind, Custom)
+        found = kind.model_validate(plain, context={"folder": folder})
+    except ValidationError as error:
+        raise ClusterFileError(where, error, model) from None
+    except OverflowError:
+        raise ClusterFileError(where, "has a size or a time that is too large") from None
+    found._where = where
+    return found
