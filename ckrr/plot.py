@@ -18,14 +18,19 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-COLOURS = dict(
-    zip(
-        ALL_PROCEDURES,
-        ["#999999", "#d98e04", "#0b6fb5", "#56b4e9", "#117a55", "#7ccfa7", "#7b4ea3", "#c9a0dc"],
-        strict=True,
-    )
-)
+COLOURS = {
+    "GPR-f": "#999999",
+    "GPR-p": "#d98e04",
+    "RRCM": "#0b6fb5",
+    "RRCM-loo": "#56b4e9",
+    "CRR": "#117a55",
+    "CRR-loo": "#7ccfa7",
+    "RRCM-std": "#7b4ea3",
+    "CRR-std": "#c9a0dc",
+}
 """Colour of each procedure, distinguishable by colour-blind readers and in greyscale."""
+_OTHER = "#4d4d4d"
+"""Colour of procedures without their own."""
 
 
 def plot_bands(
@@ -143,7 +148,8 @@ def _draw_band(ax: Axes, fit: Fit, name: str, alpha: float, x: Array, limits: tu
             lo, hi = np.clip(component, limits[0] - height, limits[1] + height)
             hi = max(hi, lo + 0.003 * height)  # keep a single point visible
             boxes.append([(edges[i], lo), (edges[i + 1], lo), (edges[i + 1], hi), (edges[i], hi)])
-    band = PolyCollection(boxes, facecolors=COLOURS[name], linewidths=0, antialiaseds=False, alpha=0.5, label=name)
+    colour = COLOURS.get(name, _OTHER)
+    band = PolyCollection(boxes, facecolors=colour, linewidths=0, antialiaseds=False, alpha=0.5, label=name)
     ax.add_collection(band, autolim=False)
 
 

@@ -7,13 +7,14 @@ from math import inf
 
 import numpy as np
 
+from ckrr import procedures
 from ckrr._validation import Array
 from tests.oracles import Coefficients, Component
 
 EPS = Fraction(2) ** -52
 SLACK = 16  # the largest error seen is 8.5 n ε/λ, of m at λ = 1e-8, θ = 1, on an EPYC with AVX-512 (4.4 elsewhere)
 ALPHAS = [0.05, 0.2, 0.5]
-CONFORMAL = [(score, residual) for score in ("RRCM", "CRR") for residual in ("in-sample", "loo", "std")]
+CONFORMAL = [(name.partition("-")[0], name.partition("-")[2] or "in-sample") for name in procedures.CONFORMAL]
 
 
 def name_of(score: str, residual: str) -> str:

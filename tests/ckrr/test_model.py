@@ -15,12 +15,11 @@ import pytest
 
 import ckrr
 from ckrr.evaluation import batching, case
-from ckrr.procedures import ALL_PROCEDURES
+from ckrr.procedures import ALL_PROCEDURES, CONFORMAL
 from ckrr.regions.bayesian import compute_deviation
 from ckrr.ridge.exact import TEST_BLOCK
 from tests.ckrr.samples import arrays, same, sample
 
-CONFORMAL = ["RRCM", "RRCM-loo", "RRCM-std", "CRR", "CRR-loo", "CRR-std"]
 ALPHA = [0.01, 0.05, 0.1, 0.25]
 
 

@@ -10,9 +10,8 @@ from scipy.stats import binom
 
 import ckrr
 from ckrr._validation import Array
+from ckrr.procedures import CONFORMAL
 from tests.ckrr.validity import FALSE_ALARM, follows_its_law, skewed_sample
-
-CONFORMAL = ["RRCM", "RRCM-loo", "RRCM-std", "CRR", "CRR-loo", "CRR-std"]
 
 
 @pytest.mark.parametrize(("n", "lam"), [(9, 1e-6), (10, 0.1), (4, 1e-3)])

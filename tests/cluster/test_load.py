@@ -50,7 +50,7 @@ def test_there_is_an_example_of_each_kind() -> None:
         ("", "kind is missing"),
         (
             'kind = "lokal"',
-            "kind must be one of local, address, ssh, slurm or 'module:function' (did you mean 'local'?)",
+            f"kind must be one of {', '.join(KINDS)} or 'module:function' (did you mean 'local'?)",
         ),
         ("kind = 3", "kind must be a string, got 3"),
         ('kind = "local"\nworker = 2', "worker is unknown (did you mean 'workers'?); known here: kind, threads"),
