@@ -23,6 +23,7 @@ from harness.cli.common import EXIT_FAILED, echo, json_option, shorten_path, use
 @click.option("--columns", metavar="AXES", help="Axes, separated by commas. [default: n]")
 @where_option
 @click.option("--versus", metavar="PROCEDURE", help="Show paired differences from this procedure.")
+@click.option("--adjust", is_flag=True, help="Reduce errors by conformal coverages, whose expectations are exact.")
 @click.option(
     "--format",
     "form",
@@ -38,6 +39,7 @@ def table(
     columns: str | None,
     where: tuple[str, ...],
     versus: str | None,
+    adjust: bool,
     form: str,
 ) -> None:
     """Print a table of measures of STORE with their Monte-Carlo errors.
@@ -49,7 +51,7 @@ def table(
     from harness.results.tables import table as made
 
     axes = [None if text is None else _split_names(text) for text in (rows, columns)]
-    echo(FORMATS[form](made(store, _split_names(measures), axes[0], axes[1], parse_where(where), versus)))
+    echo(FORMATS[form](made(store, _split_names(measures), axes[0], axes[1], parse_where(where), versus, adjust)))
 
 
 def _split_names(text: str) -> list[str]:

@@ -39,7 +39,7 @@ def format_precision(needs: Sequence[Need], target: float) -> str:
     for one in needs:
         known = one.paths is not None
         rows.append(
-            [str(one.n), f"{one.se:.2g}" if known else "–", str(one.paths or "–"), str(one.draws or "–")],
+            [str(one.n), f"{one.se:.2g}" if known else "–", one.paths_text, str(one.draws or "–")],
         )
     unknown = "\nwith one path the error between paths can't be estimated: run a few more" if _is_unknown(needs) else ""
     note = (

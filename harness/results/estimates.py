@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import xarray as xr
@@ -10,6 +10,7 @@ import xarray as xr
 from harness.core.errors import UserError
 from harness.core.text import suggest_name
 from harness.core.types import Bools, Values
+from harness.results.adjust import estimate_adjusted
 from harness.results.mad import MAD, estimate_mad
 from harness.results.measures import MEASURES, Measure
 from harness.results.replications import ReplicationReader, Slab, Where, open_replications
@@ -18,6 +19,8 @@ from harness.statistics.reduce import reduce_replications
 
 PARTS = ("value", "se", "low", "high", "paths", "replications")
 """Variables of a dataset of estimates: the fields of `Estimate`."""
+ADJUSTED = (*PARTS, "controls", "worth")
+"""Variables of a dataset of adjusted estimates."""
 
 
 def find_measure(name: str) -> Measure:
@@ -30,7 +33,13 @@ def find_measure(name: str) -> Measure:
     return MEASURES[name]
 
 
-def estimate(url: str, measure: str = "coverage", where: Where | None = None, level: float = LEVEL) -> xr.Dataset:
+def estimate(
+    url: str,
+    measure: str = "coverage",
+    where: Where | None = None,
+    level: float = LEVEL,
+    adjust: bool = False,
+) -> xr.Dataset:
     """Estimate a measure in every cell of a store, or in the selected ones.
 
     Parameters
@@ -43,20 +52,27 @@ def estimate(url: str, measure: str = "coverage", where: Where | None = None, le
         Values to select along some axes, such as ``{"n": [100, 400], "theta": ["ml"]}``.
     level : float
         Confidence level of the intervals.
+    adjust : bool
+        Whether to adjust means by the coverages of conformal procedures in the same replications, whose expectations
+        are exact (`harness.results.adjust`). The standard errors are smaller then.
 
     Returns
     -------
     xarray.Dataset
         `value`, `se` (NaN with one path), `low`, `high`, `paths`, `replications`, over the axes of the cube. "mad" has
-        no axis alpha.
+        no axis alpha. With `adjust` also `controls`, the number of procedures that a cell was adjusted by, and `worth`,
+        how many times as many paths the plain estimate would need for the same error.
     """
     chosen = open_replications(url, where)
+    if adjust:
+        one = find_measure(measure)
+        return make_dataset(
+            chosen, f"{one.what}, adjusted", lambda slab: estimate_adjusted(chosen, slab, one, level), ADJUSTED
+        )
     if measure == MAD:
-        return _make_dataset(chosen, MAD, lambda slab: estimate_mad(chosen, slab, level)).isel(alpha=0, drop=True)
+        return make_dataset(chosen, MAD, lambda slab: estimate_mad(chosen, slab, level)).isel(alpha=0, drop=True)
     one = find_measure(measure)
-    return _make_dataset(
-        chosen, one.what, lambda slab: estimate_measure(one, *one.compute(chosen, slab), chosen, level)
-    )
+    return make_dataset(chosen, one.what, lambda slab: estimate_measure(one, *one.compute(chosen, slab), chosen, level))
 
 
 def difference(
@@ -102,7 +118,7 @@ def difference(
         known = both & ~np.isnan(apart)  # inf − inf, where both are unbounded, says nothing
         return reduce_replications(apart, known, "median" if one.reduction == "median" else "mean", level=level)
 
-    return _make_dataset(chosen, f"{one.what}, less that of {versus}, paired", of)
+    return make_dataset(chosen, f"{one.what}, less that of {versus}, paired", of)
 
 
 def estimate_measure(
@@ -110,23 +126,25 @@ def estimate_measure(
 ) -> Estimate:
     """Reduce the values of a measure over replications to estimates, as its entry says."""
     points = 1 if measure.name == "failed" else chosen.manifest.test_points
-    return reduce_replications(values, ok, measure.reduction, points, measure.q, level)
+    return reduce_replications(values, ok, measure.reduction, points, measure.q, level, measure.bounds)
 
 
-def _make_dataset(chosen: ReplicationReader, what: str, of: Callable[[Slab], Estimate]) -> xr.Dataset:
+def make_dataset(
+    chosen: ReplicationReader, what: str, of: Callable[[Slab], Estimate], names: Sequence[str] = PARTS
+) -> xr.Dataset:
     """Estimate slab by slab with `of`, and combine the estimates to a dataset with the description `what`."""
     made: dict[Slab, Estimate] = {slab: of(slab) for slab in chosen.iter_slabs()}
     parts: Mapping[str, xr.DataArray] = {
         part: chosen.make_array(
             {slab: _broadcast(getattr(one, part), one) for slab, one in made.items()}, 0 if _is_count(part) else np.nan
         )
-        for part in PARTS
+        for part in names
     }
     return xr.Dataset(dict(parts), attrs={"description": what})
 
 
 def _is_count(part: str) -> bool:
-    return part in ("paths", "replications")
+    return part in ("paths", "replications", "controls")
 
 
 def _broadcast(values: Values, one: Estimate) -> Values:

@@ -1,7 +1,9 @@
 """Estimate MAD, the paper's measure: the largest distance over α between the mean error rate and α.
 
 The error rate is averaged over replications first. As a maximum, MAD is biased upward, the more so the fewer paths
-there are. Its standard error and interval are from a bootstrap over paths.
+there are. Its standard error and interval are from a bootstrap over paths, whose samples are biased once more. So with
+v the MAD of the data and q the quantiles of the bootstrap, the upper end is q_{1−β}, and the lower end is the smaller
+of q_β and the one that is free of that bias, (2v − q_{1−β})₊: a MAD of 0 can be in the interval.
 """
 
 from __future__ import annotations
@@ -31,9 +33,10 @@ def estimate_mad(runs: ReplicationReader, slab: Slab, level: float) -> Estimate:
     known = paths > 1
     tail = (1 - level) / 2
     se = np.where(known, samples.std(axis=0, ddof=1), np.nan)
-    low, high = (np.where(known, np.quantile(samples, q, axis=0), np.nan) for q in (tail, 1 - tail))
-    ends = (np.minimum(low, value), np.maximum(high, value))
-    return _repeat_over_alpha(value, se, *ends, paths, ok.sum(axis=(0, 1))[..., 0], len(alpha))
+    low, high = np.quantile(samples, [tail, 1 - tail], axis=0)
+    low = np.minimum(low, np.maximum(2 * value - high, 0.0))
+    low, high = np.where(known, np.minimum(low, value), np.nan), np.where(known, np.maximum(high, value), np.nan)
+    return _repeat_over_alpha(value, se, low, high, paths, ok.sum(axis=(0, 1))[..., 0], len(alpha))
 
 
 def bootstrap(sums: Array, counts: Values, alpha: Array) -> Array:

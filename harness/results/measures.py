@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 from scipy.special import ndtri
@@ -35,6 +36,8 @@ class Measure:
     """Function to the values over path, draw, procedure, γ, θ, λ and α, and a mask of the replications to include."""
     q: float = 0.5
     """The quantile over replications, if the reduction is "median"."""
+    bounds: tuple[float, float] = (0.0, inf)
+    """Least and largest possible value."""
 
 
 def _make_reader(variable: str) -> Callable[[ReplicationReader, Slab], tuple[Values, Bools]]:
@@ -111,7 +114,12 @@ def _list_spreads() -> list[Measure]:
     words = {0.05: "5 % quantile", 0.5: "median", 0.95: "95 % quantile"}
     found = [
         Measure(
-            f"coverage_q{q * 100:02.0f}", f"{text} over replications of coverage", "median", _make_reader("coverage"), q
+            f"coverage_q{q * 100:02.0f}",
+            f"{text} over replications of coverage",
+            "median",
+            _make_reader("coverage"),
+            q,
+            (0.0, 1.0),
         )
         for q, text in words.items()
     ]

@@ -5,7 +5,11 @@ With variances σ_p² between paths and σ_d² between draws of a path, the mean
     se² = (σ_p² + σ_d²/D) / P
 
 so P = (σ_p² + σ_d²/D)/target² paths suffice, or D = σ_d²/(P·target² − σ_p²) draws if the bracket is positive: no number
-of draws reduces the variance between paths. The numbers for an n are those of its worst cell.
+of draws reduces the variance between paths.
+
+Variances are estimated, and the largest of many noisy ones is too large. So they are pooled: averaged over γ, θ and λ
+for each procedure, n and α. `paths` is what the worst of these means needs; `most_paths` is what the worst single cell
+would need if its own estimate were the truth.
 """
 
 from __future__ import annotations
@@ -29,12 +33,27 @@ class Need:
     se: float
     """Current standard error of coverage, the largest over the cells."""
     paths: int | None
-    """Required number of paths in all; None if it can't be estimated yet."""
+    """Required number of paths in all, from pooled variances; None if it can't be estimated yet."""
     draws: int | None
     """Required number of draws per path in all, with the current number of paths.
 
     None if no number suffices, or if there is one draw per path, from which it can't be estimated.
     """
+    most_paths: int | None = None
+    """Required number of paths by the cell with the largest estimated variance."""
+
+    @property
+    def paths_text(self) -> str:
+        """The required number of paths as a range, or a dash if it is unknown.
+
+        Examples
+        --------
+        >>> Need(25, 0.004, 557, None, 856).paths_text, Need(25, 0.004, 557, None, 557).paths_text
+        ('557 to 856', '557')
+        """
+        if self.paths is None or self.most_paths is None:
+            return str(self.paths or "–")
+        return str(self.paths) if self.paths == self.most_paths else f"{self.paths} to {self.most_paths}"
 
 
 def precision(url: str, target: float, where: Where | None = None) -> list[Need]:
@@ -78,15 +97,23 @@ def _compute_need(chosen: ReplicationReader, slab: Slab, target: float) -> Need:
         more = np.where(room > 0, within / room, inf)
     if not np.isfinite(se).any():
         return Need(slab.n, float("nan"), None, None)
-    most = float(np.nanmax(more))
+    most, pooled = float(np.nanmax(more)), _pool(one_path)
     enough = int(draws.max()) if float(np.nanmax(se)) <= target else None
     known = draws.max() > 1
     return Need(
         slab.n,
         float(np.nanmax(se)),
-        ceil(float(np.nanmax(one_path)) / target**2 - 1e-9),
+        ceil(float(np.nanmax(pooled)) / target**2 - 1e-9),
         enough or (max(ceil(most), int(draws.max())) if known and most < inf else None),
+        ceil(float(np.nanmax(one_path)) / target**2 - 1e-9),
     )
+
+
+def _pool(variances: Array) -> Array:
+    """Return the mean over γ, θ and λ of variances over procedure, γ, θ, λ and α; NaN where there is none."""
+    known = ~np.isnan(variances)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.where(known, variances, 0.0).sum(axis=(1, 2, 3)) / known.sum(axis=(1, 2, 3)))
 
 
 def _compute_least_variance(share: Array, count: Array, points: int) -> Array:
@@ -107,4 +134,5 @@ def _find_worst(needs: list[Need]) -> Need:
         max(need.se for need in known),
         max(need.paths or 0 for need in known),
         None if None in draws else max(each for each in draws if each is not None),
+        max(need.most_paths or 0 for need in known),
     )

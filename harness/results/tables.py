@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from math import isnan
+from math import isfinite, isinf, isnan
 
+import numpy as np
 import xarray as xr
 
 from harness.core.errors import UserError
@@ -51,7 +52,14 @@ class Cell:
             return self.word
         if self.se == 0 and self.high > self.low and self.value in (0.0, 1.0):  # its error isn't 0: show a bound
             return f"0 (< {self.high:.1g})" if self.value == 0 else f"1 (> {1 - float(f'{1 - self.low:.1g}'):g})"
+        if isfinite(self.value) and (isinf(self.low) or isinf(self.high)):  # no standard error says that
+            return f"{self.value:.3g} ({_format_end(self.low)} to {_format_end(self.high)})"
         return format_with_error(self.value, self.se, self.least)
+
+
+def _format_end(value: float) -> str:
+    """Format an end of an interval, which may be infinite."""
+    return ("∞" if value > 0 else "−∞") if isinf(value) else f"{value:.3g}"
 
 
 @dataclass(frozen=True)
@@ -104,6 +112,7 @@ def table(
     columns: Sequence[str] | None = None,
     where: Where | None = None,
     versus: str | None = None,
+    adjust: bool = False,
 ) -> Table:
     """Make a table of measures over the cells of a store.
 
@@ -119,8 +128,12 @@ def table(
         Values to select along some axes.
     versus : str, optional
         A procedure. If given, the table has paired differences between each procedure and this one.
+    adjust : bool
+        Whether to adjust estimates by conformal coverages, whose expectations are exact; see `estimate`.
     """
-    found = {name: _load_measure(url, name, where, versus) for name in measures}
+    if adjust and versus is not None:
+        raise UserError("adjust and versus exclude each other: paired differences aren't adjusted")
+    found = {name: _load_measure(url, name, where, versus, adjust) for name in measures}
     sizes = {axis: len(values) for axis, values in _list_labels(found).items()}
     rows, columns = lay_out_axes(sizes, rows, columns)
     labels = _list_labels(found)
@@ -133,7 +146,23 @@ def table(
     row_keys = [key for key in product(*(labels[axis] for axis in rows)) if any(key == row for row, _ in cells)]
     column_keys = [key for key in product(*(labels[axis] for axis in columns)) if any(key == c for _, c in cells)]
     caption = _format_caption(measures, fixed, versus, cells)
-    return Table(caption, _list_notes(url), rows, columns, row_keys, column_keys, cells)
+    notes = [*_describe_adjustment(found), *_list_notes(url)]
+    return Table(caption, notes, rows, columns, row_keys, column_keys, cells)
+
+
+def _describe_adjustment(found: Mapping[str, xr.Dataset]) -> list[str]:
+    """Return notes on what control variates were worth; none for plain estimates."""
+    notes = []
+    for name, one in found.items():
+        if "worth" in one:
+            worth = one["worth"].where(one["controls"] > 0).to_numpy()
+            worth = worth[np.isfinite(worth)]
+            times = np.median(worth) if len(worth) else 1.0
+            text = f"worth {times:.1f} times as many paths (median of {len(worth)} cells)"
+            none = f"{name} isn't adjusted: that takes 30 paths, exchangeable test points and a conformal procedure"
+            done = f"{name} is adjusted by conformal coverages of the same replications, {text}"
+            notes.append(done if len(worth) else none)
+    return notes
 
 
 def _list_notes(url: str) -> list[str]:
@@ -145,7 +174,7 @@ def _list_notes(url: str) -> list[str]:
     return [share] * (done < 1) + [failed] * bool(state["failed"]) + ([format_damage(lost)] if lost else [])
 
 
-def _load_measure(url: str, name: str, where: Where | None, versus: str | None) -> xr.Dataset:
+def _load_measure(url: str, name: str, where: Where | None, versus: str | None, adjust: bool) -> xr.Dataset:
     """Estimate one measure; levels and verdicts get the variables of an estimate, too."""
     if versus is not None:
         return difference(url, versus, name, where)
@@ -153,7 +182,7 @@ def _load_measure(url: str, name: str, where: Where | None, versus: str | None) 
         found = verdicts(url, where)
         target = found["target"].broadcast_like(found["value"]).transpose(*found["value"].dims)
         return found.assign(value=target, se=0 * target, low=target, high=target)
-    return verdicts(url, where) if name == VERDICT else estimate(url, name, where)
+    return verdicts(url, where) if name == VERDICT else estimate(url, name, where, adjust=adjust)
 
 
 def _list_labels(found: Mapping[str, xr.Dataset]) -> dict[str, list[str]]:
@@ -247,7 +276,7 @@ def _format_error_note(measures: Sequence[str], cells: Mapping[tuple[Key, Key], 
         return ""
     if cells and all(isnan(cell.se) for cell in cells.values() if not cell.word):
         return ", without standard errors: these need more than one path"
-    bounds = "; in brackets the end of a 95 % interval" if any(" (" in str(cell) for cell in cells.values()) else ""
+    bounds = "; in brackets ends of a 95 % interval" if any(" (" in str(cell) for cell in cells.values()) else ""
     return f" ± Monte-Carlo standard error between paths{bounds}"
 
 
@@ -260,4 +289,6 @@ def _describe_measure(name: str) -> str:
         )
     if name == LEVELS:
         return "level: exact where one is promised, 1 − α elsewhere"
-    return MEASURES[name].what if name in MEASURES else "MAD, the largest |error rate − α| over α"
+    if name == MAD:
+        return "MAD, the largest |error rate − α| over α (biased upward, as a maximum of noisy numbers is)"
+    return MEASURES[name].what

@@ -11,6 +11,12 @@ A verdict is given only if it holds for all c in the confidence interval of the 
 probability at least 0.95 no verdict in the whole grid is wrong. G is the number of cells of the whole grid, even if
 only some of them are selected.
 
+A failed replication has no coverage. It counts as 0 for the lower end of the interval and as 1 for the upper end, so a
+verdict holds whatever it would have been.
+
+Where the exact level is 1, the region is the whole line by arithmetic (α = 0.001 at n = 25). Such a cell is valid,
+unless a region has missed all the same.
+
 L is the exact finite-sample level where a procedure has one (conformal procedures), and 1 − α otherwise. An exact level
 assumes exchangeable points. With test points on a grid or from a shifted distribution, or with θ searched for on the
 training sample, a verdict measures the cost of breaking exchangeability. The default of τ is 0.02, or α/5 if that is
@@ -19,16 +25,18 @@ less.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import xarray as xr
 
 from harness.core.extent import count_cells
 from harness.core.labels import list_axis_values
 from harness.cube.aggregate import tabulate_levels
-from harness.results.estimates import estimate
-from harness.results.measures import MEASURES
-from harness.results.replications import Where, open_replications
-from harness.statistics.intervals import LEVEL
+from harness.results.estimates import estimate_measure, find_measure, make_dataset
+from harness.results.measures import MEASURES, Measure
+from harness.results.replications import ReplicationReader, Slab, Where, open_replications
+from harness.statistics.intervals import LEVEL, Estimate
 from harness.store.manifest import Manifest
 
 VALID, CONSERVATIVE, INVALID, UNDECIDED, EMPTY = "valid", "conservative", "invalid", "undecided", ""
@@ -74,21 +82,38 @@ def verdicts(
     chosen = open_replications(url, where)
     manifest = chosen.manifest
     each = 1 - (1 - level) / max(count_cells(manifest.extent), 1)
-    found = estimate(url, measure, where, each)
+    found = _estimate_bounds(chosen, find_measure(measure), each)
     target, promised = _compute_targets(found, manifest)
     found["target"], found["promised"] = target, promised
     found["tolerance"] = compute_tolerances(found["alpha"], tolerance)
     free = xr.DataArray([manifest.is_independent(text) for text in found["theta"].values], dims="theta")
     found["exchangeable"] = promised & free & (manifest.test == "iid")
-    found["verdict"] = judge(found["low"], found["high"], target, found["tolerance"]).where(
-        found["replications"] > 0, EMPTY
-    )
+    verdict = judge(found["low"], found["high"], target, found["tolerance"])
+    is_certain = promised & (target == 1) & (found["low"].notnull() & (found["value"] == 1))
+    found["verdict"] = verdict.where(~is_certain, VALID).where(found["replications"] > 0, EMPTY)
     found.attrs = {
         "description": f"verdicts on {MEASURES[measure].what}, at {level:g} for the whole grid",
         "level": level,
         "cells": count_cells(manifest.extent),
     }
     return found
+
+
+def _estimate_bounds(chosen: ReplicationReader, measure: Measure, level: float) -> xr.Dataset:
+    """Estimate a share in every cell, with intervals that hold whatever failed replications would have given."""
+
+    def of(slab: Slab) -> Estimate:
+        values, ok = measure.compute(chosen, slab)
+        found, failed = estimate_measure(measure, values, ok, chosen, level), chosen.has_failed(slab)[..., None]
+        if not failed.any():
+            return found
+        worst, best = (
+            estimate_measure(measure, np.where(failed, filled, values), ok | failed, chosen, level)
+            for filled in (0.0, 1.0)
+        )
+        return replace(found, low=np.fmin(found.low, worst.low), high=np.fmax(found.high, best.high))
+
+    return make_dataset(chosen, measure.what, of)
 
 
 def _compute_targets(found: xr.Dataset, manifest: Manifest) -> tuple[xr.DataArray, xr.DataArray]:

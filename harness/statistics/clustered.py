@@ -47,13 +47,16 @@ def count_paths(ok: Bools) -> Values:
     return np.asarray(ok.any(axis=1).sum(axis=0))
 
 
-def order_statistics(values: Values, ok: Bools, ranks: Values) -> Array:
-    """Return the value of rank `ranks` (1 is the smallest) among the replications that are ok; NaN where none is."""
+def sort_replications(values: Values, ok: Bools) -> Array:
+    """Return the replications that are ok in ascending order, along the first axis; the others follow as NaN."""
     flat = np.where(ok, values, np.nan).reshape(-1, *values.shape[2:])
-    ordered = np.sort(flat, axis=0)  # NaN sorts last
-    counts = np.broadcast_to(ok, values.shape).sum(axis=(0, 1))
+    return np.asarray(np.sort(flat, axis=0), dtype=float)  # NaN sorts last
+
+
+def take_ranks(ordered: Array, counts: Values, ranks: Values) -> Array:
+    """Return the value of rank `ranks` (1 is the smallest) among `counts` sorted ones; NaN where there is none."""
     places = np.clip(ranks, 1, np.maximum(counts, 1)).astype(np.intp) - 1
-    return np.asarray(np.take_along_axis(ordered, places[None], axis=0)[0], dtype=float)
+    return np.asarray(np.take_along_axis(ordered, places[None], axis=0)[0])
 
 
 def quantile(values: Values, ok: Bools, q: float = 0.5) -> Array:
@@ -68,7 +71,7 @@ def quantile(values: Values, ok: Bools, q: float = 0.5) -> Array:
     3.0
     """
     counts = np.broadcast_to(ok, values.shape).sum(axis=(0, 1))
-    return order_statistics(values, ok, np.ceil(np.round(q * counts, 9)))
+    return take_ranks(sort_replications(values, ok), counts, np.ceil(np.round(q * counts, 9)))
 
 
 def variance_components(values: Values, ok: Bools) -> tuple[Array, Array]:

@@ -12,6 +12,8 @@ The first two axes of all arrays are path and draw; others may follow. `ok` is a
 
 from __future__ import annotations
 
+from math import inf
+
 from harness.core.types import Array, Bools, Reduction, Values
 from harness.statistics.clustered import mean, quantile
 from harness.statistics.intervals import LEVEL, Estimate, estimate_mean, estimate_quantile, estimate_share
@@ -32,7 +34,13 @@ def compute_centre(values: Values, ok: Bools, reduction: Reduction, q: float = 0
 
 
 def reduce_replications(
-    values: Values, ok: Bools, reduction: Reduction, points: int = 1, q: float = 0.5, level: float = LEVEL
+    values: Values,
+    ok: Bools,
+    reduction: Reduction,
+    points: int = 1,
+    q: float = 0.5,
+    level: float = LEVEL,
+    bounds: tuple[float, float] = (-inf, inf),
 ) -> Estimate:
     """Reduce replications to estimates with standard errors and confidence intervals.
 
@@ -48,6 +56,8 @@ def reduce_replications(
         The quantile to estimate, for ``"median"``; another than 0.5 describes the spread over replications.
     level : float
         Confidence level of the intervals.
+    bounds : pair of float
+        Least and largest possible value, for ``"median"``: ends of an interval that few paths can't bound.
 
     Returns
     -------
@@ -58,4 +68,4 @@ def reduce_replications(
         return estimate_share(values, ok, points, level)
     if reduction == "mean":
         return estimate_mean(values, ok, level)
-    return estimate_quantile(values, ok, q, level)
+    return estimate_quantile(values, ok, q, level, bounds)

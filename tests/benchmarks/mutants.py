@@ -39,16 +39,20 @@ def main() -> None:
     options.add_argument("--seed", type=int, default=1)
     options.add_argument("--limit", type=float, default=600.0, help="seconds after which tests count as hanging")
     options.add_argument("--tree", type=Path, default=Path())
-    told = options.parse_args()
+    options.add_argument("--deselect", nargs="*", default=[], help="tests that fail without any broken line")
+    options.add_argument("--only", nargs="*", type=int, default=[], help="numbers of the lines to break; default: all")
+    asked = options.parse_args()
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         tree = Path(folder) / "tree"
-        subprocess.run(["git", "clone", "-q", str(told.tree.resolve()), str(tree)], check=True)
+        subprocess.run(["git", "clone", "-q", str(asked.tree.resolve()), str(tree)], check=True)
+        chosen = dict(enumerate(choose(tree, asked.count, asked.seed), 1))
+        chosen = {number: chosen[number] for number in asked.only or chosen}
         caught = 0
-        for number, (path, edit) in enumerate(choose(tree, told.count, told.seed), 1):
-            what, ended = try_mutant(tree, path, edit, told.limit)
+        for number, (path, edit) in chosen.items():
+            what, ended = try_mutant(tree, path, edit, asked.limit, asked.deselect)
             caught += ended != "survived"
             print(f"{number:3} {path.relative_to(tree)}: {what}: {ended}", flush=True)
-        print(f"caught {caught} of {told.count}")
+        print(f"caught {caught} of {len(chosen)}")
 
 
 def choose(tree: Path, count: int, seed: int) -> list[tuple[Path, Edit]]:
@@ -117,7 +121,7 @@ def _swap(first: int, last: int, operator: ast.AST, source: bytes) -> Edit:
     return first + core.start(), first + core.end(), SWAPS[type(operator)].encode()
 
 
-def try_mutant(tree: Path, path: Path, edit: Edit, limit: float) -> tuple[str, str]:
+def try_mutant(tree: Path, path: Path, edit: Edit, limit: float, skipped: list[str]) -> tuple[str, str]:
     """Break a line, run the tests, mend it; return the broken line and what became of it."""
     source = path.read_bytes()
     first, last, new = edit
@@ -126,7 +130,7 @@ def try_mutant(tree: Path, path: Path, edit: Edit, limit: float) -> tuple[str, s
     path.write_bytes(broken)
     try:
         near, far = _sort_tests(tree, path)
-        ended = next((end for tests in (near, far) if tests and (end := _run(tree, tests, limit))), "survived")
+        ended = next((end for tests in (near, far) if tests and (end := _run(tree, tests, limit, skipped))), "survived")
     finally:
         path.write_bytes(source)
     return f"{line + 1}: {broken.splitlines()[line].decode().strip()}", ended
@@ -144,10 +148,11 @@ def _sort_tests(tree: Path, path: Path) -> tuple[list[str], list[str]]:
     return near, [str(each) for each in quick if str(each) not in near]
 
 
-def _run(tree: Path, tests: list[str], limit: float) -> str | None:
+def _run(tree: Path, tests: list[str], limit: float, skipped: list[str]) -> str | None:
     """Run tests until one fails, and return its name; None if all pass."""
     environment = os.environ | {"PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"}
     words = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--no-header", *tests]
+    words += [f"--deselect={each}" for each in skipped]
     process = subprocess.Popen(
         words,
         cwd=tree,

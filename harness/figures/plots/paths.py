@@ -22,7 +22,7 @@ from harness.figures.canvas.style import FAINT, INK
 from harness.figures.plots.pointwise import OVER
 from harness.results.replications import Where
 from harness.statistics.clustered import clustered_error
-from harness.statistics.intervals import LEVEL, share_interval
+from harness.statistics.intervals import LEVEL, Share
 
 MOST_DOTS = 100
 """Number of paths above which dots would touch, and a line is drawn."""
@@ -78,7 +78,8 @@ def summarise_paths(values: Values, ok: Bools, points: int) -> tuple[Array, Arra
     )  # the draws of a path take the place of paths
     alone = counts < 2
     se = np.where(alone, np.sqrt(centre * (1 - centre) / points), se)
-    low, high = share_interval(centre, se, np.where(alone, points, counts), counts * points)
+    units = np.where(alone, points, counts)  # test points, or draws
+    low, high = Share(centre, se, units, np.where(alone, 1, points), units.astype(float), units).interval()
     order = np.argsort(centre, kind="stable")
     return centre[order], low[order], high[order]
 

@@ -131,7 +131,7 @@ def _format_error(need: Need) -> str:
 
 
 def _format_paths(need: Need) -> str:
-    return "–" if need.paths is None else str(need.paths)
+    return need.paths_text
 
 
 def _format_draws(need: Need) -> str:

@@ -10,7 +10,8 @@ import xarray as xr
 from scipy.special import ndtr, ndtri
 
 from harness.results.estimates import estimate
-from harness.results.validity import CONSERVATIVE, INVALID, VALID, judge, verdicts
+from harness.results.replications import ReplicationReader, Slab
+from harness.results.validity import CONSERVATIVE, INVALID, UNDECIDED, VALID, judge, verdicts
 from harness.statistics import intervals
 from tests.harness.studies import run_serially
 
@@ -62,7 +63,8 @@ def test_a_store_is_judged_by_what_is_known_of_the_toy(store: Path) -> None:
     together = estimate(str(store), "coverage", {"gamma": [1.0]}, 1 - 0.05 / 128)
     assert found.low.equals(together.low), "of the whole grid, not of the slice or of a cell alone"
     said = {name: set(found.verdict.sel(procedure=name).to_numpy().ravel()) for name in ("exact", "wide", "split")}
-    assert said == {"exact": {VALID}, "wide": {CONSERVATIVE}, "split": {INVALID}}
+    assert said == {"exact": {VALID}, "wide": {CONSERVATIVE, UNDECIDED}, "split": {INVALID}}
+    assert set(found.verdict.sel(procedure="wide", alpha=0.1).to_numpy().ravel()) == {CONSERVATIVE}
     half = -ndtri(0.05)
     truth = {"exact": 0.9, "wide": 2 * ndtr(2 * half) - 1, "split": 2 * (ndtr(half) - ndtr(half / 2))}
     for name, coverage in truth.items():
@@ -90,3 +92,32 @@ def test_one_path_decides_nothing(tmp_path: Path) -> None:
     run_serially(tmp_path / "one.zarr", replications__paths=1)
     found = verdicts(str(tmp_path / "one.zarr"))
     assert set(found.verdict.to_numpy().ravel()) == {"undecided"}
+
+
+def test_failed_replications_bound_a_verdict_from_both_sides(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if a tenth of the paths had failed: what they would have given is unknown."""
+    whole = verdicts(str(store), {"gamma": [1.0]})
+
+    def some_failed(self: ReplicationReader, slab: Slab) -> np.ndarray:
+        failed = np.zeros(self.read(slab, "status").shape, bool)
+        failed[::10] = True
+        return failed
+
+    ok = ReplicationReader.is_ok
+    monkeypatch.setattr(ReplicationReader, "has_failed", some_failed)
+    monkeypatch.setattr(ReplicationReader, "is_ok", lambda self, slab: ok(self, slab) & ~some_failed(self, slab))
+    found = verdicts(str(store), {"gamma": [1.0]})
+    assert (found.replications == 135).all()
+    assert (found.low < whole.low).all(), "failures may all have been misses"
+    assert (found.high >= whole.high).all(), "or hits"
+    assert (found.low < found.value - 0.09).sel(procedure="exact").all()
+    assert set(found.verdict.sel(procedure="exact").to_numpy().ravel()) == {UNDECIDED}
+
+
+def test_the_whole_line_is_valid_by_arithmetic(tmp_path: Path) -> None:
+    """α = 0.01 at n = 20 and 25 leaves nothing out: few paths can't show it, and needn't."""
+    changes = {"family": "krr", "grid.procedure": ["RRCM"], "grid.theta": [10], "grid.alpha": [0.01, 0.25]}
+    run_serially(tmp_path / "line.zarr", **{key.replace(".", "__"): value for key, value in changes.items()})
+    found = verdicts(str(tmp_path / "line.zarr"))
+    assert set(found.verdict.sel(alpha=0.01).to_numpy().ravel()) == {VALID}
+    assert (found.value.sel(alpha=0.01) == 1).all()
