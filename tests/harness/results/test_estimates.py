@@ -13,6 +13,7 @@ from scipy.special import ndtri
 from harness import UserError
 from harness.cube import aggregate
 from harness.results.estimates import difference, estimate
+from harness.results.mad import bootstrap, compute_ends
 from harness.results.measures import MEASURES
 from harness.results.replications import parse_where
 from tests.harness.studies import replications, run_serially
@@ -149,12 +150,10 @@ def test_mad_is_the_largest_of_the_means(store: Path) -> None:
 
 def test_the_error_of_mad_is_about_right() -> None:
     """Against the spread of MAD over many studies, where its maximum isn't in doubt."""
-    from harness.results.mad import bootstrap
-
     rng, alpha = np.random.default_rng(1), np.array([0.05, 0.25])
     studies = 0.05 + 0.05 * rng.standard_normal((300, 40, 1)) + np.array([0.0, 0.3])
     truth = np.abs(studies.mean(axis=1) - alpha).max(axis=1).std()
-    guesses = [bootstrap(one, np.ones_like(one), alpha).std() for one in studies[:20]]
+    guesses = [bootstrap(one, np.ones_like(one), alpha)[0].std() for one in studies[:20]]
     assert np.mean(guesses) == pytest.approx(truth, rel=0.15)
 
 
@@ -209,3 +208,18 @@ def test_another_store_in_the_same_place_is_read_anew(tmp_path: Path) -> None:
         shutil.rmtree(where)
     assert not values[0].equals(values[1])
     assert values[1].equals(values[2])
+
+
+@pytest.mark.parametrize("truth", [0.0, 0.01, 0.05])
+def test_the_interval_of_mad_covers_even_0(truth: float) -> None:
+    """Error rates at four α are off by `truth` at one of them: 600 studies of 40 paths."""
+    rng, alpha = np.random.default_rng([5, int(1e3 * truth)]), np.array([0.01, 0.05, 0.1, 0.25])
+    rates = alpha + np.array([0.0, 0.0, truth, 0.0])
+    k = 1 / 0.02 - 1
+    path = rng.beta(rates * k, (1 - rates) * k, (40, 600, 4))
+    errors = rng.binomial(200, path) / 200
+    counts = np.ones(errors.shape)
+    value = np.abs(errors.mean(axis=0) - alpha).max(axis=-1)
+    low, high = compute_ends(value, *bootstrap(errors, counts, alpha), 0.95)
+    assert np.mean((low <= truth) & (truth <= high)) > 0.93
+    assert (low <= value).all()
