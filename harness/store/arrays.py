@@ -131,7 +131,10 @@ def open_array(url: str, path: str, generation: int) -> zarr.Array[Any]:
 
     `generation` is part of the cache key, so that the array is opened again after a growth.
     """
-    found = _open_root(url, generation)[path]
+    try:
+        found = _open_root(url, generation)[path]
+    except KeyError:
+        raise UserError(f"{url} has no {path}: it was made by a version of ckrr that doesn't store it") from None
     assert isinstance(found, zarr.Array)
     return found
 

@@ -277,3 +277,8 @@ def test_the_state_is_of_what_was_asked_for_last(changes: dict[str, Any], tmp_pa
         assert (facts["complete"], units_done) == (unit is None, units_in_all - len(units) + done)
         if unit is not None:
             run_unit(str(where), cache_key(record), record.generation, False, unit)
+
+
+def test_a_measure_that_an_older_store_lacks_is_told(made: Path) -> None:
+    with pytest.raises(UserError, match=r"has no replications/n=10/novelty: it was made by a version of ckrr that"):
+        arrays.read(str(made), 10, "novelty", 0)
