@@ -24,8 +24,9 @@ from harness.results.mad import MAD
 from harness.results.measures import MEASURES
 from harness.results.replications import Where, count_damaged, format_damage
 from harness.results.rounding import DASH, format_with_error
-from harness.results.validity import SHARE_OF_ALPHA, TOLERANCE, verdicts
+from harness.results.validity import verdicts
 from harness.statistics.intervals import LEVEL
+from harness.statistics.verdicts import SHARE_OF_ALPHA, TOLERANCE
 
 MEASURE, VERDICT, LEVELS = "measure", "verdict", "level"
 AXES = (*CUBE_DIMS, MEASURE)

@@ -28,8 +28,9 @@ from harness.report.sections.verdict_cards import WorstCell, find_worst
 from harness.results.estimates import estimate
 from harness.results.measures import REFERENCE
 from harness.results.replications import Where
-from harness.results.validity import EMPTY, INVALID, UNDECIDED, VERDICTS, verdicts
+from harness.results.validity import verdicts
 from harness.statistics.intervals import LEVEL
+from harness.statistics.verdicts import EMPTY, INVALID, UNDECIDED, VERDICTS
 
 CONFORMAL = ("RRCM", "RRCM-loo", "CRR", "CRR-loo")
 """Conformal procedures of the paper."""

@@ -10,7 +10,7 @@ from harness.core.text import format_count
 from harness.report.html.templating import TEMPLATES
 from harness.report.sections.facts import Facts
 from harness.report.sections.verdict_cards import ProcedureVerdict, judge_procedures
-from harness.results.validity import INVALID, UNDECIDED
+from harness.statistics.verdicts import INVALID, UNDECIDED
 
 
 def render_lead(facts: Facts) -> Markup:

@@ -14,7 +14,7 @@ from harness.report.html.templating import TEMPLATES
 from harness.report.sections.facts import TARGET, Facts
 from harness.report.sections.verdict_cards import MARKS
 from harness.results.required_paths import Need
-from harness.results.validity import CONSERVATIVE, INVALID, UNDECIDED, VALID
+from harness.statistics.verdicts import CONSERVATIVE, INVALID, UNDECIDED, VALID
 
 
 @dataclass(frozen=True)

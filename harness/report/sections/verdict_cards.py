@@ -17,7 +17,7 @@ from harness.report.html.templating import TEMPLATES
 from harness.report.sections.facts import Facts
 from harness.report.sections.glossary import AXES
 from harness.results.rounding import format_with_error
-from harness.results.validity import CONSERVATIVE, EMPTY, INVALID, UNDECIDED, VALID, VERDICTS
+from harness.statistics.verdicts import CONSERVATIVE, EMPTY, INVALID, UNDECIDED, VALID, VERDICTS
 
 SYMBOLS = {VALID: "✓", CONSERVATIVE: "▲", INVALID: "✗", UNDECIDED: "?", EMPTY: "·"}
 """Symbol of each verdict."""

@@ -15,7 +15,7 @@ from harness.report.sections.columns import MARK, find_main_alpha, format_fixed_
 from harness.report.sections.facts import Facts
 from harness.report.sections.glossary import AXES
 from harness.report.sections.verdict_cards import CLASSES, SYMBOLS
-from harness.results.validity import EMPTY
+from harness.statistics.verdicts import EMPTY
 
 ROOM = 700_000
 """Bytes that the map may take."""

@@ -38,8 +38,9 @@ from harness.paper.page.corrected import ALL, GRID, IID, CorrectedStudy
 from harness.paper.page.evidence import Evidence
 from harness.paper.page.statements import FIGURES, TABLES
 from harness.report.write import LARGEST
-from harness.results.validity import INVALID, VERDICTS, verdicts
+from harness.results.validity import verdicts
 from harness.scenario.load import load
+from harness.statistics.verdicts import INVALID, VERDICTS
 from harness.store import arrays, artifacts
 from harness.worker.study import build_study
 from tests.harness.paper import drawn, printed

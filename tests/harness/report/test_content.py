@@ -18,7 +18,8 @@ from harness.report.sections.verdict_cards import judge_procedures
 from harness.report.write import get_default_file, write
 from harness.results.estimates import estimate
 from harness.results.rounding import format_with_error
-from harness.results.validity import VERDICTS, verdicts
+from harness.results.validity import verdicts
+from harness.statistics.verdicts import VERDICTS
 from harness.store.heartbeat import current_driver, to_bytes
 from harness.store.manifest import DRIVER
 from tests.harness.report import stores

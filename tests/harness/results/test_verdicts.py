@@ -6,13 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import xarray as xr
 from scipy.special import ndtr, ndtri
 
 from harness.results.estimates import estimate
 from harness.results.replications import ReplicationReader, Slab
-from harness.results.validity import CONSERVATIVE, INVALID, UNDECIDED, VALID, judge, verdicts
+from harness.results.validity import verdicts
 from harness.statistics import intervals
+from harness.statistics.verdicts import CONSERVATIVE, INVALID, UNDECIDED, VALID, judge, to_words
 from tests.harness.studies import run_serially
 
 CELLS, STUDIES, PATHS, POINTS = 72, 1000, 25, 200
@@ -31,8 +31,7 @@ def test_in_at_most_one_study_of_twenty_any_verdict_is_wrong(coverage: float, wr
     """72 cells, all of the same coverage, at the very border of the tolerance too."""
     values = simulated(coverage, seed=1)
     found = intervals.estimate_share(values, np.ones(values.shape, bool), POINTS, 1 - 0.05 / CELLS)
-    low, high = (xr.DataArray(each) for each in (found.low, found.high))
-    said = judge(low, high, xr.full_like(low, 0.9), xr.full_like(low, 0.02)).to_numpy()
+    said = to_words(judge(found.low, found.high, np.array(0.9), np.array(0.02)))
     assert (said == wrong).any(axis=0).mean() < 0.05 + 0.02
     naive = (found.value + 2 * found.se < 0.9).any(axis=0).mean()
     if wrong == INVALID:
@@ -43,8 +42,7 @@ def test_what_is_clear_is_said() -> None:
     for coverage, word in [(0.8, INVALID), (0.98, CONSERVATIVE)]:
         values = simulated(coverage, seed=2)
         found = intervals.estimate_share(values, np.ones(values.shape, bool), POINTS, 1 - 0.05 / CELLS)
-        low, high = (xr.DataArray(each) for each in (found.low, found.high))
-        said = judge(low, high, xr.full_like(low, 0.9), xr.full_like(low, 0.02)).to_numpy()
+        said = to_words(judge(found.low, found.high, np.array(0.9), np.array(0.02)))
         assert (said == word).mean() > 0.99
 
 
