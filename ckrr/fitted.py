@@ -159,7 +159,7 @@ class Fit:
         y, tau = check_values("y_new", y_new, len(x), of="X_new"), resolve_taus(smoothed, len(x))
         problem, by = Problem(self._ridge, [self._target], x), None if tau is None else [tau]
         (scores,) = score_problems([problem], [y[None]], procedures, alpha, boundary, tau=by)
-        return Scores(*(each[0] for each in vars(scores).values() if each is not None))
+        return scores.take_target(0)
 
     def __repr__(self) -> str:
         return f"<Fit to X of shape {self.X.shape}: theta={self.theta:g}, lam={self.lam:g}>"

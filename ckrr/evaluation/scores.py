@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +15,23 @@ from ckrr.evaluation.stacking import RowSpan
 from ckrr.levels import Alpha, check_boundary, parse_alphas
 from ckrr.procedures import ALL_PROCEDURES, BAYESIAN, Levels
 from ckrr.regions.intervals import Regions
+from ckrr.regions.tail_sets import Indices
 from ckrr.ridge.exact import scale_by_power_of_two
+
+
+@dataclass(frozen=True, eq=False)
+class ScorePieces:
+    """All pieces of the regions that have more than one: sorted by region, then by their ends."""
+
+    place: tuple[Indices, ...]
+    """Index of each piece's region in the arrays of `Scores`, one array for each axis."""
+    lower: Array
+    upper: Array
+
+    def take_target(self, target: int) -> ScorePieces:
+        """Return the pieces of one target, whose axis is dropped."""
+        here = self.place[0] == target
+        return ScorePieces(tuple(each[here] for each in self.place[1:]), self.lower[here], self.upper[here])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -36,6 +53,15 @@ class Scores:
     """Number of components: 0 where empty."""
     hits_f: npt.NDArray[np.bool_] | None = None
     """Whether the region contains f(x*); None if f is not given."""
+    pieces: ScorePieces | None = None
+    """Pieces of the regions with several; None if every region is an interval or empty."""
+
+    def take_target(self, target: int) -> Scores:
+        """Return the scores of one of several targets."""
+        hits_f = None if self.hits_f is None else self.hits_f[target]
+        ends = (self.lower[target], self.upper[target], self.length[target])
+        pieces = None if self.pieces is None else self.pieces.take_target(target)
+        return Scores(self.hits[target], *ends, self.count[target], hits_f, pieces)
 
     def __repr__(self) -> str:
         return f"<Scores of shape {self.hits.shape}: {self.hits.mean():.1%} hits>"
@@ -81,16 +107,42 @@ def score_problems(
         if tau is None
         else np.concatenate([np.tile(t, len(p.targets)) for t, p in zip(tau, problems, strict=True)])
     )
+    pieces = _PieceList()
     for case, spans in iter_evaluators(problems, has_conformal(names)):
         regions = case.compute_regions(names, levels, None if by is None else gather_spans(by, spans))
         for p, name in enumerate(names):
             _write(scores, p, regions[name], spans)
+            pieces.add(p, regions[name], spans)
             for hits, values in ((scores.hits, y), (scores.hits_f, f)):
                 if hits is not None and values is not None:
                     _write_hits(hits[p], regions[name], values, spans)
     for each in (scores.lower, scores.upper, scores.length):
         scale_by_power_of_two(each, exponents[:, None], out=each)
-    return _split_problems(scores, problems)
+    return _split_problems(scores, problems, pieces.join(exponents))
+
+
+class _PieceList:
+    """Collect the pieces of regions with several, over (procedure, row of all problems, level)."""
+
+    def __init__(self) -> None:
+        self._parts: list[tuple[Indices, Indices, Indices, Array, Array]] = []
+
+    def add(self, p: int, regions: Regions, spans: list[RowSpan]) -> None:
+        """Add the pieces of one procedure's regions, for the rows of one evaluator."""
+        found = regions.list_several()
+        if found.row.size:
+            rows = np.concatenate([np.arange(span.places.start, span.places.stop) for span in spans])
+            self._parts.append((np.full_like(found.row, p), rows[found.row], found.level, found.lo, found.hi))
+
+    def join(self, exponents: npt.NDArray[np.int64]) -> ScorePieces:
+        """Return all pieces, sorted, so that they don't depend on how rows were stacked, and scaled back."""
+        if not self._parts:
+            empty = np.empty(0, dtype=np.intp)
+            return ScorePieces((empty, empty, empty), np.empty(0), np.empty(0))
+        p, row, level, lo, hi = (np.concatenate(each) for each in zip(*self._parts, strict=True))
+        order = np.lexsort((hi, lo, level, p, row))
+        ends = (scale_by_power_of_two(each[order], exponents[row[order]]) for each in (lo, hi))
+        return ScorePieces((p[order], row[order], level[order]), *ends)
 
 
 def _make_empty_scores(procedures: int, rows: int, levels: int, latent: bool) -> Scores:
@@ -121,21 +173,39 @@ def _write(scores: Scores, p: int, regions: Regions, spans: list[RowSpan]) -> No
         scores.length[p, span.places] = regions.length[span.rows]
 
 
-def _split_problems(scores: Scores, problems: Sequence[Problem]) -> list[Scores]:
+def _split_problems(scores: Scores, problems: Sequence[Problem], pieces: ScorePieces) -> list[Scores]:
     """Return views of the scores of each problem, shape (targets, procedures, m, k)."""
     ends = np.cumsum([problem.size for problem in problems]).tolist()
     return [
-        _select_problem(scores, problem, slice(end - problem.size, end))
+        _select_problem(scores, problem, slice(end - problem.size, end), pieces)
         for problem, end in zip(problems, ends, strict=True)
     ]
 
 
-def _select_problem(scores: Scores, problem: Problem, places: slice) -> Scores:
-    parts = [each[:, places] for each in vars(scores).values() if each is not None]
+def _select_problem(scores: Scores, problem: Problem, places: slice, pieces: ScorePieces) -> Scores:
+    def split(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        return _split_targets(values[:, places], problem)
+
+    hits_f = None if scores.hits_f is None else split(scores.hits_f)
+    hull = split(scores.lower), split(scores.upper), split(scores.length)
+    return Scores(split(scores.hits), *hull, split(scores.count), hits_f, _select_pieces(pieces, problem, places))
+
+
+def _split_targets(values: npt.NDArray[Any], problem: Problem) -> npt.NDArray[Any]:
+    """Return (procedures, targets·m, k) as (targets, procedures, m, k)."""
     if len(problem.targets) == 1:
-        return Scores(*(each[None] for each in parts))
-    shape = len(problem.targets), len(problem.X_new)
-    return Scores(*(each.reshape(len(each), *shape, each.shape[2]).swapaxes(0, 1) for each in parts))
+        return values[None]
+    return values.reshape(len(values), len(problem.targets), len(problem.X_new), values.shape[2]).swapaxes(0, 1)
+
+
+def _select_pieces(pieces: ScorePieces, problem: Problem, places: slice) -> ScorePieces | None:
+    p, row, level = pieces.place
+    first, last = np.searchsorted(row, [places.start, places.stop])
+    if first == last:
+        return None
+    here = slice(first, last)
+    target, point = np.divmod(row[here] - places.start, len(problem.X_new))
+    return ScorePieces((target, p[here], point, level[here]), pieces.lower[here], pieces.upper[here])
 
 
 def has_conformal(procedures: Sequence[str]) -> bool:

@@ -95,6 +95,15 @@ class Regions:
             found.append((float(self.middle_lower[i, j]), float(self.middle_upper[i, j])))
         return sorted(found)
 
+    def list_several(self) -> Pieces:
+        """Return all pieces of the regions that have more than one, in no particular order."""
+        if not self.beyond.row.size:
+            return self.beyond
+        many = self.count > 1
+        row, level = np.nonzero(many & ~np.isnan(self.middle_lower))
+        middle = Pieces(row, level, self.middle_lower[row, level], self.middle_upper[row, level])
+        return middle.join(self.beyond.where(many[self._where]))
+
     def rescale(self, change: Callable[[Array], Array]) -> Regions:
         """Return the regions after an increasing change of scale."""
         pieces = Pieces(*self._where, change(self.beyond.lo), change(self.beyond.hi))

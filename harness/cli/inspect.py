@@ -14,10 +14,9 @@ from harness.cli.common import EXIT_FAILED, echo, json_option, shorten_path, use
 @click.option(
     "--measure",
     "measures",
-    default="coverage",
-    show_default=True,
+    default="",
     metavar="NAMES",
-    help="Measures, separated by commas.",
+    help="Measures, separated by commas. [default: coverage, the expected one if the store has it]",
 )
 @click.option("--rows", metavar="AXES", help="Axes, separated by commas. [default: procedure and the remaining axes]")
 @click.option("--columns", metavar="AXES", help="Axes, separated by commas. [default: n]")
@@ -44,7 +43,8 @@ def table(
 ) -> None:
     """Print a table of measures of STORE with their Monte-Carlo errors.
 
-    MEASURES: coverage, error, mad, verdict, width, relative_width, unbounded, failed and more (a wrong name lists all).
+    MEASURES: coverage, coverage_expected, error, mad, verdict, width, relative_width, unbounded, failed and more (a
+    wrong name lists all).
     """
     from harness.results.formats import FORMATS
     from harness.results.replications import parse_where

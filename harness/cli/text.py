@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from harness.core.labels import format_label, format_theta
+from harness.core.schema import COVERAGE_EXPECTED
 from harness.core.text import escape_line, format_count, format_duration, format_estimate, format_table
 from harness.core.types import Extent
 
@@ -92,12 +93,14 @@ def format_coverage(cube: xr.Dataset, asked: Extent) -> str:
     error = "" if asked.paths > 1 else " (its Monte-Carlo error needs more than one path)"
     shown = {"α": format_label(alpha), "θ": theta, "λ": format_label(lam)}
     place = ", ".join(f"{name} = {value}" for name, value in shown.items())
-    lines = [f"coverage of y* ± its Monte-Carlo error, and median width, at {place}{error}"]
+    judged = COVERAGE_EXPECTED if COVERAGE_EXPECTED in cube else "coverage"
+    what = f"{'expected ' * (judged == COVERAGE_EXPECTED)}coverage of y*"
+    lines = [f"{what} ± its Monte-Carlo error, and median width, at {place}{error}"]
     for gamma in asked.grid.gamma:
         rows = [[f"γ = {format_label(gamma)}", *(f"n = {n}" for n in sorted(asked.grid.n))]]
         for name in asked.grid.procedure:
             cells = part.sel(gamma=gamma, procedure=name)
-            parts = (cells[each].to_numpy().tolist() for each in ("coverage", "coverage_se", "width"))
+            parts = (cells[each].to_numpy().tolist() for each in (judged, f"{judged}_se", "width"))
             rows.append([name, *(f"{format_estimate(c, e)}  {w:#.3g}" for c, e, w in zip(*parts, strict=True))])
         lines.append(format_table(rows))
     grid = {"α": asked.grid.alpha, "θ": asked.grid.theta, "λ": asked.grid.lam}

@@ -10,13 +10,13 @@ from time import perf_counter
 
 import numpy as np
 
-from harness.compute.measures import compute_measures
+from harness.compute.measures import OutcomeLaw, compute_measures
 from harness.compute.study import Study
 from harness.compute.watchdog import start_step
 from harness.core.errors import StoreUnreachableError
 from harness.core.extent import find_included
 from harness.core.protocols import Factor, Scores, Target, TimedScores
-from harness.core.schema import QUANTILES, Variable, list_variables
+from harness.core.schema import COVERAGE_EXPECTED, QUANTILES, Variable, list_variables
 from harness.core.text import format_error
 from harness.core.types import Block, Bools, Failure, Status, Unit, Values
 
@@ -45,6 +45,8 @@ class FactorJob:
     lam: int
     factor: Factor
     target: Target
+    law: OutcomeLaw | None = None
+    """Distribution of the test values, if the store keeps expected coverage."""
 
     @property
     def cells(self) -> CellGroup:
@@ -106,9 +108,10 @@ class BlockBuilder:
         """Compute the measures of a job from its scores and store them in the block."""
         study, grid = self.study, self.study.extent.grid
         reference = None if study.family.reference is None else study.scored_procedures.index(study.family.reference)
-        found = compute_measures(scores, job.target.Y_test.T, grid.alpha, reference, "pointwise" in study.keep)
+        found = compute_measures(scores, job.target.Y_test.T, grid.alpha, reference, study.keep, job.law)
         kept = len(grid.procedure)
-        bad = np.asarray(np.isnan(found["coverage"] + found["width_mean"]).any(axis=2))[:, :kept]
+        sums = found["coverage"] + found["width_mean"] + found.get(COVERAGE_EXPECTED, 0.0)
+        bad = np.asarray(np.isnan(sums).any(axis=2))[:, :kept]
         here = self._get_index(job.path, job.draw)
         for name, values in found.items():
             for row, g in enumerate(job.gammas):

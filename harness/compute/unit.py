@@ -12,8 +12,10 @@ from itertools import product
 import numpy as np
 
 from harness.compute.block import BlockBuilder, CellGroup, FactorJob
+from harness.compute.measures import OutcomeLaw
 from harness.compute.study import Study
-from harness.core.protocols import Factor, Family, Inputs, Path, Sample, SupportsPath, Target
+from harness.core.protocols import Factor, Family, Inputs, Path, Sample, SupportsNoiseLaw, SupportsPath, Target
+from harness.core.schema import COVERAGE_EXPECTED
 from harness.core.types import Array, Block, Bools, Theta, Unit
 
 CellData = tuple[Sample, Target, Factor]
@@ -107,9 +109,10 @@ def _iter_draw_jobs(
         searched = isinstance(study.extent.grid.theta[theta], str)
         for some in [[g] for g in gammas] if searched else [gammas] if gammas else []:
             try:
-                target = _make_target(sample, [study.extent.grid.gamma[g] for g in some], study.source.knows_f)
+                values = [study.extent.grid.gamma[g] for g in some]
+                target, law = _make_target(sample, values, study.source.knows_f), _make_law(study, sample, values)
                 yield FactorJob(
-                    path, draw, some, theta, lam, _make_timed_factor(builder, inputs, target, theta, lam), target
+                    path, draw, some, theta, lam, _make_timed_factor(builder, inputs, target, theta, lam), target, law
                 )
             except Exception as error:
                 builder.record_exception(path, draw, CellGroup(some, [theta], [lam]), error)
@@ -143,6 +146,15 @@ def _make_target(sample: Sample, gammas: Sequence[float], knows_f: bool) -> Targ
     Y = np.stack([_add_noise(sample.y, sample.noise, gamma) for gamma in gammas], axis=1)
     Y_test = np.stack([_add_noise(sample.y_test, sample.noise_test, gamma) for gamma in gammas], axis=1)
     return Target(Y, Y_test, sample.y_test if knows_f else None)
+
+
+def _make_law(study: Study, sample: Sample, gammas: Sequence[float]) -> OutcomeLaw | None:
+    """Return the distribution of the test values, if the store keeps expected coverage."""
+    if COVERAGE_EXPECTED not in study.keep:
+        return None
+    assert isinstance(study.source, SupportsNoiseLaw), "the manifest says that the source knows its noise"
+    scale = np.sqrt(np.array(gammas)) if sample.noise_test is not None else np.zeros(len(gammas))
+    return OutcomeLaw(sample.X_test, sample.y_test, scale, study.source.noise_cdf)
 
 
 def _add_noise(y: Array, noise: Array | None, gamma: float) -> Array:

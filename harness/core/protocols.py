@@ -1,8 +1,8 @@
 """Protocols through which the harness uses data sources and families of procedures.
 
 The harness depends on these protocols and on plain arrays, never on a concrete source or family. `Source` and `Family`
-are required; the runtime-checkable protocols (`LimitedSource`, `Supports…`, `TimedScores`) are optional capabilities,
-which a class has by implementing their methods.
+are required; the runtime-checkable protocols (`LimitedSource`, `Supports…`, `PiecewiseScores`, `TimedScores`) are
+optional capabilities, which a class has by implementing their methods.
 """
 
 from __future__ import annotations
@@ -138,6 +138,15 @@ class SupportsWorld(Protocol):
 
 
 @runtime_checkable
+class SupportsNoiseLaw(Protocol):
+    """A source that knows the distribution of its noise, and so the probability that y* falls into a region."""
+
+    def noise_cdf(self, X: Array, z: Array) -> Array:
+        """Return P(e ≤ z) of the noise e (of variance 1) at each point of X, which belongs to the last axis of z."""
+        ...
+
+
+@runtime_checkable
 class SupportsPreparation(Protocol):
     """A source that needs expensive, shared arrays, computed once before the units and kept in the store."""
 
@@ -188,6 +197,35 @@ class Scores(Protocol):
     @property
     def count(self) -> npt.NDArray[np.int64]:
         """Number of connected components of the region."""
+        ...
+
+
+class RegionPieces(Protocol):
+    """Closed intervals that regions consist of."""
+
+    @property
+    def place(self) -> tuple[npt.NDArray[np.intp], ...]:
+        """Index of each piece's region: its target, procedure, point and level."""
+        ...
+
+    @property
+    def lower(self) -> Array:
+        """Lower end of each piece."""
+        ...
+
+    @property
+    def upper(self) -> Array:
+        """Upper end of each piece."""
+        ...
+
+
+@runtime_checkable
+class PiecewiseScores(Protocol):
+    """Scores of regions that may have several pieces. Their expected coverage needs all of these, not the hull."""
+
+    @property
+    def pieces(self) -> RegionPieces | None:
+        """All pieces of the regions that have more than one; None if every region is an interval or empty."""
         ...
 
 

@@ -8,8 +8,8 @@ imports no NumPy.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from harness.core.types import Reduction
@@ -26,6 +26,11 @@ CELL = ("procedure", "gamma", "theta", "lam")
 """Axes of the status. α is not among them: another α costs nothing, so that no rule excludes one."""
 RESULT = (*CELL, "alpha")
 """Axes of a measure within a replication."""
+COVERAGE_EXPECTED = "coverage_expected"
+"""Name of the expected coverage, which a store has if its source knows the distribution of its noise."""
+KEPT = ("pointwise", COVERAGE_EXPECTED)
+"""What a store may keep besides the variables that all stores have."""
+OF_Y = "units of y"
 _LARGEST = {"uint8": 2**8 - 1, "uint16": 2**16 - 1, "int32": 2**31 - 1, "int64": 2**63 - 1}
 
 
@@ -60,6 +65,10 @@ class Measure(Variable):
     """Name of the reduced measure in tables and figures."""
     error: str | None = None
     """Sentence stored with the standard error in the cube, if the cube has one."""
+    units: str = "1"
+    """Units of the measure: a pure number, or those of y."""
+    is_optional: bool = False
+    """Whether only some stores have it: those whose manifest lists its name among what they keep."""
 
 
 MEASURES = (
@@ -73,6 +82,18 @@ MEASURES = (
         summary="mean coverage of y*",
         title="coverage of y*",
         error="its Monte-Carlo standard error, between paths; NaN with one path",
+    ),
+    Measure(
+        COVERAGE_EXPECTED,
+        RESULT,
+        "float64",
+        "probability that y* is in the region, given the training sample; mean over test points",
+        compute=lambda at: at.mean(at.probability()),
+        reduction="probability",
+        summary="mean probability that y* is in the region, given the training sample: coverage without test noise",
+        title="expected coverage of y*",
+        error="its Monte-Carlo standard error, between paths; NaN with one path",
+        is_optional=True,
     ),
     Measure(
         "coverage_f",
@@ -93,7 +114,9 @@ MEASURES = (
         compute=lambda at: at.quantiles(at.width),
         reduction="median",
         summary="median over replications of the quantiles of the hull's width",
+        error="its Monte-Carlo standard error: the length of the 95 % interval, divided by twice Student's t",
         title="width of the hull: median over test points and replications",
+        units=OF_Y,
     ),
     Measure(
         "width_mean",
@@ -104,6 +127,7 @@ MEASURES = (
         reduction="mean",
         summary="mean width of the hull; inf where any is unbounded",
         title="mean width of the hull; inf where any region is unbounded",
+        units=OF_Y,
     ),
     Measure(
         "length",
@@ -114,6 +138,7 @@ MEASURES = (
         reduction="median",
         summary="median over replications of the quantiles of the region's length",
         title="length of the region: median over test points and replications",
+        units=OF_Y,
     ),
     Measure(
         "length_mean",
@@ -124,6 +149,7 @@ MEASURES = (
         reduction="mean",
         summary="mean length of the region; inf where any is unbounded",
         title="mean length of the region; inf where any is unbounded",
+        units=OF_Y,
     ),
     Measure(
         "interval_score",
@@ -134,6 +160,7 @@ MEASURES = (
         reduction="mean",
         summary="mean interval (Winkler) score of the hull; inf where any is unbounded",
         title="mean interval (Winkler) score; inf where any region is unbounded",
+        units=OF_Y,
     ),
     Measure(
         "distance_lower",
@@ -144,6 +171,7 @@ MEASURES = (
         reduction="mean",
         summary="mean distance of the lower end from that of the reference procedure",
         title="mean distance of the lower end from that of the reference procedure",
+        units=OF_Y,
     ),
     Measure(
         "distance_upper",
@@ -154,6 +182,7 @@ MEASURES = (
         reduction="mean",
         summary="mean distance of the upper end from that of the reference procedure",
         title="mean distance of the upper end from that of the reference procedure",
+        units=OF_Y,
     ),
     Measure(
         "unbounded",
@@ -204,9 +233,14 @@ POINTWISE = (
 """Results at each test point, kept if the scenario has keep = ["pointwise"]."""
 
 
-def list_variables(keep: tuple[str, ...]) -> tuple[Variable, ...]:
+def list_measures(keep: Sequence[str]) -> tuple[Measure, ...]:
+    """Return the measures that a store keeps."""
+    return tuple(one for one in MEASURES if not one.is_optional or one.name in keep)
+
+
+def list_variables(keep: Sequence[str]) -> tuple[Variable, ...]:
     """Return the variables of the replications in the order in which a unit writes them: status last."""
-    return (*MEASURES, THETA_HAT, *(POINTWISE if "pointwise" in keep else ()), STATUS)
+    return (*list_measures(keep), THETA_HAT, *(POINTWISE if "pointwise" in keep else ()), STATUS)
 
 
 @dataclass(frozen=True)
@@ -216,28 +250,91 @@ class CubeVariable:
     name: str
     dtype: str
     description: str
+    title: str
+    """Name in plots: the attribute `long_name`."""
+    units: str = "1"
     quantile: bool = False
     """Whether the array has the axis `quantile` after those of the cube."""
+    flags: Mapping[str, int] = field(default_factory=dict)
+    """Meaning of each value, for a variable of codes: `flag_meanings` and `flag_values`."""
+    is_optional: bool = False
+    """Whether only some stores have it."""
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """Attributes of the array, as xarray's plots and the CF conventions expect them."""
+        found: dict[str, Any] = {"long_name": self.title, "units": self.units, "description": self.description}
+        if self.flags:
+            found |= {"flag_values": list(self.flags.values()), "flag_meanings": " ".join(self.flags)}
+        return found
 
 
-_LEVEL = CubeVariable(
-    "level", "float64", "the coverage that is promised for exchangeable train and test points; NaN where none is"
+VERDICT_FLAGS = {"no_result": 0, "invalid": 1, "undecided": 2, "borderline": 3, "valid": 4, "conservative": 5}
+"""Codes of verdicts in the cube; from "valid" on a cell is valid. `harness.statistics.verdicts` defines the words."""
+
+_JUDGED = (
+    CubeVariable(
+        "level",
+        "float64",
+        "the coverage that is promised for exchangeable train and test points; NaN where none is",
+        "exact level",
+    ),
+    CubeVariable("target", "float64", "what coverage is compared with: the exact level, or 1 - alpha", "target level"),
+    CubeVariable(
+        "coverage_low",
+        "float64",
+        "lower end of the 95 % confidence interval of coverage (the expected one if the store has it)",
+        "lower end of coverage",
+    ),
+    CubeVariable("coverage_high", "float64", "its upper end", "upper end of coverage"),
+    CubeVariable(
+        "verdict",
+        "uint8",
+        "whether coverage is at least the target less min(0.02, alpha/5); no verdict of the grid is wrong with "
+        "probability 0.95; at least 4 means valid",
+        "verdict on coverage",
+        flags=VERDICT_FLAGS,
+    ),
 )
+"""What follows from coverage: see `harness.statistics.verdicts`."""
 
 
 def _list_cube_variables() -> tuple[CubeVariable, ...]:
     found: list[CubeVariable] = []
     for one in MEASURES:
-        found.append(CubeVariable(one.name, "float64", one.summary, quantile="quantile" in one.dims))
+        shared = CubeVariable(
+            one.name,
+            "float64",
+            one.summary,
+            one.title,
+            units=one.units,
+            quantile="quantile" in one.dims,
+            is_optional=one.is_optional,
+        )
+        found.append(shared)
         if one.error is not None:
-            found.append(CubeVariable(f"{one.name}_se", "float64", one.error))
+            title = f"standard error of {one.title.partition(':')[0]}"
+            found.append(replace(shared, name=f"{one.name}_se", description=one.error, title=title))
         if one.name == "coverage":
-            found.append(_LEVEL)
-    found.append(CubeVariable("failed", "float64", "share of replications that failed"))
-    found.append(CubeVariable("replication_count", "int64", "number of replications that all of this is from"))
+            found += _JUDGED
+    found.append(
+        CubeVariable("failed", "float64", "share of replications that failed", "share of replications that failed")
+    )
+    found.append(
+        CubeVariable(
+            "replication_count", "int64", "number of replications that all of this is from", "number of replications"
+        )
+    )
     return tuple(found)
 
 
 CUBE = _list_cube_variables()
-"""Arrays at the root of the store, with the axes `CUBE_DIMS`. Written by the driver."""
+"""Arrays that the root of a store may have, with the axes `CUBE_DIMS`. Written by the driver."""
+CUBE_VERSION = 2
+"""Version of the cube's variables and attributes. Older stores get new ones at the next run."""
 CUBE_DIMS = ("procedure", "gamma", "theta", "lam", "n", "alpha")
+
+
+def list_cube_variables(keep: Sequence[str]) -> tuple[CubeVariable, ...]:
+    """Return the arrays of the cube of a store, given what it keeps of each replication."""
+    return tuple(one for one in CUBE if not one.is_optional or one.name.removesuffix("_se") in keep)

@@ -128,7 +128,8 @@ def _run(
     arguments = (backend.url, cache_key(manifest), manifest.generation, prepared.retry)
     failed, spent = prepared.failed, Usage()
     presence.watch_store(lambda: is_same_store(backend, manifest))
-    keeper = CubeKeeper(backend.url, manifest, _find_stale_sizes(prepared.manifest) | find_cube_gaps(backend, manifest))
+    stale = set(manifest.extent.grid.n) if prepared.grows else _find_stale_sizes(prepared.manifest)
+    keeper = CubeKeeper(backend.url, manifest, stale | find_cube_gaps(backend, manifest))
     if prepared.damaged:
         lost = len(prepared.damaged)
         progress.note(f"{lost} unit{'s' * (lost != 1)} lost a chunk after being written, and will be recomputed")
@@ -316,8 +317,8 @@ def _begin_run(prepared: Prepared) -> Manifest:
         arrays.clear_handles()  # another store may have been at this URL
         arrays.publish(backend, manifest, prepared.loaded.built.files)
         backend.delete(CLAIM)
-    elif old.root_is_lost or old.is_torn:
-        arrays.clear_handles()  # their metadata may be damaged
+    elif old.root_is_lost or old.is_torn or old.cube_version != manifest.cube_version:
+        arrays.clear_handles()  # their metadata may be damaged, or lack variables of the cube
         arrays.publish(backend, manifest, prepared.loaded.built.files)
     else:
         save_manifest(backend, manifest)

@@ -10,6 +10,7 @@ from typing import Any
 from harness.backends.base import Backend, open_backend
 from harness.core.errors import UserError
 from harness.core.protocols import Family, SupportsHoldout
+from harness.core.schema import COVERAGE_EXPECTED, CUBE_VERSION
 from harness.core.types import Grid
 from harness.execution import clusters
 from harness.execution.remove import remove_smoke_store
@@ -138,15 +139,17 @@ def prepare(
     found = load_manifest(backend)
     machine = clusters.measure_machine(backend.url, workers, speed, cluster, client)
     if found is not None:
-        loaded = _with_known_files(loaded, backend, found)
+        loaded = _with_known_files(loaded.with_variables_of(found.keep), backend, found)
         check_fingerprint(backend.url, found.fingerprint, loaded.fingerprint, accept_changed)
     source = artifacts.attach(loaded.built.source, backend)
     whole = loaded.extent if found is None else found.extend(loaded.extent).extent  # units span the whole store
     lacking = artifacts.list_missing(backend, artifacts.list_needed(source, whole.grid))
     drawing = (
-        ReplicationShape.draw_seconds if lacking else check_source(source, loaded.seeds, loaded.extent, loaded.where)
+        ReplicationShape.draw_seconds
+        if lacking
+        else check_source(source, loaded.seeds, loaded.extent, loaded.where, loaded.keep)
     )
-    shape = ReplicationShape(source.test_points, loaded.scenario.keep, drawing)
+    shape = ReplicationShape(source.test_points, loaded.keep, drawing)
     manifest = _make_manifest(loaded, found, shape, machine)
     check_unit_count(manifest, loaded.where)
     done = receipts.list_receipts(backend, manifest.extent.grid.n) if found else {}
@@ -166,7 +169,7 @@ def _make_manifest(loaded: Loaded, found: Manifest | None, shape: ReplicationSha
     scenario = loaded.scenario.model_dump(mode="json", exclude_defaults=False)
     if found is None:
         groups = choose_blocks(loaded.extent, shape, loaded.family, machine)
-        shared = (scenario, loaded.fingerprint, (loaded.extent,), groups, loaded.scenario.keep, shape.test_points)
+        shared = (scenario, loaded.fingerprint, (loaded.extent,), groups, loaded.keep, shape.test_points)
         levels, spared = (
             compute_exact_levels(loaded.family, loaded.extent.grid),
             compute_holdout_levels(loaded.family, loaded.extent.grid),
@@ -182,7 +185,7 @@ def _make_manifest(loaded: Loaded, found: Manifest | None, shape: ReplicationSha
     }
     groups = {**found.groups, **fresh}
     smoke = found.is_smoke and loaded.is_smoke
-    grown = replace(grown, scenario=scenario, fingerprint=loaded.fingerprint, groups=groups)
+    grown = replace(grown, scenario=scenario, fingerprint=loaded.fingerprint, groups=groups, cube_version=CUBE_VERSION)
     return replace(grown, exact_levels=levels, holdout_levels=spared, is_smoke=smoke)
 
 
@@ -254,6 +257,10 @@ def check_fingerprint(url: str, old: Mapping[str, Any], new: Mapping[str, Any], 
         names = ", ".join(name for name, hashed in old["files"].items() if new["files"][name] != hashed)
         how = "choose another --store, or add --accept-changed-source if it gives the same numbers"
         raise UserError(f"{url}: {names} was edited since the store was made (the old text is in {url}/{FILES}): {how}")
+    if differing == ["keep"] and (COVERAGE_EXPECTED in old["keep"]) != (COVERAGE_EXPECTED in new["keep"]):
+        has = "has" if COVERAGE_EXPECTED in old["keep"] else "doesn't have"
+        how = "leave expected_coverage out of the scenario, or choose another --store"
+        raise UserError(f"{url} {has} expected coverage, and the two aren't mixed in one store: {how}")
     if differing:
         text = "; ".join(f"{key} was {old.get(key)!r} and is {new.get(key)!r}" for key in differing)
         text += f" (threads = {old.get('blas_threads')} in a cluster file)" * (differing == ["blas_threads"])

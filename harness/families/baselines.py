@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 import ckrr
 from ckrr.baselines import FOLDS, cv_plus, halves, jackknife_plus, split, split_level, student
+from ckrr.evaluation.scores import ScorePieces
 from ckrr.likelihood.holdout import HOLDOUT
 from ckrr.ridge.exact import TEST_BLOCK
 from ckrr.space import is_random
@@ -63,17 +64,11 @@ class Query:
 IntervalMethod = Callable[[Query], Ends]
 
 
-@dataclass(frozen=True, eq=False)
-class TimedScores:
+@dataclass(frozen=True, eq=False, repr=False)
+class TimedScores(ckrr.Scores):
     """Scores, and the seconds that each procedure took."""
 
-    hits: Bools
-    hits_f: Bools | None
-    lower: Array
-    upper: Array
-    length: Array
-    count: npt.NDArray[np.int64]
-    seconds: Mapping[str, float]
+    seconds: Mapping[str, float] = field(default_factory=dict)
 
 
 def _student(asked: Query) -> Ends:
@@ -182,7 +177,8 @@ class Baselines:
         """Score the procedures one after the other, each on its own, so that their times can be compared."""
         samples = [factor for factor in factors if isinstance(factor, BaselineFactor)]
         orders = [some("order").permutation(len(sample.X)) for sample, some in zip(samples, streams, strict=True)]
-        parts, seconds = [], {}
+        parts: list[Sequence[ckrr.Scores]] = []
+        seconds: dict[str, float] = {}
         for name in procedures:
             start = perf_counter()
             if name in self.methods:
@@ -191,13 +187,13 @@ class Baselines:
                 )
             else:
                 shared = [sample.factor for sample in samples]
-                parts.append(list(self.krr.score(shared, targets, [name], alpha, streams)))
+                parts.append(self.krr.score(shared, targets, [name], alpha, streams))
             seconds[name] = (perf_counter() - start) / len(samples)
         return [_join_scores(each, seconds) for each in zip(*parts, strict=True)]
 
     def _score_method(
         self, name: str, sample: BaselineFactor, target: Target, order: npt.NDArray[np.intp], alpha: Sequence[float]
-    ) -> Scores:
+    ) -> ckrr.Scores:
         asked = [Query(sample, np.ascontiguousarray(y), order, alpha) for y in target.Y.T]
         lower, upper = (np.stack(ends)[:, None] for ends in zip(*map(self.methods[name], asked), strict=True))
         return score_intervals(lower, upper, target)
@@ -244,18 +240,29 @@ def _is_inside(lower: Array, y: Array, upper: Array) -> Bools:
     return (lower <= y) & (y <= upper)
 
 
-def _join_scores(parts: Sequence[Scores], seconds: Mapping[str, float]) -> TimedScores:
-    """Join the scores of several procedures along the procedure axis."""
+def _join_scores(parts: Sequence[ckrr.Scores], seconds: Mapping[str, float]) -> TimedScores:
+    """Join the scores of several procedures along the procedure axis; each part has one procedure."""
     latent = [one.hits_f for one in parts if one.hits_f is not None]
     return TimedScores(
         np.concatenate([one.hits for one in parts], axis=1),
-        np.concatenate(latent, axis=1) if latent else None,
         np.concatenate([one.lower for one in parts], axis=1),
         np.concatenate([one.upper for one in parts], axis=1),
         np.concatenate([one.length for one in parts], axis=1),
         np.concatenate([one.count for one in parts], axis=1),
+        np.concatenate(latent, axis=1) if latent else None,
+        _join_pieces([one.pieces for one in parts]),
         seconds,
     )
+
+
+def _join_pieces(parts: Sequence[ScorePieces | None]) -> ScorePieces | None:
+    """Join the pieces of several procedures; part p becomes procedure p."""
+    some = [(p, each) for p, each in enumerate(parts) if each is not None]
+    if not some:
+        return None
+    places = [(each.place[0], np.full_like(each.place[1], p), *each.place[2:]) for p, each in some]
+    lower, upper = np.concatenate([each.lower for _, each in some]), np.concatenate([each.upper for _, each in some])
+    return ScorePieces(tuple(np.concatenate(axis) for axis in zip(*places, strict=True)), lower, upper)
 
 
 FAMILY = Baselines()

@@ -15,7 +15,7 @@ import numpy as np
 from harness.backends.base import Backend, open_backend
 from harness.core.errors import UserError
 from harness.core.extent import find_included, union
-from harness.core.schema import Variable, list_variables
+from harness.core.schema import CUBE_VERSION, Variable, list_variables
 from harness.core.text import get_timestamp
 from harness.core.types import INNER, Block, Failure, Status, Unit, Values
 from harness.cube.refresh import refresh
@@ -110,6 +110,7 @@ def _merge_manifests(parts: Sequence[_InputStore]) -> Manifest:
     levels = reduce(merge_levels, (part.manifest.exact_levels for part in parts))
     spared = reduce(merge_holdout_levels, (part.manifest.holdout_levels for part in parts))
     first = replace(parts[0].manifest, extents=(extent,), history=(*history, merged), is_smoke=False)
+    first = replace(first, cube_version=CUBE_VERSION)
     return replace(first, scenario=get_full_scenario(first), groups=ordered, exact_levels=levels, holdout_levels=spared)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from harness.backends.base import Backend, open_backend
 from harness.core.errors import StoreUnreachableError, UserError
 from harness.core.extent import find_included
 from harness.core.hashing import is_hash_of
-from harness.core.schema import list_variables
+from harness.core.schema import COVERAGE_EXPECTED, CUBE, CUBE_VERSION, list_variables
 from harness.core.text import fold_whitespace
 from harness.core.types import Status, Unit, Values
 from harness.cube.aggregate import compute_cube
@@ -31,7 +32,7 @@ from harness.store.receipts import Content, Receipt, list_receipts, parse_conten
 
 _CONCURRENT_UNITS = 4
 """Number of units read concurrently, to hide network latency."""
-_NEVER_NAN = ("coverage", "width_mean", "length_mean", "unbounded", "empty", "disconnected")
+_NEVER_NAN = ("coverage", COVERAGE_EXPECTED, "width_mean", "length_mean", "unbounded", "empty", "disconnected")
 """Variables that have no NaN where the status is OK; a NaN there was never written."""
 
 
@@ -136,7 +137,7 @@ def _is_metadata_of(key: str, n: int) -> bool:
 def _find_damage_outside_units(backend: Backend, manifest: Manifest, keys: list[str], sizes: list[int]) -> list[Damage]:
     """Return damage to metadata and labels, and to the cube where it can be checked; note it for the next run."""
     found = [Damage(key, "does not match the store's manifest", outside_units=True) for key in keys]
-    if not any(key.endswith(ROOT) for key in keys):
+    if not any(key.endswith(ROOT) for key in keys) and manifest.cube_version == CUBE_VERSION:
         what = "the cube does not match the replications at n={}"
         found += [
             Damage(name, what.format(n), outside_units=True)
@@ -218,7 +219,7 @@ def _find_problems(
     if (status[..., find_included(held, unit.n)] == Status.NOT_RUN).any():
         yield "status has parts that were never written"
     levels = len(held.grid.alpha)
-    for name in _NEVER_NAN:
+    for name in values.keys() & set(_NEVER_NAN):
         if np.isnan(values[name][here][..., :levels][status == Status.OK]).any():
             yield f"{name} has parts that were never written"
 
@@ -233,24 +234,44 @@ def list_damaged_keys(backend: Backend, manifest: Manifest) -> list[str]:
     files = {f"{FILES}/{name}": hashed for name, hashed in manifest.fingerprint["files"].items()}
     wrong = [key for key, hashed in files.items() if not _has_hash(backend, key, hashed)]
     return wrong + [
-        key for key, data in make_template(manifest).items() if not _is_equivalent(key, backend.get(key), data)
+        key
+        for key, data in make_template(manifest).items()
+        if not _is_equivalent(key, backend.get(key), data, manifest.cube_version < CUBE_VERSION)
     ]
 
 
-def _is_equivalent(key: str, found: bytes | None, meant: bytes) -> bool:
+def _is_equivalent(key: str, found: bytes | None, meant: bytes, is_older: bool) -> bool:
     """Return whether stored metadata equal the expected ones.
 
-    JSON may be formatted differently. Attributes of the root are ignored, because they are the manifest itself.
+    JSON may be formatted differently. Attributes of the root are ignored, because they are the manifest itself. A store
+    whose cube has an older version may lack arrays of it, and has other attributes.
     """
+    if is_older and found is None and key.partition("/")[0] in _CUBE_NAMES:
+        return True
     if found == meant or found is None or not key.endswith(ROOT):
         return found == meant
     try:
         one, other = json.loads(found), json.loads(meant)
-    except ValueError:
+        if is_older:
+            _drop_newer(one, other)
+    except (ValueError, TypeError, KeyError, AttributeError):
         return False
-    for each in (one, other) if key == ROOT else ():
+    for each in (one, other) if key == ROOT or is_older else ():
         each["attributes"] = None
     return bool(one == other)
+
+
+def _drop_newer(found: dict[str, Any], meant: dict[str, Any]) -> None:
+    """Make consolidated metadata comparable with those of an older version: without its missing arrays, attributes."""
+    if "consolidated_metadata" in meant:
+        old, new = (each["consolidated_metadata"]["metadata"] for each in (found, meant))
+        for name in (set(new) - set(old)) & _CUBE_NAMES:
+            del new[name]
+        for node in (*old.values(), *new.values()):
+            node["attributes"] = None
+
+
+_CUBE_NAMES = {one.name for one in CUBE}
 
 
 def find_cube_mismatches(backend: Backend, manifest: Manifest, sizes: Collection[int]) -> Iterator[tuple[int, str]]:

@@ -10,7 +10,7 @@ from functools import cached_property
 from harness.core.errors import UserError
 from harness.core.extent import is_complete
 from harness.core.protocols import Family
-from harness.core.schema import COORDINATES, CUBE, list_variables
+from harness.core.schema import COORDINATES, list_cube_variables, list_variables
 from harness.core.types import Extent, Preparation, Unit
 from harness.planning.cost import (
     WORKER_BYTES,
@@ -130,7 +130,7 @@ def make_plan(
         duration=max(work.seconds / machine.workers, max((one.seconds for one in each), default=0.0)),
         bytes_per_replication=dict.fromkeys(asked.grid.n, per),
         bytes=per * sum(len(unit) for unit in left) + len(left) * (_RECEIPT + variables * _CHUNK),
-        files=len(left) * (variables + 1) + _count_fixed_files(len(asked.grid.n), variables),
+        files=len(left) * (variables + 1) + _count_fixed_files(len(asked.grid.n), shape),
         disk=_estimate_disk(manifest, asked, left, shape, machine.block),
         memory=estimate_worker_memory(manifest, asked, shape, family),
         work=work,
@@ -159,9 +159,10 @@ def _sum_work(each: Iterable[Work]) -> Work:
     return total
 
 
-def _count_fixed_files(sizes: int, variables: int) -> int:
+def _count_fixed_files(sizes: int, shape: ReplicationShape) -> int:
     """Count the files of metadata, coordinates and cube: two per array of the root, and those of each n's group."""
-    return 2 * (len(CUBE) + 8) + sizes * (variables + 2 * 7 + 1 + len(CUBE))
+    variables, cube = len(list_variables(shape.keep)), len(list_cube_variables(shape.keep))
+    return 2 * (cube + 8) + sizes * (variables + 2 * 7 + 1 + cube)
 
 
 def _estimate_disk(manifest: Manifest, asked: Extent, left: Sequence[Unit], shape: ReplicationShape, block: int) -> int:
@@ -179,9 +180,10 @@ def _estimate_disk(manifest: Manifest, asked: Extent, left: Sequence[Unit], shap
     )
     cells = count_cells_per_n(manifest.extent)
     count = len(asked.grid.n)
-    arrays = len(CUBE) + len(COORDINATES) + count * (len(variables) + len(COORDINATES) - 1)
+    root = list_cube_variables(shape.keep)
+    arrays = len(root) + len(COORDINATES) + count * (len(variables) + len(COORDINATES) - 1)
     labels = (1 + count) * len(COORDINATES)
-    cube = count * sum(blocks(8 * cells * (3 if summary.quantile else 1)) for summary in CUBE)
+    cube = count * sum(blocks(8 * cells * (3 if summary.quantile else 1)) for summary in root)
     metadata = blocks(_METADATA * arrays) + blocks(_MANIFEST)
     folders = arrays + labels + 2 * count + 4
     return units + cube + metadata + (arrays + labels + count + folders + 4) * block

@@ -2,14 +2,13 @@
 
 `harness.statistics.controls` has the formulas. This module finds the controls of each cell, by a rule that doesn't look
 at any result. They are the procedures with an exact level, in the order of the store, at the same γ, λ and α, and at
-the same θ if that is given. Cells whose θ is searched for are adjusted by those of the first given θ. Test points must
+the same θ if that is given. Expected coverages adjust everything but shares of counted test points, where the store has
+them. Cells whose θ is searched for are adjusted by those of the first given θ. Test points must
 be exchangeable with training points. A procedure that has an exact level itself isn't adjusted: its expectation is
 known.
 """
 
 from __future__ import annotations
-
-from typing import Literal
 
 import numpy as np
 
@@ -34,13 +33,13 @@ def estimate_adjusted(chosen: ReplicationReader, slab: Slab, measure: Measure, l
     if measure.reduction == "median":
         raise UserError(f"{measure.name} is a median over replications: only means and shares can be adjusted")
     values, ok = measure.compute(chosen, slab)
-    controls, controls_ok, levels = _read_controls(chosen, slab)
+    hits = measure.name in ("coverage", "coverage_f")  # controls that share the noise of the test values
+    controls, controls_ok, levels = _read_controls(chosen, slab, "coverage" if hits else chosen.judged)
     points = 1 if measure.name == "failed" else chosen.manifest.test_points
-    reduction: Literal["share", "mean"] = "share" if measure.reduction == "share" else "mean"
-    return adjust(values, ok, controls, controls_ok, levels, reduction, level, points)
+    return adjust(values, ok, controls, controls_ok, levels, measure.get_reduction(chosen), level, points)
 
 
-def _read_controls(chosen: ReplicationReader, slab: Slab) -> tuple[Values, Bools, Array]:
+def _read_controls(chosen: ReplicationReader, slab: Slab, coverage: str) -> tuple[Values, Bools, Array]:
     """Return coverages and masks over path, draw, control, procedure, γ, θ, λ and α, and the controls' levels."""
     manifest = chosen.manifest
     thetas = _find_control_thetas(manifest, slab)
@@ -51,7 +50,7 @@ def _read_controls(chosen: ReplicationReader, slab: Slab) -> tuple[Values, Bools
     shape = (*chosen.read(slab, "status").shape[:2], 0, 1, 1, 1, 1, 1)
     if not parts:
         return np.zeros(shape), np.zeros(shape, bool), np.zeros((0, 1, 1, 1, 1, 1))
-    values = np.stack([chosen.read(part, "coverage")[:, :, :, :, thetas] for part in parts], axis=2)
+    values = np.stack([chosen.read(part, coverage)[:, :, :, :, thetas] for part in parts], axis=2)
     masks = np.stack([chosen.is_ok(part)[:, :, :, :, thetas] for part in parts], axis=2)[..., None]
     levels = np.array([table[p][thetas] for p in names])[:, None, None, :, None, :]
     own = table[slab.procedures.start : slab.procedures.stop, slab.thetas.start : slab.thetas.stop]

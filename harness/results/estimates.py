@@ -35,7 +35,7 @@ def find_measure(name: str) -> Measure:
 
 def estimate(
     url: str,
-    measure: str = "coverage",
+    measure: str | None = None,
     where: Where | None = None,
     level: float = LEVEL,
     adjust: bool = False,
@@ -46,8 +46,9 @@ def estimate(
     ----------
     url : str
         Path or URL of the store, or a scenario, which stands for its default store.
-    measure : str
-        A name in `harness.results.measures.MEASURES`, or "mad".
+    measure : str, optional
+        A name in `harness.results.measures.MEASURES`, or "mad". Default: coverage, the expected one if the store has
+        it.
     where : mapping, optional
         Values to select along some axes, such as ``{"n": [100, 400], "theta": ["ml"]}``.
     level : float
@@ -64,6 +65,7 @@ def estimate(
         how many times as many paths the plain estimate would need for the same error.
     """
     chosen = open_replications(url, where)
+    measure = measure or chosen.judged
     if adjust:
         one = find_measure(measure)
         return make_dataset(
@@ -76,7 +78,7 @@ def estimate(
 
 
 def difference(
-    url: str, versus: str, measure: str = "coverage", where: Where | None = None, level: float = LEVEL
+    url: str, versus: str, measure: str | None = None, where: Where | None = None, level: float = LEVEL
 ) -> xr.Dataset:
     """Estimate the paired differences between a measure of each procedure and that of the procedure `versus`.
 
@@ -88,8 +90,8 @@ def difference(
         Path or URL of the store, or a scenario, which stands for its default store.
     versus : str
         The procedure to compare with.
-    measure : str
-        A name in `harness.results.measures.MEASURES`.
+    measure : str, optional
+        A name in `harness.results.measures.MEASURES`. Default: coverage, the expected one if the store has it.
     where : mapping, optional
         Values to select along some axes.
     level : float
@@ -101,6 +103,7 @@ def difference(
         As from `estimate`.
     """
     chosen = open_replications(url, where)
+    measure = measure or chosen.judged
     if measure not in MEASURES and measure in (MAD, "level", "verdict"):
         raise UserError(f"{measure} is defined per cell, not per replication: it has no paired difference")
     one = find_measure(measure)
@@ -126,7 +129,7 @@ def estimate_measure(
 ) -> Estimate:
     """Reduce the values of a measure over replications to estimates, as its entry says."""
     points = 1 if measure.name == "failed" else chosen.manifest.test_points
-    return reduce_replications(values, ok, measure.reduction, points, measure.q, level, measure.bounds)
+    return reduce_replications(values, ok, measure.get_reduction(chosen), points, measure.q, level, measure.bounds)
 
 
 def make_dataset(

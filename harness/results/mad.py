@@ -24,7 +24,7 @@ _SEED = 20190119
 
 def estimate_mad(runs: ReplicationReader, slab: Slab, level: float) -> Estimate:
     """Estimate MAD in the cells of a slab, over procedure, γ, θ, λ and α; all α have the same value."""
-    error, ok = 1.0 - runs.read(slab, "coverage"), runs.is_ok(slab)[..., None]
+    error, ok = 1.0 - runs.read(slab, runs.judged), runs.is_ok(slab)[..., None]
     alpha = np.array(runs.manifest.extent.grid.alpha)
     sums = np.where(ok, error, 0.0).sum(axis=1)
     counts = ok.sum(axis=1)

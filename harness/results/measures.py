@@ -38,14 +38,25 @@ class Measure:
     """The quantile over replications, if the reduction is "median"."""
     bounds: tuple[float, float] = (0.0, inf)
     """Least and largest possible value."""
+    follows_judged: bool = False
+    """Whether it is a share of the judged coverage, and so of probabilities where that is the expected one."""
+
+    def get_reduction(self, runs: ReplicationReader) -> Reduction:
+        """Return how it is reduced in a store."""
+        return "probability" if self.follows_judged and runs.judged == schema.COVERAGE_EXPECTED else self.reduction
 
 
 def _make_reader(variable: str) -> Callable[[ReplicationReader, Slab], tuple[Values, Bools]]:
     return lambda runs, slab: (runs.read(slab, variable), runs.is_ok(slab)[..., None])
 
 
+def _read_judged(runs: ReplicationReader, slab: Slab) -> tuple[Values, Bools]:
+    return runs.read(slab, runs.judged), runs.is_ok(slab)[..., None]
+
+
 def _compute_error(runs: ReplicationReader, slab: Slab) -> tuple[Values, Bools]:
-    return 1.0 - runs.read(slab, "coverage"), runs.is_ok(slab)[..., None]
+    values, ok = _read_judged(runs, slab)
+    return 1.0 - values, ok
 
 
 def _make_quantile_reader(variable: str, q: float) -> Callable[[ReplicationReader, Slab], tuple[Values, Bools]]:
@@ -117,7 +128,7 @@ def _list_spreads() -> list[Measure]:
             f"coverage_q{q * 100:02.0f}",
             f"{text} over replications of coverage",
             "median",
-            _make_reader("coverage"),
+            _read_judged,
             q,
             (0.0, 1.0),
         )
@@ -130,7 +141,7 @@ def _list_spreads() -> list[Measure]:
 
 
 _DERIVED = (
-    Measure("error", "error rate, 1 − coverage", "share", _compute_error),
+    Measure("error", "error rate, 1 − coverage", "share", _compute_error, follows_judged=True),
     *_list_spreads(),
     Measure(
         "relative_width",

@@ -14,10 +14,10 @@ import xarray as xr
 from harness.backends.base import open_backend
 from harness.core.errors import UserError
 from harness.core.labels import format_label, list_axis_values
-from harness.core.schema import CUBE_DIMS
+from harness.core.schema import COVERAGE_EXPECTED, CUBE_DIMS
 from harness.core.text import suggest_name
 from harness.core.types import FAILED, Bools, Status, Values
-from harness.cube.aggregate import iter_slabs
+from harness.cube.aggregate import get_judged_measure, iter_slabs
 from harness.store import arrays
 from harness.store.inventory import is_damaged, list_incomplete_units
 from harness.store.locate import find_store
@@ -63,7 +63,16 @@ class ReplicationReader:
         return self.where.get(axis, list_axis_values(self.manifest.extent.grid, axis))
 
     def read(self, slab: Slab, variable: str) -> Values:
-        """Read a variable over path, draw, procedure, γ, θ, λ and its further axes, such as α."""
+        """Read a variable over path, draw, procedure, γ, θ, λ and its further axes, such as α.
+
+        Raises
+        ------
+        UserError
+            If the store doesn't have it, or it can't be read.
+        """
+        if variable == COVERAGE_EXPECTED and variable not in self.manifest.keep:
+            why = "its source doesn't know its noise, its scenario leaves it out, or it is of version 0.1"
+            raise UserError(f"{self.url} has no {variable}: {why}")
         lengths = [len(list_axis_values(self.manifest.extent.grid, axis)) for axis in ("gamma", "lam", "alpha")]
         cells = prod(lengths) * len(slab.procedures) * len(slab.thetas)
         kept = 8 * self.manifest.extent.paths * self.manifest.extent.draws * cells <= _CACHED_BYTES
@@ -74,6 +83,11 @@ class ReplicationReader:
     def _compute_cache_key(self, n: int) -> int:
         """Return a key that changes when a unit at this n is written, or the store is replaced by another."""
         return hash((cache_key(self.manifest), frozenset(open_backend(self.url).list_names(f"{FOLDER}/n={n}"))))
+
+    @property
+    def judged(self) -> str:
+        """Name of the coverage that verdicts and estimates are on: the expected one if the store has it."""
+        return get_judged_measure(self.manifest)
 
     def read_reference(self, slab: Slab, variable: str, procedure: str) -> Values:
         """Read a variable of one procedure, at the n and θ of the slab."""

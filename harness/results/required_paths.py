@@ -84,11 +84,12 @@ def precision(url: str, target: float, where: Where | None = None) -> list[Need]
 
 def _compute_need(chosen: ReplicationReader, slab: Slab, target: float) -> Need:
     """Compute what the worst cell of a slab needs."""
-    values, ok = chosen.read(slab, "coverage"), chosen.is_ok(slab)[..., None]
+    values, ok = chosen.read(slab, chosen.judged), chosen.is_ok(slab)[..., None]
     counts = np.broadcast_to(ok, values.shape).sum(axis=1)
     paths, draws = (counts > 0).sum(axis=0), counts.max(axis=0)
     between, within = variance_components(values, ok)
-    least = _compute_least_variance(mean(values, ok), counts.sum(axis=0), chosen.manifest.test_points)
+    points = chosen.manifest.test_points if chosen.judged == "coverage" else 4 * (slab.n + 2)
+    least = _compute_least_variance(mean(values, ok), counts.sum(axis=0), points)
     within = np.where(np.isnan(within), 0.0, within)
     with np.errstate(invalid="ignore", divide="ignore"):
         one_path = np.maximum(between + within / draws, least / draws)

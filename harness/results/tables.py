@@ -22,7 +22,7 @@ from harness.monitor.state import status
 from harness.results.estimates import difference, estimate
 from harness.results.mad import MAD
 from harness.results.measures import MEASURES
-from harness.results.replications import Where, count_damaged, format_damage
+from harness.results.replications import Where, count_damaged, format_damage, open_replications
 from harness.results.rounding import DASH, format_with_error
 from harness.results.validity import verdicts
 from harness.statistics.intervals import LEVEL
@@ -108,7 +108,7 @@ class Table:
 
 def table(
     url: str,
-    measures: Sequence[str] = ("coverage",),
+    measures: Sequence[str] = (),
     rows: Sequence[str] | None = None,
     columns: Sequence[str] | None = None,
     where: Where | None = None,
@@ -122,7 +122,8 @@ def table(
     url : str
         Path or URL of the store, or a scenario, which stands for its default store.
     measures : sequence of str
-        Names in `harness.results.measures.MEASURES`, "mad", "level" or "verdict".
+        Names in `harness.results.measures.MEASURES`, "mad", "level" or "verdict". Default: coverage, the expected one
+        if the store has it.
     rows, columns : sequence of str, optional
         Axes of the cube, or "measure". Default: procedure in the rows, n and measure in the columns.
     where : mapping, optional
@@ -134,6 +135,7 @@ def table(
     """
     if adjust and versus is not None:
         raise UserError("adjust and versus exclude each other: paired differences aren't adjusted")
+    measures = measures or [open_replications(url).judged]
     found = {name: _load_measure(url, name, where, versus, adjust) for name in measures}
     sizes = {axis: len(values) for axis, values in _list_labels(found).items()}
     rows, columns = lay_out_axes(sizes, rows, columns)

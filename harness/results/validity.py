@@ -2,7 +2,8 @@
 
 `harness.statistics.verdicts` defines the verdicts. Their intervals are simultaneous: each of G cells has the level
 1 − (1 − 0.95)/G (Bonferroni), so that with probability at least 0.95 no verdict in the whole grid is wrong. G is the
-number of cells of the whole grid, even if only some of them are selected.
+number of cells of the whole grid, even if only some of them are selected, but for cells that are the whole line by
+arithmetic.
 
 The target L is the exact finite-sample level where a procedure has one (conformal procedures), and 1 − α otherwise. An
 exact level assumes exchangeable points. With test points on a grid or from a shifted distribution, or with θ searched
@@ -15,14 +16,13 @@ import numpy as np
 import xarray as xr
 
 from harness.core.errors import UserError
-from harness.core.extent import count_cells
 from harness.core.labels import list_axis_values
-from harness.cube.aggregate import tabulate_levels
+from harness.cube.aggregate import count_judged_cells, tabulate_levels
 from harness.results.estimates import PARTS, find_measure, make_dataset
 from harness.results.measures import MEASURES, Measure
 from harness.results.replications import ReplicationReader, Slab, Where, open_replications
 from harness.statistics.intervals import LEVEL, Estimate
-from harness.statistics.verdicts import bound_share, compute_tolerance, judge_estimates, to_words
+from harness.statistics.verdicts import BoundedShare, compute_tolerance, judge_estimates, to_words
 from harness.store.manifest import Manifest
 
 
@@ -31,7 +31,7 @@ def verdicts(
     where: Where | None = None,
     tolerance: float | None = None,
     level: float = LEVEL,
-    measure: str = "coverage",
+    measure: str | None = None,
 ) -> xr.Dataset:
     """Compute the verdict of every cell of a store, or of the selected ones.
 
@@ -45,8 +45,8 @@ def verdicts(
         The tolerance τ. Default: 0.02, or α/5 if that is less.
     level : float
         Probability that no verdict in the whole grid is wrong.
-    measure : str
-        The measure that is compared with the level.
+    measure : str, optional
+        The measure that is compared with the level. Default: coverage, the expected one if the store has it.
 
     Returns
     -------
@@ -57,8 +57,9 @@ def verdicts(
     """
     chosen = open_replications(url, where)
     manifest = chosen.manifest
-    each = 1 - (1 - level) / max(count_cells(manifest.extent), 1)
-    found = _estimate_bounds(chosen, find_measure(measure), each)
+    measure = measure or chosen.judged
+    cells = count_judged_cells(manifest)
+    found = _estimate_bounds(chosen, find_measure(measure), 1 - (1 - level) / cells)
     target, promised = _compute_targets(found, manifest)
     found["target"], found["promised"] = target, promised
     found["tolerance"] = xr.DataArray(
@@ -71,7 +72,7 @@ def verdicts(
     found.attrs = {
         "description": f"verdicts on {MEASURES[measure].what}, at {level:g} for the whole grid",
         "level": level,
-        "cells": count_cells(manifest.extent),
+        "cells": cells,
     }
     return found
 
@@ -90,12 +91,14 @@ def _judge(found: xr.Dataset) -> xr.DataArray:
 
 def _estimate_bounds(chosen: ReplicationReader, measure: Measure, level: float) -> xr.Dataset:
     """Estimate a share in every cell, with intervals that hold whatever failed replications would have given."""
-    if measure.reduction != "share":
-        raise UserError(f"{measure.name} isn't a share: verdicts are on coverage or coverage_f")
+    if measure.reduction not in ("share", "probability"):
+        raise UserError(f"{measure.name} isn't a share: verdicts are on coverage, coverage_expected or coverage_f")
 
     def of(slab: Slab) -> Estimate:
         values, ok = measure.compute(chosen, slab)
-        return bound_share(values, ok, chosen.has_failed(slab)[..., None], chosen.manifest.test_points, level)
+        failed, points = chosen.has_failed(slab)[..., None], chosen.manifest.test_points
+        found = BoundedShare.from_replications(values, ok, failed, points, measure.reduction == "share")
+        return found.estimate(level)
 
     return make_dataset(chosen, measure.what, of)
 

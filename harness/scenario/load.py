@@ -18,7 +18,8 @@ from harness.core.errors import UserError
 from harness.core.hashing import hash_file
 from harness.core.labels import format_label
 from harness.core.packaged import list_scenario_files
-from harness.core.protocols import Family, LimitedSource
+from harness.core.protocols import Family, LimitedSource, Source, SupportsNoiseLaw
+from harness.core.schema import COVERAGE_EXPECTED
 from harness.core.seeds import Seeds
 from harness.core.text import escape_line, shorten_repr, suggest_name
 from harness.core.types import Extent
@@ -52,6 +53,8 @@ class Loaded:
     built: Built
     family: Family
     fingerprint: Mapping[str, Any]
+    keep: tuple[str, ...] = ()
+    """Optional variables of the replications: some of `schema.KEPT`."""
     is_smoke: bool = False
     """Whether the scenario is reduced to a quick check (`--smoke`)."""
 
@@ -64,6 +67,13 @@ class Loaded:
     def seeds(self) -> Seeds:
         """Random streams of the study."""
         return Seeds.from_source(self.scenario.seed, self.built.non_default)
+
+    def with_variables_of(self, keep: Sequence[str]) -> Loaded:
+        """Return the scenario for a store that keeps these variables, unless it asks for others itself."""
+        if self.scenario.expected_coverage is not None:
+            return self
+        mine = _list_kept(self.scenario, COVERAGE_EXPECTED in keep)
+        return replace(self, keep=mine, fingerprint={**self.fingerprint, "keep": sorted(mine)})
 
     def with_threads(self, threads: int) -> Loaded:
         """Return the scenario for workers with this number of BLAS threads, which is part of the fingerprint."""
@@ -201,11 +211,28 @@ def check(
         complaints += _check_sizes(scenario, built)
         complaints += _check_available(scenario, built.source.only) if isinstance(built.source, LimitedSource) else []
         known = _configure_family(scenario, known, built, complaints)
+        complaints += _check_noise_law(scenario, built.source)
     if complaints or scenario is None or built is None or known is None:
         tables = _get_table_keys(built)
         ordered = sorted(complaints, key=lambda one: "is missing" in one.text)
         raise make_user_error(where, [suggest_table(one, tables) for one in ordered], changed)
-    return Loaded(where, scenario, built, known, _make_fingerprint(scenario, built, known))
+    keep = _list_kept(scenario, _knows_noise_law(built.source) and scenario.expected_coverage is not False)
+    return Loaded(where, scenario, built, known, _make_fingerprint(scenario, built, known, keep), keep)
+
+
+def _knows_noise_law(source: Source) -> bool:
+    """Return whether a source knows f and the distribution of its noise, so that coverage has an expectation."""
+    return source.knows_f and isinstance(source, SupportsNoiseLaw)
+
+
+def _check_noise_law(scenario: Scenario, source: Source) -> Iterable[Complaint]:
+    if scenario.expected_coverage and not _knows_noise_law(source):
+        text = "must be left out or false: this source doesn't know f and the distribution of its noise (noise_cdf)"
+        yield Complaint("expected_coverage", text)
+
+
+def _list_kept(scenario: Scenario, expected: bool) -> tuple[str, ...]:
+    return (*scenario.keep, COVERAGE_EXPECTED) if expected else scenario.keep
 
 
 def _get_table_keys(built: Built | None) -> dict[str, Iterable[str]]:
@@ -291,7 +318,7 @@ def _explain_limit(built: Built) -> str:
     return "its pool" if "pool" in built.non_default else "a table's rows less test_points"
 
 
-def _make_fingerprint(scenario: Scenario, built: Built, known: Family) -> dict[str, Any]:
+def _make_fingerprint(scenario: Scenario, built: Built, known: Family, keep: Sequence[str]) -> dict[str, Any]:
     """Return everything that results depend on besides grid values, path and draw.
 
     Kernel and smoothing are included only where they differ from the defaults.
@@ -304,7 +331,7 @@ def _make_fingerprint(scenario: Scenario, built: Built, known: Family) -> dict[s
         "source": dict(built.non_default),
         "files": {name: hash_file(data) for name, data in sorted(built.files.items())},
         "family": scenario.family,
-        "keep": sorted(scenario.keep),
+        "keep": sorted(keep),
         "numerics": {"procedures": known.version, "measures": measures.VERSION, "sources": _get_sources_version()},
         "blas_threads": BLAS_THREADS,
     }

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import traceback
+from collections.abc import Iterator, Sequence
+from math import log, sqrt
 from pathlib import Path
 from time import perf_counter
 
 import numpy as np
 
 from harness.core.errors import UserError
-from harness.core.protocols import Sample, Source
+from harness.core.protocols import Sample, Source, SupportsNoiseLaw
+from harness.core.schema import COVERAGE_EXPECTED
 from harness.core.seeds import Seeds
 from harness.core.text import format_error
 from harness.core.types import Extent
@@ -17,11 +20,13 @@ from harness.core.types import Extent
 _DRAWS, _TIMING_SECONDS = 8, 0.05
 """Maximum number of samples to time, and seconds after which timing stops. The fastest counts: on a busy machine some
 samples are slow, and the block size depends on this time."""
+_FALSE_ALARM = 1e-9
+"""Probability that a right distribution of the noise is taken for a wrong one."""
 _ATTEMPTS = 5
 """Number of samples that must all fail before a source counts as broken."""
 
 
-def check_source(source: Source, seeds: Seeds, extent: Extent, where: str) -> float:
+def check_source(source: Source, seeds: Seeds, extent: Extent, where: str, keep: Sequence[str] = ()) -> float:
     """Return the seconds that a source takes to draw a sample of the smallest n; raise UserError if it is broken.
 
     Parameters
@@ -34,6 +39,9 @@ def check_source(source: Source, seeds: Seeds, extent: Extent, where: str) -> fl
         What the scenario asks for.
     where : str
         Name of the scenario file, for error messages.
+    keep : sequence of str
+        Optional variables of the study. With expected coverage, the noise must have the distribution that the source
+        says it has.
 
     Notes
     -----
@@ -59,6 +67,9 @@ def check_source(source: Source, seeds: Seeds, extent: Extent, where: str) -> fl
             continue
         for wrong in _find_problems(sample, source, n):
             raise UserError(f"{where}: source drew {wrong}")
+        if COVERAGE_EXPECTED in keep and isinstance(source, SupportsNoiseLaw):
+            for wrong in _find_law_problems(sample, source):
+                raise UserError(f"{where}: {wrong}: mend noise_cdf, or set expected_coverage = false")
         return min(times)
     message = format_error(errors[0])
     last = traceback.extract_tb(errors[0].__traceback__)[-1]
@@ -80,3 +91,25 @@ def _find_problems(sample: Sample, source: Source, n: int) -> list[str]:
         elif not np.isfinite(values).all():
             found.append(f"{name} with values that aren't finite")
     return found
+
+
+def _find_law_problems(sample: Sample, source: SupportsNoiseLaw) -> Iterator[str]:
+    """Describe how the noise at the test points differs from the distribution that the source says it has.
+
+    P(e ≤ e_i) of noise e_i is uniform. The largest distance of m such values from that is below
+    √(log(2/p)/2m) with probability 1 − p (Dvoretzky, Kiefer & Wolfowitz; Massart 1990).
+    """
+    noise = sample.noise_test
+    if noise is None:
+        return
+    found = np.asarray(source.noise_cdf(sample.X_test, noise))
+    if found.shape != noise.shape:
+        yield f"noise_cdf of {len(noise)} points returned an array of shape {found.shape}, it must be {noise.shape}"
+        return
+    m, ordered = len(noise), np.sort(found)
+    if not ((ordered >= 0) & (ordered <= 1)).all():
+        yield "noise_cdf returned values that aren't probabilities"
+        return
+    apart = max(np.max(np.arange(1, m + 1) / m - ordered), np.max(ordered - np.arange(m) / m))
+    if apart > sqrt(log(2 / _FALSE_ALARM) / (2 * m)):
+        yield f"the noise of {m} test points doesn't have the distribution that noise_cdf says"

@@ -193,6 +193,9 @@ class Scenario(_Part):
     keep: Annotated[
         tuple[Literal["pointwise"], ...], Field(max_length=MOST_VALUES), AfterValidator(_check_distinct)
     ] = ()
+    expected_coverage: Annotated[bool, Field(strict=True)] | None = None
+    """Whether to store the probability that y* is in the region. Default: as the store has it; in a new one, if the
+    source knows f and the distribution of its noise."""
     source: dict[str, Any]
     grid: GridPart
     replications: Replications

@@ -50,13 +50,12 @@ order 1/P unless E(x | c) is linear: up to half a standard error at an error rat
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from scipy.linalg import qr, solve_triangular
 from scipy.special import stdtrit
 
-from harness.core.types import Array, Bools, Values
+from harness.core.types import Array, Bools, Reduction, Values
 from harness.statistics.intervals import LEVEL, Estimate
 from harness.statistics.reduce import reduce_replications
 
@@ -94,7 +93,7 @@ def adjust(
     controls: Values,
     controls_ok: Bools,
     levels: Array,
-    reduction: Literal["share", "mean"],
+    reduction: Reduction,
     level: float = LEVEL,
     points: int = 1,
 ) -> AdjustedEstimate:
@@ -108,12 +107,12 @@ def adjust(
         The same for each control. The axes of cells are broadcast to those of `values`.
     levels : array, shape (controls, ...)
         Exact expectations of the controls; NaN where a control has none, and isn't used.
-    reduction : {"share", "mean"}
+    reduction : {"share", "probability", "mean"}
         How the measure is reduced.
     level : float
         Confidence level of the intervals.
     points : int
-        Number of test points in a replication, for ``"share"``.
+        Number of test points in a replication, for ``"share"`` and ``"probability"``.
 
     Returns
     -------
@@ -136,8 +135,8 @@ def adjust(
     >>> int(found.controls), round(float(found.worth))
     (1, 77)
     """
-    if reduction not in ("share", "mean"):
-        raise ValueError(f"reduction is {reduction!r}: controls adjust means over replications, 'share' or 'mean'")
+    if reduction == "median":
+        raise ValueError(f"reduction is {reduction!r}: controls adjust means over replications, not quantiles")
     plain = reduce_replications(values, ok, reduction, points, level=level)
     cells = values.shape[2:]
     if np.ndim(levels) < 1 or controls.shape[:3] != (*values.shape[:2], len(levels)):
@@ -168,7 +167,7 @@ def adjust(
     with np.errstate(invalid="ignore", divide="ignore"):
         worth[adjusted] = plain.se[adjusted] ** 2 / se[adjusted] ** 2
     freedom = (paths - 1.0 - used)[adjusted]
-    if reduction == "share":
+    if reduction != "mean":
         s = np.sqrt(se[adjusted] ** 2 + ADDED_POINTS / (paths[adjusted] * points) ** 2)
         low[adjusted], high[adjusted] = compute_share_interval(value[adjusted], s, freedom, level)
     else:

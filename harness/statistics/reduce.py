@@ -3,8 +3,8 @@
 The cube, tables, figures and the report all call this module, so that they show the same numbers. Each measure names
 its reduction:
 
-- ``"share"`` and ``"mean"``: the mean over all replications, with a standard error clustered by path
-  (`harness.statistics.clustered`);
+- ``"share"``, ``"probability"`` and ``"mean"``: the mean over all replications, with a standard error clustered by path
+  (`harness.statistics.clustered`); a share is of counted test points, a probability is known for each of them;
 - ``"median"``: the ⌈N/2⌉-th smallest of N replications, since widths may be infinite.
 
 The first two axes of all arrays are path and draw; others may follow. `ok` is a mask of the replications to include.
@@ -15,7 +15,7 @@ from __future__ import annotations
 from math import inf
 
 from harness.core.types import Array, Bools, Reduction, Values
-from harness.statistics.clustered import mean, quantile
+from harness.statistics.clustered import clustered_error, mean, quantile
 from harness.statistics.intervals import LEVEL, Estimate, estimate_mean, estimate_quantile, estimate_share
 
 
@@ -33,6 +33,14 @@ def compute_centre(values: Values, ok: Bools, reduction: Reduction, q: float = 0
     return quantile(values, ok, q) if reduction == "median" else mean(values, ok)
 
 
+def compute_error(values: Values, ok: Bools, reduction: Reduction) -> tuple[Array, Array]:
+    """Return the reduced values with their standard errors: those of `reduce_replications`, without its intervals."""
+    if reduction == "median":
+        found = estimate_quantile(values, ok)
+        return found.value, found.se
+    return clustered_error(values, ok)
+
+
 def reduce_replications(
     values: Values,
     ok: Bools,
@@ -48,10 +56,10 @@ def reduce_replications(
     ----------
     values, ok : array
         A number for each replication, and whether to include it.
-    reduction : {"share", "mean", "median"}
+    reduction : {"share", "probability", "mean", "median"}
         How the measure is reduced.
     points : int
-        Number of test points in a replication, for ``"share"``.
+        Number of test points in a replication, for ``"share"`` and ``"probability"``.
     q : float
         The quantile to estimate, for ``"median"``; another than 0.5 describes the spread over replications.
     level : float
@@ -64,8 +72,8 @@ def reduce_replications(
     Estimate
         Its `value` equals `compute_centre`.
     """
-    if reduction == "share":
-        return estimate_share(values, ok, points, level)
+    if reduction in ("share", "probability"):
+        return estimate_share(values, ok, points, level, is_counted=reduction == "share")
     if reduction == "mean":
         return estimate_mean(values, ok, level)
     return estimate_quantile(values, ok, q, level, bounds)

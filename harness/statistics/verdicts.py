@@ -18,13 +18,14 @@ unless a region has missed all the same.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from harness.core.types import Array, Bools, Values
-from harness.statistics.intervals import LEVEL, Estimate, estimate_share
+from harness.statistics.intervals import LEVEL, Estimate, Share
 
 EMPTY, INVALID, UNDECIDED, BORDERLINE, VALID, CONSERVATIVE = WORDS = (
     "",
@@ -65,32 +66,44 @@ def compute_tolerance(alpha: Values) -> Array:
     return np.minimum(SHARE_OF_ALPHA * np.asarray(alpha, dtype=float), TOLERANCE)
 
 
-def bound_share(
-    values: Values, ok: Bools, failed: Bools, points: int, level: float = LEVEL, is_counted: bool = True
-) -> Estimate:
-    """Estimate a share with an interval that holds whatever failed replications would have given.
+@dataclass(frozen=True, eq=False)
+class BoundedShare:
+    """A share whose intervals hold whatever failed replications would have given."""
 
-    Parameters
-    ----------
-    values, ok : array
-        A share for each replication, and whether to include it.
-    failed : array of bool
-        The replications that failed.
-    points : int
-        Number of test points in a replication.
-    level : float
-        Confidence level of the intervals.
-    is_counted : bool
-        Whether it is a share of counted points; otherwise it is a mean of probabilities.
-    """
-    found = estimate_share(values, ok, points, level, is_counted)
-    if not failed.any():
-        return found
-    worst, best = (
-        estimate_share(np.where(failed, filled, values), ok | failed, points, level, is_counted)
-        for filled in (0.0, 1.0)
-    )
-    return replace(found, low=np.fmin(found.low, worst.low), high=np.fmax(found.high, best.high))
+    shares: Sequence[Share]
+    """The share of the replications that are ok and, if some failed, that with all failures as 0 and as 1."""
+    replications: Values
+    """Number of replications that are ok."""
+
+    @classmethod
+    def from_replications(
+        cls, values: Values, ok: Bools, failed: Bools, points: int, is_counted: bool = True
+    ) -> BoundedShare:
+        """Reduce replications.
+
+        Parameters
+        ----------
+        values, ok : array
+            A share for each replication, and whether to include it.
+        failed : array of bool
+            The replications that failed.
+        points : int
+            Number of test points in a replication.
+        is_counted : bool
+            Whether it is a share of counted points; otherwise it is a mean of probabilities.
+        """
+        shares = [Share.from_replications(values, ok, points, is_counted)]
+        if failed.any():
+            filled = ((np.where(failed, end, values), ok | failed) for end in (0.0, 1.0))
+            shares += [Share.from_replications(*each, points, is_counted) for each in filled]
+        return cls(shares, np.broadcast_to(ok, values.shape).sum(axis=(0, 1)))
+
+    def estimate(self, level: float = LEVEL) -> Estimate:
+        """Return the share with its confidence interval."""
+        ends = [share.interval(level) for share in self.shares]
+        low, high = np.fmin.reduce([low for low, _ in ends]), np.fmax.reduce([high for _, high in ends])
+        found = self.shares[0]
+        return Estimate(found.value, found.se, low, high, found.paths, self.replications)
 
 
 def judge(low: Array, high: Array, target: Array, tolerance: Array) -> Codes:

@@ -14,7 +14,7 @@ import numpy as np
 
 from harness.backends.address import is_url
 from harness.backends.base import Backend
-from harness.core.schema import CUBE, CUBE_DIMS, Variable, list_variables
+from harness.core.schema import CUBE_DIMS, Variable, list_cube_variables, list_variables
 from harness.core.types import INNER, Bools, Extent, Status, Values
 from harness.store.layout import get_cube_chunks, get_group_name
 from harness.store.manifest import Group, Manifest
@@ -62,7 +62,7 @@ def find_cube_gaps(backend: Backend, manifest: Manifest) -> set[int]:
     """Return the n at which a chunk of the cube is missing."""
     lengths, chunks = get_cube_chunks(manifest)
     found: set[int] = set()
-    for summary in CUBE:
+    for summary in list_cube_variables(manifest.keep):
         places = Counter(name.split(".")[1 + CUBE_DIMS.index("n")] for name in _list_cube_chunks(backend, summary.name))
         needed = prod(-(-lengths[dim] // chunks[dim]) for dim in CUBE_DIMS if dim != "n")
         found |= {n for i, n in enumerate(manifest.extent.grid.n) if places[str(i)] < needed}

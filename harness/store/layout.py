@@ -18,7 +18,7 @@ from zarr.core.buffer import Buffer
 from zarr.storage import MemoryStore
 
 from harness.core.labels import format_theta
-from harness.core.schema import CUBE, CUBE_DIMS, QUANTILES, Variable, list_variables
+from harness.core.schema import CUBE_DIMS, OF_Y, QUANTILES, Variable, list_cube_variables, list_variables
 from harness.core.types import Grid
 from harness.store.manifest import Group, Manifest, to_attributes
 
@@ -40,7 +40,7 @@ def make_template(manifest: Manifest) -> dict[str, bytes]:
     root = zarr.create_group(store, attributes=to_attributes(manifest))
     grid = manifest.extent.grid
     _add_coordinates(root, grid)
-    _add_array(root, "n", np.array(grid.n, dtype="int64"), ("n",), "size of the train sample")
+    _add_label(root, "n", np.array(grid.n, dtype="int64"))
     _add_cube(root, manifest)
     root.create_group("replications")
     for n, group in manifest.groups.items():
@@ -54,30 +54,43 @@ def make_template(manifest: Manifest) -> dict[str, bytes]:
     return {key: held[key].to_bytes() for key in keys}
 
 
+_LABELS = {
+    "procedure": ("procedure", "", "the prediction procedure"),
+    "gamma": ("noise variance γ", f"{OF_Y} squared", "variance of the noise"),
+    "theta": ("θ", "", "theta of the kernel, exp(-theta |x-x'|^2) for the Gaussian one, as text"),
+    "theta_value": ("θ", "1", "theta as a number, NaN where it is searched for"),
+    "lam": ("ridge λ", "1", "ridge lambda"),
+    "n": ("training sample size n", "1", "size of the train sample"),
+    "alpha": ("allowed error rate α", "1", "allowed error rate"),
+    "quantile": ("quantile over test points", "1", "quantile over the test points"),
+}
+"""Name in plots, units (none for text) and description of each coordinate."""
+
+
 def _add_coordinates(group: zarr.Group, grid: Grid) -> None:
     text = np.array([format_theta(each) for each in grid.theta], dtype=object)
     number = np.array([np.nan if isinstance(each, str) else each for each in grid.theta])
-    _add_array(group, "procedure", np.array(grid.procedure, dtype=object), ("procedure",), "the prediction procedure")
-    _add_array(group, "gamma", np.array(grid.gamma), ("gamma",), "variance of the noise")
-    _add_array(
-        group, "theta", text, ("theta",), "theta of the kernel, exp(-theta |x-x'|^2) for the Gaussian one, as text"
-    )
-    _add_array(group, "theta_value", number, ("theta",), "theta as a number, NaN where it is searched for")
-    _add_array(group, "lam", np.array(grid.lam), ("lam",), "ridge lambda")
-    _add_array(group, "alpha", np.array(grid.alpha), ("alpha",), "allowed error rate")
-    _add_array(group, "quantile", np.array(QUANTILES), ("quantile",), "quantile over the test points")
+    _add_label(group, "procedure", np.array(grid.procedure, dtype=object))
+    _add_label(group, "gamma", np.array(grid.gamma))
+    _add_label(group, "theta", text)
+    _add_label(group, "theta_value", number, "theta")
+    _add_label(group, "lam", np.array(grid.lam))
+    _add_label(group, "alpha", np.array(grid.alpha))
+    _add_label(group, "quantile", np.array(QUANTILES))
 
 
-def _add_array(group: zarr.Group, name: str, values: np.ndarray[Any, Any], dims: tuple[str, ...], what: str) -> None:
+def _add_label(group: zarr.Group, name: str, values: np.ndarray[Any, Any], dim: str | None = None) -> None:
+    """Create a coordinate along the axis `dim`, which has its name by default, and write its values."""
     if len(values) > COORDINATE_CHUNK:
         raise ValueError(f"{name} must have at most {COORDINATE_CHUNK} values, got {len(values)}")
+    title, units, what = _LABELS[name]
     array = group.create_array(
         name,
         shape=values.shape,
         chunks=(COORDINATE_CHUNK,),
         dtype=str if values.dtype == object else values.dtype,
-        dimension_names=dims,
-        attributes={"description": what},
+        dimension_names=(dim or name,),
+        attributes={"long_name": title, **({"units": units} if units else {}), "description": what},
     )
     array[:] = values
 
@@ -85,9 +98,9 @@ def _add_array(group: zarr.Group, name: str, values: np.ndarray[Any, Any], dims:
 def _add_cube(root: zarr.Group, manifest: Manifest) -> None:
     """Create the empty arrays of the cube. A chunk covers the original extent at one n."""
     now, chunks = get_cube_chunks(manifest)
-    for summary in CUBE:
+    for summary in list_cube_variables(manifest.keep):
         dims = (*CUBE_DIMS, "quantile") if summary.quantile else CUBE_DIMS
-        integer = np.dtype(summary.dtype).kind == "i"
+        integer = np.dtype(summary.dtype).kind in "iu"
         root.create_array(
             summary.name,
             shape=[now[dim] for dim in dims],
@@ -97,7 +110,7 @@ def _add_cube(root: zarr.Group, manifest: Manifest) -> None:
             compressors=_make_compressors(),
             chunk_key_encoding=_KEYS,
             dimension_names=dims,
-            attributes={"description": summary.description},
+            attributes=summary.attributes,
         )
 
 

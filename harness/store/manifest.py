@@ -14,7 +14,7 @@ from typing import Any
 
 from harness.core.extent import from_json, get_axis_lengths, to_json, union
 from harness.core.labels import is_number
-from harness.core.schema import COORDINATES, CUBE
+from harness.core.schema import COORDINATES, CUBE, CUBE_VERSION
 from harness.core.types import INNER, Extent, Unit
 from harness.parsing.json import check_text, load_json, require
 from harness.store.checks.manifest import check_manifest
@@ -83,7 +83,7 @@ class Manifest:
     groups: Mapping[int, Group]
     """Chunking of the replications, by n."""
     keep: tuple[str, ...]
-    """Optional variables to keep: ("pointwise",) or ()."""
+    """Optional variables that the replications of this store have: some of `schema.KEPT`."""
     test_points: int
     test: str = "iid"
     """Layout of test points ("iid", "grid", "shifted"). Exact levels hold only for "iid"."""
@@ -95,6 +95,8 @@ class Manifest:
     """Exact levels with each search for θ that holds out training points, by the name of the search."""
     is_smoke: bool = False
     """Whether `ckrr run --smoke` created the store, so that the next smoke run may replace it."""
+    cube_version: int = CUBE_VERSION
+    """Version of the variables and attributes that the cube has; 1 for stores of version 0.1."""
     root_is_lost: bool = field(default=False, compare=False)
     """Whether the manifest was read from the second copy, because the root is missing or damaged."""
 
@@ -226,6 +228,7 @@ def to_attributes(manifest: Manifest) -> dict[str, Any]:
         "title": manifest.scenario.get("name", ""),
         "test_points": manifest.test_points,
         "test": manifest.test,
+        "cube_version": manifest.cube_version,
         **{name: json.dumps(part) for name, part in parts.items()},
     }
 
@@ -240,7 +243,9 @@ def from_attributes(plain: Mapping[str, Any]) -> Manifest:
     """
     names = (*_PARTS, *(("spared",) if "spared" in plain else ()))
     parts = {name: load_json(check_text(require(plain, name, ""), name, _LARGEST), name) for name in names}
-    check_manifest({**parts, "test_points": require(plain, "test_points", ""), "test": require(plain, "test", "")})
+    cube_version = plain.get("cube_version", 1)
+    single = {"test_points": require(plain, "test_points", ""), "test": require(plain, "test", "")}
+    check_manifest({**parts, **single, "cube_version": cube_version})
     groups = {
         int(n): Group((one["block"][0], one["block"][1]), one["chunks"], one["sharded"])
         for n, one in parts["groups"].items()
@@ -250,7 +255,7 @@ def from_attributes(plain: Mapping[str, Any]) -> Manifest:
     shared = (parts["scenario"], parts["fingerprint"], extents, groups, tuple(parts["keep"]))
     levels, history = _parse_levels(parts["levels"]), tuple(parts["history"])
     smoke = plain.get("smoke") is True
-    return Manifest(*shared, plain["test_points"], plain["test"], levels, history, spared, smoke)
+    return Manifest(*shared, plain["test_points"], plain["test"], levels, history, spared, smoke, cube_version)
 
 
 def _parse_levels(plain: Mapping[str, Any]) -> Levels:

@@ -124,6 +124,10 @@ class Synthetic:
         """Draw the noise at the points X."""
         return self.world.draw_noise(boxes.compute_positions(X, self.domain), rng)
 
+    def noise_cdf(self, X: Array, z: Array) -> Array:
+        """Return P(e ≤ z) of the noise e at each point of X, which belongs to the last axis of z."""
+        return self.world.compute_cdf(boxes.compute_positions(X, self.domain), z)
+
     def test_grid(self) -> Array:
         """Return the test inputs for `test` = "grid"."""
         return boxes.make_grid(self.test_points, self.dimension, self.domain)

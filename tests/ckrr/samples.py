@@ -18,8 +18,8 @@ def sample(n: int, d: int = 2, m: int = 30, seed: int = 0) -> tuple[Array, Array
 
 
 def arrays(scores: ckrr.Scores) -> list[Any]:
-    """All of its arrays; those that weren't asked for are None."""
-    return [each for each in vars(scores).values() if each is not None]
+    """All of its arrays; those that weren't asked for are None, and pieces aren't sliced as arrays are."""
+    return [each for each in vars(scores).values() if isinstance(each, np.ndarray)]
 
 
 def same(a: object, b: object) -> bool:

@@ -19,6 +19,7 @@ from harness.figures.canvas.layout import finish, label_axes, make_panel_grid
 from harness.figures.canvas.panels import PanelLayout, make_panel_layout
 from harness.figures.canvas.style import INK
 from harness.results.estimates import estimate
+from harness.results.measures import MEASURES
 from harness.results.replications import Where
 
 OVER = ("lam", "gamma", "theta", "alpha")
@@ -33,7 +34,7 @@ Groups = dict[tuple[str, ...], Any]
 def draw(url: str, where: Where | None = None) -> Figure:
     """Draw coverage against n for the cells of a store that `where` selects."""
     shown = make_panel_layout(url, where, OVER)
-    found = estimate(url, "coverage", shown.where)
+    found = estimate(url, where=shown.where)
     marks.check_not_empty([found["value"].to_numpy()], shown)
     looks = assign_strokes(shown.all_procedures)
     made = make_panel_grid(shown.panels, shown.rows, shown.columns)
@@ -45,7 +46,7 @@ def draw(url: str, where: Where | None = None) -> Figure:
         set_size_axis(ax, shown.sizes, reach)
     low = find_lowest_coverage(found, shown)
     stretched = [set_coverage_axis(ax, low) for ax in made.axes]
-    label_axes(made, shown.panels, N_LABEL, "coverage of y*")
+    label_axes(made, shown.panels, N_LABEL, MEASURES[shown.runs.judged].what)
     notes = [
         *marks.make_error_notes(found, "Bands" if len(shown.sizes) > 1 else "Bars"),
         *_list_cautions(shown, groups),

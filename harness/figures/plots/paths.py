@@ -12,6 +12,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from harness.core.procedures import Stroke, assign_strokes
+from harness.core.schema import COVERAGE_EXPECTED
 from harness.core.types import Array, Bools, Values
 from harness.figures.canvas import marks
 from harness.figures.canvas.axes import STRETCHED, set_coverage_axis
@@ -20,6 +21,7 @@ from harness.figures.canvas.layout import finish, label_axes, make_panel_grid
 from harness.figures.canvas.panels import PanelLayout, make_panel_layout
 from harness.figures.canvas.style import FAINT, INK
 from harness.figures.plots.pointwise import OVER
+from harness.results.measures import MEASURES
 from harness.results.replications import Where
 from harness.statistics.clustered import clustered_error
 from harness.statistics.intervals import LEVEL, Share
@@ -32,8 +34,8 @@ _MIDDLE = "#ececec"
 def draw(url: str, where: Where | None = None) -> Figure:
     """Draw the sorted coverage of paths for the cells of a store that `where` selects."""
     shown = make_panel_layout(url, where, OVER, single=OVER[1:])
-    points = shown.runs.manifest.test_points
-    found = [summarise_paths(*read_cell(shown.runs, panel.at, "coverage"), points) for panel in shown.panels]
+    points = None if shown.runs.judged == COVERAGE_EXPECTED else shown.runs.manifest.test_points
+    found = [summarise_paths(*read_cell(shown.runs, panel.at, shown.runs.judged), points) for panel in shown.panels]
     marks.check_not_empty([each[0] for each in found], shown)
     looks = assign_strokes(shown.all_procedures)
     made = make_panel_grid(shown.panels, shown.rows, shown.columns, size=(2.4, 1.9))
@@ -44,17 +46,17 @@ def draw(url: str, where: Where | None = None) -> Figure:
         _draw_panel(ax, one, looks[panel.at["procedure"]])
         _draw_levels(ax, shown, panel.at)
         set_coverage_axis(ax, low)
-    label_axes(made, shown.panels, "share of paths with lower coverage", "coverage of y*")
+    label_axes(made, shown.panels, "share of paths with lower coverage", MEASURES[shown.runs.judged].what)
     notes = _make_notes(shown, made.axes[0].get_yscale() == "function")
-    return finish(
-        made, marks.make_title(shown, "Coverage on each path"), marks.make_subtitle(shown), _make_handles(shown), notes
-    )
+    title = "Training-conditional coverage" if points is None else "Coverage on each path"
+    return finish(made, marks.make_title(shown, title), marks.make_subtitle(shown), _make_handles(shown), notes)
 
 
-def summarise_paths(values: Values, ok: Bools, points: int) -> tuple[Array, Array, Array]:
+def summarise_paths(values: Values, ok: Bools, points: int | None) -> tuple[Array, Array, Array]:
     """Compute the mean coverage of each path with its interval, in ascending order.
 
-    With several draws the interval is over draws; with one it is over test points, as if they were independent.
+    With several draws the interval is over draws; with one it is over test points, as if they were independent, or a
+    point if coverage is expected: then test values add no noise.
 
     Parameters
     ----------
@@ -62,8 +64,8 @@ def summarise_paths(values: Values, ok: Bools, points: int) -> tuple[Array, Arra
         Coverage over path and draw.
     ok : array of bool
         Which replications have a result. Paths without any are dropped.
-    points : int
-        Number of test points of a replication.
+    points : int or None
+        Number of test points of a replication; None for expected coverage.
 
     Returns
     -------
@@ -77,9 +79,13 @@ def summarise_paths(values: Values, ok: Bools, points: int) -> tuple[Array, Arra
         np.where(ok, values, 0.0).T[:, None], ok.T[:, None]
     )  # the draws of a path take the place of paths
     alone = counts < 2
-    se = np.where(alone, np.sqrt(centre * (1 - centre) / points), se)
-    units = np.where(alone, points, counts)  # test points, or draws
-    low, high = Share(centre, se, units, np.where(alone, 1, points), units.astype(float), units).interval()
+    if points is None:
+        share = Share(centre, se, counts, counts, counts.astype(float), counts, is_counted=False)
+        low, high = (np.where(alone, centre, end) for end in share.interval())
+    else:
+        se = np.where(alone, np.sqrt(centre * (1 - centre) / points), se)
+        units = np.where(alone, points, counts)  # test points, or draws
+        low, high = Share(centre, se, units, np.where(alone, 1, points), units.astype(float), units).interval()
     order = np.argsort(centre, kind="stable")
     return centre[order], low[order], high[order]
 
@@ -130,7 +136,11 @@ def _make_handles(shown: PanelLayout) -> list[Any]:
 
 def _make_notes(shown: PanelLayout, stretched: bool) -> Sequence[str]:
     extent = shown.runs.manifest.extent
+    expected = shown.runs.judged == COVERAGE_EXPECTED
     over = "over its draws" if extent.draws > 1 else "over its test points, as if they were independent"
     first = f"Intervals: {100 * LEVEL:g} % for each path, {over}."
+    if expected:
+        text = "Expected coverage: the probability that y* is in the region, given the training sample."
+        first = f"{text} {first}" if extent.draws > 1 else text
     alone = ["One path: the spread between paths is unknown."] if extent.paths == 1 else []
     return [first, *alone, *([STRETCHED] if stretched else []), *shown.notes]

@@ -21,6 +21,7 @@ from harness.figures.canvas.style import INK
 from harness.figures.plots.coverage import OVER, find_lowest_coverage
 from harness.figures.plots.width import LABEL
 from harness.results.estimates import estimate
+from harness.results.measures import MEASURES
 from harness.results.replications import Where
 
 _LEAST, _MOST = 3.5, 7.5
@@ -30,7 +31,7 @@ _LEAST, _MOST = 3.5, 7.5
 def draw(url: str, where: Where | None = None) -> Figure:
     """Draw coverage against width for the cells of a store that `where` selects."""
     shown = make_panel_layout(url, where, OVER)
-    coverage, width = (estimate(url, measure, shown.where) for measure in ("coverage", "width"))
+    coverage, width = (estimate(url, measure, shown.where) for measure in (None, "width"))
     marks.check_not_empty([coverage["value"].to_numpy()], shown)
     looks = assign_strokes(shown.all_procedures)
     made = make_panel_grid(shown.panels, shown.rows, shown.columns, size=(2.8, 2.3), sharex=False)
@@ -43,7 +44,7 @@ def draw(url: str, where: Where | None = None) -> Figure:
         marks.draw_nominal_line(ax, panel.at["alpha"])
         stretched = set_coverage_axis(ax, low)
         edges.apply(ax, "x")
-    label_axes(made, shown.panels, f"median {LABEL}", "coverage of y*")
+    label_axes(made, shown.panels, f"median {LABEL}", MEASURES[shown.runs.judged].what)
     handles = [*marks.make_procedure_handles(looks, shown.procedures), *_make_handles(shown)]
     notes = [
         _make_reading_note(shown),

@@ -86,7 +86,9 @@ def find_stores(results: str) -> dict[CorrectedStudy, str]:
         manifest = record_at(open_backend(one.get_store_url(results)))
         if manifest is not None:
             loaded = one.load()
-            check_fingerprint(one.get_store_url(results), manifest.fingerprint, loaded.fingerprint)
+            check_fingerprint(
+                one.get_store_url(results), manifest.fingerprint, loaded.with_variables_of(manifest.keep).fingerprint
+            )
             if _has_grid(manifest.extent.grid, loaded.extent.grid):
                 found[one] = one.get_store_url(results)
     return found

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from harness.core.schema import COORDINATES, CUBE, CUBE_DIMS, QUANTILES, Variable, list_variables
+from harness.core.schema import COORDINATES, CUBE_DIMS, QUANTILES, Variable, list_cube_variables, list_variables
 from harness.parsing.json import MalformedError, check_list, check_table, require
 from harness.store.layout import (
     COORDINATE_CHUNK,
@@ -72,7 +72,7 @@ def _list_arrays(manifest: Manifest) -> Iterator[tuple[str, _ArraySpec]]:
     """Yield the path and the expected metadata of every array that a store with this manifest may have."""
     yield from _list_labels(manifest, "")
     now = get_cube_chunks(manifest)
-    for summary in CUBE:
+    for summary in list_cube_variables(manifest.keep):
         dims = (*CUBE_DIMS, "quantile") if summary.quantile else CUBE_DIMS
         shape, chunks = (tuple(sizes[dim] for dim in dims) for sizes in now)
         yield summary.name, _ArraySpec(summary.dtype, dims, shape, chunks)

@@ -13,6 +13,7 @@ from math import prod
 from typing import Any
 
 from harness.core import hashing
+from harness.core.schema import KEPT
 from harness.core.types import INNER
 from harness.parsing.json import (
     MalformedError,
@@ -52,11 +53,12 @@ def check_manifest(parts: Mapping[str, Any]) -> None:
     Parameters
     ----------
     parts : Mapping
-        The parsed parts: scenario, fingerprint, extents, groups, keep, levels, history, test_points, test, and
-        optionally `spared`, the levels with searches for θ that hold out training points.
+        The parsed parts: scenario, fingerprint, extents, groups, keep, levels, history, test_points, test,
+        cube_version, and optionally `spared`, the levels with searches for θ that hold out training points.
     """
     check_whole(parts["test_points"], "test_points", 1, _MOST_POINTS)
     check_text(parts["test"], "test", _LONGEST_LABEL)
+    check_whole(parts["cube_version"], "cube_version", 1, 1000)
     _check_keep(parts["keep"], "keep")
     extents = check_list(parts["extents"], "extents", 10_000)
     if not extents:
@@ -76,8 +78,8 @@ def check_manifest(parts: Mapping[str, Any]) -> None:
 
 
 def _check_keep(value: object, key: str) -> None:
-    if any(each != "pointwise" for each in check_list(value, key, 1)):
-        raise MalformedError(key, "an empty list or ['pointwise']")
+    if any(each not in KEPT for each in check_list(value, key, len(KEPT))):
+        raise MalformedError(key, f"a list of some of {', '.join(KEPT)}")
 
 
 def _check_extent(extent: object, key: str) -> None:
@@ -130,7 +132,7 @@ def _check_groups(parts: Mapping[str, Any], extent: Mapping[str, Any]) -> None:
     groups, sizes = check_table(parts["groups"], "groups", _LONGEST_AXIS), {str(n) for n in extent["grid"]["n"]}
     if set(groups) != sizes:
         raise MalformedError("groups", "a table with an entry for each n")
-    points = parts["test_points"] if parts["keep"] else 1
+    points = parts["test_points"] if "pointwise" in parts["keep"] else 1
     for n, value in groups.items():
         key = f"groups.{n}"
         group = check_table(value, key)
