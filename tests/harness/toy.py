@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri
 
 from harness.core.protocols import Factor, Inputs, Scores, Target
 from harness.core.types import Array, Bools, Streams
@@ -58,6 +58,14 @@ class Toy:
 
     def path(self, streams: Streams) -> ToyPath:
         return ToyPath(self, self.spread * float(streams("level").standard_normal()))
+
+
+@dataclass(frozen=True)
+class KnownToy(Toy):
+    """A toy that knows the distribution of its noise: without a spread, the exact procedure covers 1 − α always."""
+
+    def noise_cdf(self, X: Array, z: Array) -> Array:
+        return np.asarray(ndtr(z))
 
 
 @dataclass(frozen=True)
