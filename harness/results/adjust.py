@@ -34,12 +34,12 @@ def estimate_adjusted(chosen: ReplicationReader, slab: Slab, measure: Measure, l
         raise UserError(f"{measure.name} is a median over replications: only means and shares can be adjusted")
     values, ok = measure.compute(chosen, slab)
     hits = measure.name in ("coverage", "coverage_f")  # controls that share the noise of the test values
-    controls, controls_ok, levels = _read_controls(chosen, slab, "coverage" if hits else chosen.judged)
+    controls, controls_ok, levels = read_controls(chosen, slab, "coverage" if hits else chosen.judged)
     points = 1 if measure.name == "failed" else chosen.manifest.test_points
     return adjust(values, ok, controls, controls_ok, levels, measure.get_reduction(chosen), level, points)
 
 
-def _read_controls(chosen: ReplicationReader, slab: Slab, coverage: str) -> tuple[Values, Bools, Array]:
+def read_controls(chosen: ReplicationReader, slab: Slab, coverage: str) -> tuple[Values, Bools, Array]:
     """Return coverages and masks over path, draw, control, procedure, γ, θ, λ and α, and the controls' levels."""
     manifest = chosen.manifest
     thetas = _find_control_thetas(manifest, slab)
