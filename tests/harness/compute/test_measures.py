@@ -102,8 +102,8 @@ def test_without_a_reference_or_f_there_is_nan() -> None:
 
 def test_targets_are_measured_each_for_itself() -> None:
     scores, y = made(1)
-    both = compute_measures(scores, y, ALPHA, reference=0, pointwise=True)
+    both = compute_measures(scores, y, ALPHA, reference=0, keep=["pointwise"])
     fields = (scores.hits, scores.hits_f, scores.lower, scores.upper, scores.length, scores.count)
     second = Made(*(each[1:] for each in fields))  # type: ignore[index, arg-type]
-    for name, values in compute_measures(second, y[1:], ALPHA, reference=0, pointwise=True).items():
+    for name, values in compute_measures(second, y[1:], ALPHA, reference=0, keep=["pointwise"]).items():
         assert np.ascontiguousarray(both[name][1:]).tobytes() == np.ascontiguousarray(values).tobytes(), name

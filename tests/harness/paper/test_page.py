@@ -70,7 +70,8 @@ def fill(folder: Path, one: CorrectedStudy, coverage: Coverage, width: Callable[
             level = record.exact_levels.get(cell["procedure"], {}).get(unit.n, {}).get(cell["alpha"], 1 - cell["alpha"])
             noise: Array = rng.normal(size=block.values["coverage"].shape[:2])
             mean = coverage(cell, level)
-            block.values["coverage"][(..., *at)] = np.clip(mean + 1e-4 * noise, 0, 1)
+            for name in ("coverage", "coverage_expected"):
+                block.values[name][(..., *at)] = np.clip(mean + 1e-4 * noise, 0, 1)
             block.values["width"][(..., *at, slice(None))] = width(cell) * (1 + 0.01 * noise[..., None])
         arrays.write_unit(url, record, block)
     refresh(url, record, grid.n)

@@ -91,12 +91,14 @@ def test_failed_is_a_share_of_what_was_run(store: Path) -> None:
 
 
 def test_every_measure_can_be_asked_for(store: Path) -> None:
-    for name in [*(set(MEASURES) - {"relative_width"}), "mad"]:
+    for name in [*(set(MEASURES) - {"relative_width", "coverage_expected"}), "mad"]:
         found = estimate(str(store), name, {"theta": ["1"], "procedure": ["exact"]})
         assert found.value.notnull().all(), name
         assert ((found.low <= found.value) & (found.value <= found.high)).all(), name
     with pytest.raises(UserError, match=r"needs GPR-f"):
         estimate(str(store), "relative_width")
+    with pytest.raises(UserError, match=r"has no coverage_expected: its source doesn't know its noise"):
+        estimate(str(store), "coverage_expected")
 
 
 def test_a_slice_has_the_numbers_of_the_whole(store: Path) -> None:
