@@ -64,7 +64,12 @@ def run(
     _check_workers(workers)
     file = read_file(cluster, workers, client)
     prepared = prepare.prepare(
-        load(str(scenario), _list_settings(settings)), _to_url(store), workers, cluster=file, client=client
+        load(str(scenario), _list_settings(settings)),
+        _to_url(store),
+        workers,
+        cluster=file,
+        client=client,
+        accept_changed=accept_changed_source,
     )
     return open_cube(driver.run_prepared(prepared, progress or choose_progress(), client).url)
 

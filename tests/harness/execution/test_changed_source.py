@@ -132,3 +132,18 @@ def test_an_edited_source_waits_for_other_drivers(store: Path, tmp_path: Path, m
     monkeypatch.setattr(driver, "other_driver", lambda backend: "process 1 on here")
     with pytest.raises(UserError, match="can't grow or take an edited source while process 1 on here is running on it"):
         run(loaded, store, accept_changed=True)
+
+
+def test_python_can_vouch_for_it_too(tmp_path: Path) -> None:
+    import harness
+    from harness.scenario.dump import dump_scenario
+
+    (tmp_path / "mine.py").write_text(f"FAILS, SPREAD = False, 1.0\n{SOURCE}")
+    plain = toy(source={"function": "mine.py"}, grid__n=[10])
+    (tmp_path / "toy.toml").write_text(dump_scenario(plain))
+    where = {"store": tmp_path / "toy.zarr", "workers": 1, "progress": SilentProgress()}
+    harness.run(tmp_path / "toy.toml", **where)
+    (tmp_path / "mine.py").write_text(f"# edited\nFAILS, SPREAD = False, 1.0\n{SOURCE}")
+    with pytest.raises(UserError, match=r"mine.py was edited"):
+        harness.run(tmp_path / "toy.toml", **where)
+    harness.run(tmp_path / "toy.toml", **where, accept_changed_source=True)
