@@ -98,9 +98,10 @@ def remove_earlier_smoke(
     )
 
 
-def _limit_replications(asked: Replications) -> dict[str, int]:
+def _limit_replications(asked: Replications) -> dict[str, int | None]:
     """Return two paths with one draw each, or two draws of the only path."""
-    return {"paths": 2, "draws": 1} if asked.paths > 1 or asked.draws == 1 else {"paths": 1, "draws": 2}
+    few = {"paths": 2, "draws": 1} if asked.most_paths > 1 or asked.draws == 1 else {"paths": 1, "draws": 2}
+    return {**few, "until": None, "budget": None}
 
 
 def prepare(

@@ -307,7 +307,7 @@ def _check_available(scenario: Scenario, only: Mapping[str, Sequence[object]]) -
                     f"grid.{axis}[{i}]",
                     f"must be one of {known}, for which the source has data, got {shorten_repr(value)}",
                 )
-    for axis, count in (("path", scenario.replications.paths), ("draw", scenario.replications.draws)):
+    for axis, count in (("path", scenario.replications.most_paths), ("draw", scenario.replications.draws)):
         if axis in only and count > len(only[axis]):
             text = f"must be at most {len(only[axis])}, for which the source has data, got {count}"
             yield Complaint(f"replications.{axis}s", text)

@@ -132,11 +132,49 @@ class GridPart(_Part):
         return self
 
 
+class Until(_Part):
+    """until: add paths until every cell is decided, or until every number is precise enough."""
+
+    verdict: Level | None = None
+    """Probability that no verdict of the whole grid is wrong, however often somebody looks."""
+    se: Annotated[Positive, Field(lt=1)] | None = None
+    """Standard error of coverage that no cell may exceed."""
+    width: Annotated[Positive, Field(lt=1)] | None = None
+    """Half the length of the interval of the median width, relative to that width."""
+    conservative: Annotated[bool, Field(strict=True)] = False
+    """Whether to go on until it is decided, too, which valid cells are conservative."""
+    exact: Annotated[bool, Field(strict=True)] = False
+    """Whether verdicts hold for every distribution: by betting, which takes four to five times as many paths."""
+
+    @model_validator(mode="after")
+    def _check_targets(self) -> Until:
+        """Raise an error if there is nothing to reach, or an option that has nothing to change."""
+        if self.verdict is None and self.se is None and self.width is None:
+            text = "must have verdict, se or width, as in until = {example}"
+            raise PydanticCustomError(COMPLETE_MESSAGE, text, {"example": "{ verdict = 0.95 }"})
+        if self.verdict is None and (self.conservative or self.exact):
+            raise PydanticCustomError(COMPLETE_MESSAGE, "must have verdict where it has conservative or exact")
+        return self
+
+
+class Budget(_Part):
+    """budget: where to stop at the latest."""
+
+    paths: Annotated[Whole, Field(ge=1, le=MOST_REPLICATIONS)]
+    """Largest number of paths at any n."""
+    hours: Positive | None = None
+    """Largest duration of one run; the next run goes on."""
+
+
 class Replications(_Part):
     """[replications]: number of replications, and their time limit."""
 
-    paths: Annotated[Whole, Field(ge=1, le=MOST_REPLICATIONS)]
-    """Number of independent realisations of the data-generating process."""
+    paths: Annotated[Whole, Field(ge=1, le=MOST_REPLICATIONS)] | None = None
+    """Number of independent realisations of the data-generating process; left out if `until` decides."""
+    until: Until | None = None
+    """What to reach by adding paths."""
+    budget: Budget | None = None
+    """Where to stop at the latest, with `until`."""
     draws: Annotated[Whole, Field(ge=1, le=MOST_REPLICATIONS)] = 1
     """Number of training samples on each path."""
     seconds: Positive | None = None
@@ -144,12 +182,29 @@ class Replications(_Part):
 
     @model_validator(mode="after")
     def _check_replications(self) -> Replications:
-        """Raise an error if paths × draws is too large."""
-        if self.paths * self.draws > MOST_REPLICATIONS:
+        """Raise an error if paths are given twice or not at all, or paths × draws is too large."""
+        if self.until is None and self.budget is not None:
+            raise PydanticCustomError(COMPLETE_MESSAGE, "must have until where it has a budget")
+        if (self.paths is None) == (self.until is None):
+            got = "neither" if self.paths is None else "both"
+            text = "must have paths, or until and budget in their place, got {got}"
+            raise PydanticCustomError(COMPLETE_MESSAGE, text, {"got": got})
+        if self.until is not None and self.budget is None:
+            text = "must have budget where it has until, as in budget = {example}"
+            raise PydanticCustomError(COMPLETE_MESSAGE, text, {"example": "{ paths = 4000 }"})
+        if self.most_paths * self.draws > MOST_REPLICATIONS:
             text = "must have paths × draws of at most {most}, got {paths} × {draws}"
-            context = {"most": MOST_REPLICATIONS, "paths": self.paths, "draws": self.draws}
+            context = {"most": MOST_REPLICATIONS, "paths": self.most_paths, "draws": self.draws}
             raise PydanticCustomError(COMPLETE_MESSAGE, text, context)
         return self
+
+    @property
+    def most_paths(self) -> int:
+        """Number of paths, or the largest number that the budget allows."""
+        if self.paths is not None:
+            return self.paths
+        assert self.budget is not None
+        return self.budget.paths
 
 
 def _wrap_in_list(value: object) -> object:
@@ -221,7 +276,7 @@ class Scenario(_Part):
         theta: tuple[Theta, ...] = grid.theta
         return Extent(
             Grid(grid.procedure, grid.gamma, theta, grid.lam, grid.n, grid.alpha),
-            self.replications.paths,
+            self.replications.most_paths,
             self.replications.draws,
             tuple(rule.get_axes() for rule in self.exclude),
         )
