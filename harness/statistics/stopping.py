@@ -108,7 +108,7 @@ def find_precise_look(values: Values, ok: Bools, target: float, worth: float) ->
         floor = share.value * (1 - share.value) / (worth * share.paths)
         errors = np.sqrt(np.maximum(share.se**2, floor))
     empty = ~np.broadcast_to(ok, values.shape).any(axis=(0, 1))
-    is_precise = ((errors <= target) | empty).reshape(len(looks), -1).all(axis=1)
+    is_precise = ((errors <= target) | empty).all(axis=tuple(range(1, errors.ndim)))
     return int(looks[is_precise.argmax()]) if is_precise.any() else 0
 
 
@@ -142,7 +142,8 @@ def decide_widths(values: Values, ok: Bools, precision: float, wrong: float | Ar
     wrong = np.broadcast_to(wrong, shape).reshape(-1)
     paths, is_unbounded = np.zeros(flat.shape[2], dtype=np.int64), np.zeros(flat.shape[2], dtype=bool)
     for look in list_looks(len(values)):
-        left = np.flatnonzero(paths == 0)
+        if not (left := np.flatnonzero(paths == 0)).size:
+            break
         part, use = flat[:look, :, left], ok[:look, :, left]
         found = estimate_quantile(part, use, level=compute_level(count_paths(use), wrong[left]), bounds=(0.0, np.inf))
         with np.errstate(invalid="ignore"):
