@@ -115,7 +115,7 @@ def sum_to_looks(values: Values, looks: Counts) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class LookedShare:
+class ShareAtLooks:
     """A share at each look, over looks and cells."""
 
     share: Share
@@ -125,7 +125,7 @@ class LookedShare:
     @classmethod
     def from_replications(
         cls, values: Values, ok: Bools, points: int, looks: Counts, is_counted: bool = True
-    ) -> LookedShare:
+    ) -> ShareAtLooks:
         """Reduce the first P paths for each look P, as `Share.from_replications` does for all paths.
 
         With S_p the sum of the n_p draws of path p, less n_p times a number near them, the squared error is ::

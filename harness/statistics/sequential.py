@@ -33,7 +33,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.core.types import Array, Bools, Values
-from harness.statistics.looks import FIRST, Counts, LookedShare, compute_level, list_looks
+from harness.statistics.looks import FIRST, Counts, ShareAtLooks, compute_level, list_looks
 from harness.statistics.verdicts import (
     BORDERLINE,
     CONSERVATIVE,
@@ -46,8 +46,8 @@ from harness.statistics.verdicts import (
     judge,
 )
 
-_NEAR = 0.5
-"""A cell is borderline if its interval is within `_NEAR`·τ of the border."""
+NEAR = 0.5
+"""A cell is borderline if its interval is within `NEAR`·τ of the border."""
 _NORMAL, _SKEWED = 28, 25
 """A look counts from `_NORMAL` + `_SKEWED`·g² paths on."""
 _FIRST_PART = 0.8
@@ -176,13 +176,13 @@ def bound_looks(
     As in `harness.statistics.verdicts.bound_share`, they contain the interval of the replications that are ok.
     """
     looks, failed = list_looks(len(values)), np.broadcast_to(failed, values.shape)
-    found = LookedShare.from_replications(values, ok, points, looks, is_counted)
+    found = ShareAtLooks.from_replications(values, ok, points, looks, is_counted)
     if not failed.any():
         paths = np.asarray(found.share.paths)
         low, high = found.share.interval(compute_level(paths, wrong))
         return Bounds(looks, low, high, _is_enough(paths, found.skewness))
     worst, best = (
-        LookedShare.from_replications(np.where(failed, filled, values), ok | failed, points, looks, is_counted)
+        ShareAtLooks.from_replications(np.where(failed, filled, values), ok | failed, points, looks, is_counted)
         for filled in (0.0, 1.0)
     )
     paths = np.asarray(worst.share.paths)
@@ -220,7 +220,7 @@ def walk_looks(bounds: Bounds, target: Array, tolerance: Array) -> Decision:
     if not len(bounds.looks):
         nothing = np.zeros(target.shape, dtype=np.int64)
         return Decision(np.full(target.shape, get_code(UNDECIDED)), nothing, nothing, nothing > 0)
-    border, near, most = target - tolerance, _NEAR * tolerance, target + tolerance
+    border, near, most = target - tolerance, NEAR * tolerance, target + tolerance
     low, high = bounds.low, bounds.high
     codes = judge(low, high, target, tolerance)
     is_near = (low >= border - near) & (high <= border + near) & (codes == get_code(UNDECIDED))

@@ -27,7 +27,8 @@ from scipy.special import ndtri
 from harness.core.types import Array, Bools, Values
 from harness.statistics.clustered import count_paths
 from harness.statistics.intervals import estimate_quantile
-from harness.statistics.looks import Counts, LookedShare, compute_level, compute_multiplier, find_look, list_looks
+from harness.statistics.looks import Counts, ShareAtLooks, compute_level, compute_multiplier, find_look, list_looks
+from harness.statistics.sequential import NEAR
 
 FIRST_ROUND = 100
 """Paths of the first round, and the least for a target of standard errors."""
@@ -35,8 +36,6 @@ POWER = 0.9
 """Power of the fixed design that a study is compared with."""
 _SLOW, _FAST = 1.25, 2.0
 """The number of paths grows by no less and no more than these factors."""
-_NEAR = 0.5
-"""Cells nearer to the border than `_NEAR`·τ are expected to end as borderline."""
 
 
 def expect_paths(
@@ -55,7 +54,7 @@ def expect_paths(
     wrong : float or array
         Probability δ_c of a wrong verdict on a cell.
     """
-    distance = np.maximum(np.abs(value - border), _NEAR * tolerance)
+    distance = np.maximum(np.abs(value - border), NEAR * tolerance)
     return np.asarray((compute_multiplier(paths, wrong) * sd / distance) ** 2)
 
 
@@ -103,7 +102,7 @@ def find_precise_look(values: Values, ok: Bools, target: float, worth: float) ->
     """
     looks = list_looks(len(values))
     looks = looks[looks >= FIRST_ROUND]
-    share = LookedShare.from_replications(values, ok, 1, looks).share
+    share = ShareAtLooks.from_replications(values, ok, 1, looks).share
     with np.errstate(invalid="ignore", divide="ignore"):
         floor = share.value * (1 - share.value) / (worth * share.paths)
         errors = np.sqrt(np.maximum(share.se**2, floor))
@@ -165,5 +164,5 @@ def compute_fixed_paths(value: Array, sd: Array, border: Array, tolerance: Array
     >>> compute_fixed_paths(np.array([0.9]), np.array([0.07]), np.array([0.88]), np.array([0.02]), 0.05 / 200).round()
     array([299.])
     """
-    distance = np.maximum(np.abs(value - border), _NEAR * tolerance)
+    distance = np.maximum(np.abs(value - border), NEAR * tolerance)
     return np.asarray(((ndtri(POWER) - ndtri(np.asarray(wrong) / 2)) * sd / distance) ** 2)

@@ -283,10 +283,10 @@ def test_failures_move_low_down_and_high_up(study: tuple[Array, Bools, Bools, in
     values, ok, failed, points, is_counted = study
     kept = bound_looks(values, ok, failed & False, points, WRONG, is_counted)
     found = bound_looks(values, ok, failed, points, WRONG, is_counted)
-    few = ok.any(axis=1).cumsum(axis=0)[found.looks - 1] == (ok | failed).any(axis=1).cumsum(axis=0)[found.looks - 1]
-    with np.errstate(invalid="ignore"):  # where paths are as many, so is the multiplier
-        assert not (few & (found.low > kept.low)).any()
-        assert not (few & (found.high < kept.high)).any()
+    paths, more = (each.any(axis=1).cumsum(axis=0)[found.looks - 1] for each in (ok, ok | failed))
+    alike = paths == more  # where paths are as many, so is the multiplier
+    assert not (found.low[alike] > kept.low[alike]).any()
+    assert not (found.high[alike] < kept.high[alike]).any()
 
 
 def test_failures_take_verdicts_away() -> None:
