@@ -227,17 +227,16 @@ def walk_looks(bounds: Bounds, target: Array, tolerance: Array) -> Decision:
     codes = np.where(is_near, get_code(BORDERLINE), codes)
     codes = np.where(bounds.counts, codes, get_code(UNDECIDED))
 
+    places = np.arange(len(codes)).reshape(-1, *[1] * target.ndim)
     first, is_decided = _find_first(codes != get_code(UNDECIDED))
     word = np.take_along_axis(codes, first[None], axis=0)[0]
-    after = np.arange(len(codes)).reshape(-1, *[1] * target.ndim) >= first
-    is_valid = is_decided & (word >= get_code(VALID))
-    wide, is_wide = _find_first((codes == get_code(CONSERVATIVE)) & after & is_valid)
-    known, is_known = _find_first(bounds.counts & (high <= most) & after & is_valid)
+    is_valid = word >= get_code(VALID)
+    wide, is_wide = _find_first((codes == get_code(CONSERVATIVE)) & is_valid)
+    known, is_known = _find_first(bounds.counts & (high <= most) & (places >= first) & is_valid)
     word = np.where(is_wide, get_code(CONSERVATIVE), word)
     settled = np.where(is_wide, wide, np.where(is_valid, known, first))
     is_settled = is_wide | np.where(is_valid, is_known, is_decided)
 
-    later = np.arange(len(codes)).reshape(-1, *[1] * target.ndim) > np.where(is_wide, wide, first)
     against = np.select(
         [word == get_code(each) for each in (VALID, CONSERVATIVE, INVALID, BORDERLINE)],
         [high < border, high <= most, low >= border, (high < border - near) | (low > border + near)],
@@ -247,7 +246,7 @@ def walk_looks(bounds: Bounds, target: Array, tolerance: Array) -> Decision:
         word,
         np.where(is_decided, bounds.looks[first], 0),
         np.where(is_settled, bounds.looks[settled], 0),
-        np.asarray((against & bounds.counts & later).any(axis=0)),
+        np.asarray((against & bounds.counts & (places >= np.where(is_wide, wide, first))).any(axis=0)),
     )
 
 
