@@ -67,12 +67,12 @@ class Estimate:
     """Number of replications that are ok."""
 
 
-def t_quantile(paths: Values, level: float) -> Array:
+def t_quantile(paths: Values, level: float | Array) -> Array:
     """Return the quantile of Student's t for a two-sided interval from a number of paths; NaN for one path."""
     return _t_quantile(np.asarray(paths, dtype=float) - 1.0, level)
 
 
-def _t_quantile(freedom: Array, level: float) -> Array:
+def _t_quantile(freedom: Array, level: float | Array) -> Array:
     """Return the quantile of Student's t with some degrees of freedom, for a two-sided interval; NaN below 1."""
     found = stdtrit(np.maximum(freedom, 1.0), 0.5 + np.asarray(level) / 2)
     return np.where(freedom >= 1, found, np.nan)
@@ -108,10 +108,11 @@ class Share:
             each = points * ok.sum(axis=(0, 1)) / paths
         return cls(centre, se, paths, each, carriers, (errors > 0).sum(axis=0), is_counted)
 
-    def interval(self, level: float = LEVEL) -> tuple[Array, Array]:
+    def interval(self, level: float | Array = LEVEL) -> tuple[Array, Array]:
         """Return the ends of the confidence interval; see the module for the formula.
 
-        The interval always contains the share. Its ends are NaN where the standard error is.
+        The interval always contains the share. Its ends are NaN where the standard error is. Cells may have levels of
+        their own: `harness.statistics.sequential` asks for those at which all intervals of a cell hold together.
 
         Examples
         --------
@@ -149,7 +150,7 @@ class Share:
             low, high = np.maximum(middle - half, 0.0), np.minimum(middle + half, 1.0)
         return np.minimum(low, share), np.maximum(high, share)
 
-    def _extend(self, low: Array, high: Array, level: float) -> tuple[Array, Array]:
+    def _extend(self, low: Array, high: Array, level: float | Array) -> tuple[Array, Array]:
         """Extend an interval from few paths to errors as frequent as paths with an error may be."""
         rest = np.maximum(self.paths - self.affected, 0.5)
         worst = np.where(
@@ -180,7 +181,7 @@ def estimate_quantile(
     values: Values,
     ok: Bools,
     q: float = 0.5,
-    level: float = LEVEL,
+    level: float | Array = LEVEL,
     bounds: tuple[float, float] = (-np.inf, np.inf),
 ) -> Estimate:
     """Estimate the q-quantile over replications. Its standard error is the length of the interval divided by 2t.
@@ -191,8 +192,8 @@ def estimate_quantile(
         A number for each replication, and whether to include it.
     q : float
         The quantile.
-    level : float
-        Confidence level of the interval.
+    level : float or array
+        Confidence level of the interval, one for all cells or one for each.
     bounds : pair of float
         Least and largest possible value: the ends where paths are too few for an order statistic.
 
