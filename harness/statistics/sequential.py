@@ -173,7 +173,7 @@ def bound_looks(
 ) -> Bounds:
     """Return intervals that hold at all looks together, whatever failed replications would have given.
 
-    As in `harness.statistics.verdicts.bound_share`, they contain the interval of the replications that are ok.
+    As in `harness.statistics.verdicts.BoundedShare`, they contain the interval of the replications that are ok.
     """
     looks, failed = list_looks(len(values)), np.broadcast_to(failed, values.shape)
     found = ShareAtLooks.from_replications(values, ok, points, looks, is_counted)
