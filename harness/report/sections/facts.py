@@ -21,6 +21,7 @@ from harness.results.measures import REFERENCE, has_normal_noise
 from harness.results.replications import count_damaged, open_replications
 from harness.results.required_paths import Need, precision
 from harness.results.validity import verdicts
+from harness.results.widths import compare_widths
 from harness.store.heartbeat import Driver, from_bytes
 from harness.store.locate import find_store
 from harness.store.manifest import DRIVER, Manifest
@@ -63,6 +64,8 @@ class Facts:
     """Verdicts on the coverage of y*."""
     function_verdicts: xr.Dataset | None
     """Verdicts on the coverage of f(x*), for procedures whose target it is."""
+    widths: xr.Dataset
+    """Comparisons of widths between procedures."""
     included: xr.DataArray
     """Which cells the scenario doesn't exclude."""
     measures: Mapping[str, xr.Dataset]
@@ -93,6 +96,7 @@ def gather_facts(url: str) -> Facts:
         driver if driver is not None and driver.alive else None,
         judged,
         _read_function_verdicts(url, manifest),
+        compare_widths(url, judged),
         _find_included(url, judged),
         {name: estimate(url, name) for name in MEASURES if _is_available(name, manifest)},
         estimate(url, MAD),

@@ -29,7 +29,7 @@ class PrecisionTable:
 def render_key() -> Markup:
     """Render the meaning of the four verdicts."""
     said = {
-        VALID: "coverage is at least the level less the tolerance",
+        VALID: "coverage is at least the level less the tolerance τ",
         CONSERVATIVE: "valid, and above the level by more than the tolerance: wider than necessary",
         INVALID: "coverage is below the level by more than the tolerance",
         UNDECIDED: "the interval for coverage allows more than one of these",
@@ -46,7 +46,7 @@ def render_level(facts: Facts) -> Markup:
     ]
     sure = float(judged.attrs["level"])
     said = (
-        f"Tolerance: {', '.join(tolerances)}. With probability at least {sure:g} no verdict on y* is wrong, in all "
+        f"Tolerance τ: {', '.join(tolerances)}. With probability at least {sure:g} no verdict on y* is wrong, in all "
         f"{judged.attrs['cells']} cells together."
     )
     return TEMPLATES.render("level.html", text=said)

@@ -19,6 +19,7 @@ from harness.report.write import get_default_file, write
 from harness.results.estimates import estimate
 from harness.results.rounding import format_with_error
 from harness.results.validity import verdicts
+from harness.results.widths import compare_widths
 from harness.statistics.verdicts import VERDICTS
 from harness.store.heartbeat import current_driver, to_bytes
 from harness.store.manifest import DRIVER
@@ -153,6 +154,48 @@ def test_intervals_for_the_function_are_judged_on_it_too(krr: Reader, krr_store:
     )
     assert re.search(rf"GPR-p for f\(x\*\) .{{1,40}}{re.escape(said)}", krr.words)
     assert "It is an interval for f(x*), not for y*" in krr.words
+
+
+@pytest.fixture(scope="module")
+def decided(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Enough test points to decide most cells."""
+    where = tmp_path_factory.mktemp("decided") / "toy.zarr"
+    run_serially(
+        where,
+        source={"function": "tests.harness.toy:Toy", "test_points": 200},
+        grid__theta=[1],
+        grid__lam=[1],
+        replications={"paths": 40, "draws": 1},
+    )
+    return str(where)
+
+
+def test_the_headline_on_widths_is_the_comparison(decided: str) -> None:
+    words = Reader(write(decided, settings=0).read_text()).words
+    found = compare_widths(decided, verdicts(decided))
+    compared = found["compared"] > 0
+    comparable, wins = int(compared.any("procedure").sum()), int(found["narrowest"].sel(procedure="exact").sum())
+    assert 0 < wins <= comparable <= 8
+    said = f"Widths can be compared in {comparable} of 8 settings (combinations of γ, n and α), where two or more"
+    assert said in words
+    chances = int(compared.sel(procedure="exact").sum())
+    assert f"exact is shown to be the narrowest in {wins} of its {chances}" in words
+    assert f"in all {found.attrs['pairs']} pairs of equal level together" in words
+    short = int((verdicts(decided)["verdict"].sel(procedure="split") == "invalid").sum())
+    assert re.search(rf"Left out: .*split \(falls short in {short} cells\)", words)
+    assert "exact and wide hold the level less the tolerance τ in every cell" in words
+
+
+def test_the_headline_says_that_nothing_can_be_said(krr: Reader, krr_store: str) -> None:
+    assert not (compare_widths(krr_store, verdicts(krr_store))["compared"] > 0).any()
+    assert "Nothing can be said of widths: none of 16 settings has two procedures shown valid at the same" in krr.words
+    assert "GPR-p (its intervals are for f(x*), not for y*)" in krr.words
+
+
+def test_one_procedure_is_not_compared(tmp_path: Path) -> None:
+    run_serially(tmp_path / "toy.zarr", grid__procedure=["exact"], grid__theta=[1])
+    words = Reader(write(str(tmp_path / "toy.zarr"), settings=0).read_text()).words
+    assert "idths" not in words.partition("Where α")[0]
 
 
 def test_a_study_that_is_complete_says_nothing_of_it(toy: Reader) -> None:
