@@ -29,13 +29,13 @@ def estimate_adjusted(chosen: ReplicationReader, slab: Slab, measure: Measure, l
     Raises
     ------
     UserError
-        If the measure isn't a mean over replications.
+        If the measure isn't a mean over all replications.
     """
-    if measure.reduction == "median":
-        raise UserError(f"{measure.name} is a median over replications: only means and shares can be adjusted")
+    if measure.reduction in ("median", "bounded_mean"):  # exact levels hold over all replications
+        raise UserError(f"{measure.name} isn't a mean over all replications: only means and shares can be adjusted")
     values, ok = measure.compute(chosen, slab)
     controls, controls_ok, levels = _read_controls(chosen, slab)
-    points = 1 if measure.name == "failed" else chosen.manifest.test_points
+    points = 1 if measure.counts_replications else chosen.manifest.test_points
     reduction: Literal["share", "mean"] = "share" if measure.reduction == "share" else "mean"
     return adjust(values, ok, controls, controls_ok, levels, reduction, level, points)
 

@@ -38,6 +38,8 @@ class Measure:
     """The quantile over replications, if the reduction is "median"."""
     bounds: tuple[float, float] = (0.0, inf)
     """Least and largest possible value."""
+    counts_replications: bool = False
+    """Whether it is a share of replications, not of test points."""
 
 
 def _make_reader(variable: str) -> Callable[[ReplicationReader, Slab], tuple[Values, Bools]]:
@@ -57,6 +59,10 @@ def _compute_failed(runs: ReplicationReader, slab: Slab) -> tuple[Values, Bools]
     failed = runs.has_failed(slab)
     levels = len(runs.manifest.extent.grid.alpha)
     return np.repeat(failed[..., None], levels, axis=-1).astype(float), (failed | runs.is_ok(slab))[..., None]
+
+
+def _compute_unscored(runs: ReplicationReader, slab: Slab) -> tuple[Values, Bools]:
+    return np.isinf(runs.read(slab, "interval_score")).astype(float), runs.is_ok(slab)[..., None]
 
 
 def _compute_relative_width(runs: ReplicationReader, slab: Slab) -> tuple[Values, Bools]:
@@ -139,7 +145,14 @@ _DERIVED = (
         _compute_relative_width,
     ),
     Measure("oracle_width", "width relative to 2z·sqrt(γ), the oracle's: median", "median", _compute_oracle_ratio),
-    Measure("failed", "share of replications that failed", "share", _compute_failed),
+    Measure(
+        "unscored",
+        "share of replications that interval_score leaves out, because a region is unbounded or empty",
+        "share",
+        _compute_unscored,
+        counts_replications=True,
+    ),
+    Measure("failed", "share of replications that failed", "share", _compute_failed, counts_replications=True),
 )
 MEASURES = {one.name: one for one in (*map(_from_schema, schema.MEASURES), *_DERIVED)}
 """Measures by name. MAD isn't among them, because it isn't defined for one replication: see `harness.results.mad`."""

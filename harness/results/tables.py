@@ -147,7 +147,7 @@ def table(
     row_keys = [key for key in product(*(labels[axis] for axis in rows)) if any(key == row for row, _ in cells)]
     column_keys = [key for key in product(*(labels[axis] for axis in columns)) if any(key == c for _, c in cells)]
     caption = _format_caption(measures, fixed, versus, cells)
-    notes = [*_describe_adjustment(found), *_list_notes(url)]
+    notes = [*_describe_adjustment(found), *_describe_unscored(url, measures, where), *_list_notes(url)]
     return Table(caption, notes, rows, columns, row_keys, column_keys, cells)
 
 
@@ -164,6 +164,16 @@ def _describe_adjustment(found: Mapping[str, xr.Dataset]) -> list[str]:
             done = f"{name} is adjusted by conformal coverages of the same replications, {text}"
             notes.append(done if len(worth) else none)
     return notes
+
+
+def _describe_unscored(url: str, measures: Sequence[str], where: Where | None) -> list[str]:
+    """Return a note on the replications that scores leave out, unless the table shows their share."""
+    if "interval_score" not in measures or "unscored" in measures:
+        return []
+    shares = estimate(url, "unscored", where)["value"].to_numpy()
+    some, most = int((shares > 0).sum()), float(np.nanmax(shares, initial=0.0))
+    said = f"in {some} of {shares.size} cells interval_score leaves out replications with an unbounded or empty region"
+    return [f"{said}, up to {most:.0%} of them: --measure unscored shows their share"] if some else []
 
 
 def _list_notes(url: str) -> list[str]:

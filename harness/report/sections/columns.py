@@ -112,17 +112,19 @@ _MEASURED: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     ("to oracle", "width relative to 2z·√γ, the shortest interval if f were known: median", "oracle_width", ()),
     (
         "score",
-        "interval (Winkler) score, smaller is better: mean; inf where any region is unbounded",
+        "interval (Winkler) score, smaller is better: mean over replications whose regions are all bounded, which "
+        "flatters procedures that are unbounded where they do badly: read it with the share not scored",
         "interval_score",
         (),
     ),
+    ("not scored", "share of replications left out of the score: a region is unbounded or empty", "unscored", ()),
     ("unbounded", "share of unbounded regions", "unbounded", ()),
     ("empty", "share of empty regions", "empty", ()),
     ("in pieces", "share of regions of several pieces", "disconnected", ()),
     ("failed", "share of replications that failed", "failed", ()),
 )
 """Heading, description, measure, and for ranges the two measures that are their ends."""
-_SHARES = ("unbounded", "empty", "disconnected", "failed")
+_SHARES = ("unscored", "unbounded", "empty", "disconnected", "failed")
 """Measures whose column is omitted if it is zero everywhere."""
 
 

@@ -38,6 +38,7 @@ MEASURES = (
     "relative_width",
     "oracle_width",
     "interval_score",
+    "unscored",
     "unbounded",
     "empty",
     "disconnected",

@@ -145,4 +145,5 @@ def render_uncertainty(facts: Facts) -> Markup:
         level=render_level(facts),
         rules=describe_rules(facts),
         precision=make_precision_table(facts),
+        has_unscored=bool((facts.measures["unscored"]["value"] > 0).any()),
     )

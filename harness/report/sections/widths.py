@@ -69,7 +69,8 @@ def _describe_wins(widths: xr.Dataset, comparable: int) -> str:
 def _describe_method(widths: xr.Dataset) -> str:
     return (
         "Widths are compared in pairs, by the median of the differences within replications, where both procedures "
-        f"have the same data. With probability at least {widths.attrs['level']:g} no difference shown is wrong, in all "
+        "have the same data; at each level apart, so that a setting with two levels may have two narrowest. "
+        f"With probability at least {widths.attrs['level']:g} no difference shown is wrong, in all "
         f"{format_count(widths.attrs['pairs'], 'pair')} of equal level together."
     )
 
