@@ -76,8 +76,12 @@ def _compute_relative_width(runs: ReplicationReader, slab: Slab) -> tuple[Values
         return mine / other, ok[..., None]
 
 
-def has_normal_noise(manifest: Manifest) -> bool:
-    """Return whether the noise is normal, so that the width of the oracle is 2·z_{1−α/2}·sqrt(γ)."""
+def has_oracle(manifest: Manifest) -> bool:
+    """Return whether f is known and the noise normal, so that the width of the oracle is 2·z_{1−α/2}·sqrt(γ)."""
+    return not manifest.is_resampled and _has_normal_noise(manifest)
+
+
+def _has_normal_noise(manifest: Manifest) -> bool:
     return manifest.scenario["source"].get("noise") not in ("student", "skewed", "heteroscedastic")
 
 
@@ -92,9 +96,11 @@ def compute_oracle_width(runs: ReplicationReader) -> Array:
     Raises
     ------
     UserError
-        If the noise isn't normal.
+        If f isn't known, or the noise isn't normal.
     """
-    if not has_normal_noise(runs.manifest):
+    if runs.manifest.is_resampled:
+        raise UserError(f"oracle_width needs to know f, and the data of {runs.url} are a table: use relative_width")
+    if not _has_normal_noise(runs.manifest):
         raise UserError(
             f"oracle_width is for normal noise, and the store's is {runs.manifest.scenario['source']['noise']}"
         )

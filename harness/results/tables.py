@@ -22,7 +22,7 @@ from harness.monitor.state import status
 from harness.results.estimates import difference, estimate
 from harness.results.mad import MAD
 from harness.results.measures import MEASURES
-from harness.results.replications import Where, count_damaged, format_damage
+from harness.results.replications import Where, count_damaged, describe_condition, format_damage, open_replications
 from harness.results.rounding import DASH, format_with_error
 from harness.results.validity import verdicts
 from harness.statistics.intervals import LEVEL
@@ -146,7 +146,7 @@ def table(
             cells[_make_key(places, rows), _make_key(places, columns)] = cell
     row_keys = [key for key in product(*(labels[axis] for axis in rows)) if any(key == row for row, _ in cells)]
     column_keys = [key for key in product(*(labels[axis] for axis in columns)) if any(key == c for _, c in cells)]
-    caption = _format_caption(measures, fixed, versus, cells)
+    caption = _format_caption(measures, fixed, versus, cells, describe_condition(open_replications(url).manifest))
     notes = [*_describe_adjustment(found), *_describe_unscored(url, measures, where), *_list_notes(url)]
     return Table(caption, notes, rows, columns, row_keys, column_keys, cells)
 
@@ -272,13 +272,18 @@ def _make_key(places: Mapping[object, str], axes: Sequence[str]) -> Key:
 
 
 def _format_caption(
-    measures: Sequence[str], fixed: Mapping[str, str], versus: str | None, cells: Mapping[tuple[Key, Key], Cell]
+    measures: Sequence[str],
+    fixed: Mapping[str, str],
+    versus: str | None,
+    cells: Mapping[tuple[Key, Key], Cell],
+    condition: str,
 ) -> str:
     """Return the caption: measures, the kind of error, and the values of fixed axes."""
     what = ", ".join(_describe_measure(name) for name in measures)
     paired = f", less that of {versus} (paired)" if versus else ""
     at = ", ".join(f"{axis} = {value}" for axis, value in fixed.items() if axis != MEASURE)
-    return f"{what}{paired}{_format_error_note(measures, cells)}{f'; {at}' if at else ''}"
+    condition = f" ({condition})" if condition else ""
+    return f"{what}{paired}{_format_error_note(measures, cells)}{condition}{f'; {at}' if at else ''}"
 
 
 def _format_error_note(measures: Sequence[str], cells: Mapping[tuple[Key, Key], Cell]) -> str:

@@ -17,7 +17,7 @@ from harness.maintenance.failures import group_failures
 from harness.monitor.state import status
 from harness.results.estimates import estimate
 from harness.results.mad import MAD
-from harness.results.measures import REFERENCE, has_normal_noise
+from harness.results.measures import REFERENCE, has_oracle
 from harness.results.replications import count_damaged, open_replications
 from harness.results.required_paths import Need, precision
 from harness.results.validity import verdicts
@@ -99,7 +99,7 @@ def gather_facts(url: str) -> Facts:
         _read_function_verdicts(url, manifest),
         compare_widths(url, judged),
         _find_included(url, judged),
-        {name: estimate(url, name) for name in MEASURES if _is_available(name, manifest)},
+        _estimate_measures(url, manifest),
         estimate(url, MAD),
         group_failures(url),
         _list_machines(backend, manifest),
@@ -108,8 +108,16 @@ def gather_facts(url: str) -> Facts:
     )
 
 
+def _estimate_measures(url: str, manifest: Manifest) -> dict[str, xr.Dataset]:
+    """Estimate the measures that the study has; coverage of f(x*) isn't among them where f is unknown."""
+    found = {name: estimate(url, name) for name in MEASURES if _is_available(name, manifest)}
+    if not bool(found["coverage_f"]["value"].notnull().any()):
+        del found["coverage_f"]
+    return found
+
+
 def _is_available(measure: str, manifest: Manifest) -> bool:
-    needs = {"relative_width": REFERENCE in manifest.extent.grid.procedure, "oracle_width": has_normal_noise(manifest)}
+    needs = {"relative_width": REFERENCE in manifest.extent.grid.procedure, "oracle_width": has_oracle(manifest)}
     return needs.get(measure, True)
 
 

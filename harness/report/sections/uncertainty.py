@@ -60,6 +60,7 @@ def describe_rules(facts: Facts) -> list[str]:
         f"A verdict is given only if the whole confidence interval of a cell's coverage says so. Each interval has the "
         f"level 1 − {wrong:.2g}/{cells}, so that all {cells} hold simultaneously (Bonferroni).",
         "Standard errors (±) are between paths, because training samples on one path aren't independent.",
+        *describe_resampling(facts),
         *describe_exchangeability(facts),
     ]
     if facts.function_verdicts is not None:
@@ -67,6 +68,16 @@ def describe_rules(facts: Facts) -> list[str]:
             "Verdicts on f(x*) stand beside those on y*, at the same level for each cell, and are counted apart."
         )
     return said
+
+
+def describe_resampling(facts: Facts) -> list[str]:
+    """Say what errors and verdicts are conditional on if the data are a table."""
+    if not facts.manifest.is_resampled:
+        return []
+    return [
+        "The data are one table, whose rows each replication splits anew. Errors and verdicts are conditional on these "
+        "rows: another sample of the same population may differ by more than the errors say."
+    ]
 
 
 def describe_exchangeability(facts: Facts) -> list[str]:

@@ -96,7 +96,7 @@ def _explain_absence(facts: Facts, name: str) -> str:
     alone = int((found != EMPTY).sum()) - short - unknown
     told = [
         f"falls short in {format_count(short, 'cell')}" if short else "",
-        f"is undecided in {unknown}" if unknown else "",
-        f"has no equal level to compare with in the other {alone}" if alone else "",
+        f"is undecided in {format_count(unknown, 'cell')}" if unknown else "",
+        f"has no equal level to compare with in {format_count(alone, 'cell')}" if alone else "",
     ]
     return ", ".join(one for one in told if one) or "no result"

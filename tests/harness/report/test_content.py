@@ -18,6 +18,7 @@ from harness.report.sections.verdict_cards import judge_procedures
 from harness.report.write import get_default_file, write
 from harness.results.estimates import estimate
 from harness.results.rounding import format_with_error
+from harness.results.tables import table as results_table
 from harness.results.validity import verdicts
 from harness.results.widths import compare_widths
 from harness.statistics.verdicts import VERDICTS
@@ -196,6 +197,44 @@ def test_one_procedure_is_not_compared(tmp_path: Path) -> None:
     run_serially(tmp_path / "toy.zarr", grid__procedure=["exact"], grid__theta=[1])
     words = Reader(write(str(tmp_path / "toy.zarr"), settings=0).read_text()).words
     assert "idths" not in words.partition("Where α")[0]
+
+
+@pytest.fixture(scope="module")
+def table_store(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return stores.table(tmp_path_factory.mktemp("table") / "table.zarr")
+
+
+CONDITION = "errors are conditional on the rows of this one table"
+
+
+def test_numbers_of_a_table_are_conditional_on_its_rows(table_store: str, krr: Reader) -> None:
+    found = Reader(write(table_store, settings=1).read_text())
+    said = "The data are one table, whose rows each replication splits anew. Errors and verdicts are conditional on"
+    assert found.words.count(said) == 2, "at the top, and under Uncertainty"
+    assert all(CONDITION in one.caption for one in found.tables if one.caption.startswith(("Cells at", "MAD")))
+    assert found.words.count(CONDITION.capitalize()) >= 2, "below figures"
+    assert "40 paths (splits of the rows) × 1 training sample each" in found.words
+    assert CONDITION in str(results_table(table_store))
+    for words in (krr.words, str(results_table(table_store)).replace(CONDITION, "")):
+        assert "conditional on" not in words
+
+
+def test_of_a_table_nothing_is_said_that_needs_f(table_store: str, krr: Reader) -> None:
+    words = Reader(write(table_store, settings=0).read_text()).words
+    for text in ("to oracle", "of f(x*)", "for f(x*) ", "f(x*), the function without noise"):
+        assert text not in words
+        assert text in krr.words, "where f is known"
+    with pytest.raises(UserError, match=r"oracle_width needs to know f, and the data of .*table\.zarr are a table"):
+        estimate(table_store, "oracle_width")
+    assert (verdicts(table_store, measure="coverage_f")["verdict"] == "").all()
+
+
+@pytest.mark.parametrize(
+    ("function", "is_table"), [("table", True), ("heaviside", False), ("mine.py:table", False), ("", False)]
+)
+def test_tables_are_recognised_by_the_name_of_the_source(function: str, is_table: bool, toy_store: str) -> None:
+    manifest = gather_facts(toy_store).manifest
+    assert replace(manifest, scenario={"source": {"function": function}}).is_resampled == is_table
 
 
 def test_a_study_that_is_complete_says_nothing_of_it(toy: Reader) -> None:
