@@ -79,6 +79,7 @@ def make_columns(facts: Facts, alpha: int) -> list[Column]:
     found = [
         _make_verdict_column(facts, alpha),
         Column("coverage", "share of test points with y* in the region", make_error_formatter(facts.verdicts, alpha)),
+        *_make_adjusted_column(facts, alpha),
         _make_level_column(facts, alpha),
     ]
     some = [(head, what, measure, parts) for head, what, measure, parts in _MEASURED if measure in facts.measures]
@@ -174,6 +175,14 @@ def _format_short(value: float) -> str:
 def _make_verdict_column(facts: Facts, alpha: int) -> Column:
     values = facts.verdicts["verdict"].values[..., alpha]
     return Column("verdict", "see above", lambda place: str(values[place]))
+
+
+def _make_adjusted_column(facts: Facts, alpha: int) -> list[Column]:
+    """Return no column if no cell at this α is adjusted."""
+    if facts.adjusted is None or not _has_values(facts.adjusted, alpha, share=False):
+        return []
+    what = "another estimate of the same, adjusted by conformal coverages: see Uncertainty; it may exceed 1 a little"
+    return [Column("adjusted", what, make_error_formatter(facts.adjusted, alpha))]
 
 
 def _make_level_column(facts: Facts, alpha: int) -> Column:

@@ -47,6 +47,8 @@ MEASURES = (
 """Measures in the tables, besides coverage."""
 TARGET = 0.005
 """Standard error of coverage for which the section on uncertainty gives the number of paths."""
+_MOST_ADJUSTED = 30_000
+"""Cells up to which coverage is adjusted: ten seconds."""
 _MOST_RECEIPTS = 40
 """Receipts that are read to list the machines: a sample is enough, and quick."""
 
@@ -71,6 +73,8 @@ class Facts:
     """Which cells the scenario doesn't exclude."""
     measures: Mapping[str, xr.Dataset]
     """Estimates of each measure in `MEASURES` that the study has."""
+    adjusted: xr.Dataset | None
+    """Coverage adjusted by control variates, NaN in cells that have none; None if that is all, or they are too many."""
     mad: xr.Dataset
     failures: Sequence[Mapping[str, Any]]
     """Failures grouped by message."""
@@ -100,6 +104,7 @@ def gather_facts(url: str) -> Facts:
         compare_widths(url, judged),
         _find_included(url, judged),
         _estimate_measures(url, manifest),
+        _estimate_adjusted(url) if judged["value"].size <= _MOST_ADJUSTED else None,
         estimate(url, MAD),
         group_failures(url),
         _list_machines(backend, manifest),
@@ -114,6 +119,12 @@ def _estimate_measures(url: str, manifest: Manifest) -> dict[str, xr.Dataset]:
     if not bool(found["coverage_f"]["value"].notnull().any()):
         del found["coverage_f"]
     return found
+
+
+def _estimate_adjusted(url: str) -> xr.Dataset | None:
+    """Adjust coverage where its expectation isn't known exactly, and where there are controls (`results.adjust`)."""
+    found = estimate(url, "coverage", adjust=True)
+    return found.where(found["controls"] > 0) if bool((found["controls"] > 0).any()) else None
 
 
 def _is_available(measure: str, manifest: Manifest) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isnan
 
+import numpy as np
 from markupsafe import Markup
 
 from harness.core.labels import format_label
@@ -62,6 +63,7 @@ def describe_rules(facts: Facts) -> list[str]:
         "Standard errors (±) are between paths, because training samples on one path aren't independent.",
         *describe_resampling(facts),
         *describe_exchangeability(facts),
+        *describe_adjustment(facts),
     ]
     if facts.function_verdicts is not None:
         said.append(
@@ -98,6 +100,24 @@ def describe_exchangeability(facts: Facts) -> list[str]:
             "exact one for the remaining points."
         )
     return [*said, *describe_violations(facts)]
+
+
+def describe_adjustment(facts: Facts) -> list[str]:
+    """Say how coverage is adjusted, and how many paths that is worth for each procedure; nothing if it isn't."""
+    if facts.adjusted is None:
+        return []
+    told = []
+    for name in facts.adjusted["procedure"].values.tolist():
+        worth = facts.adjusted["worth"].sel(procedure=name).values
+        worth = worth[np.isfinite(worth)]
+        if len(worth):
+            spread = f"; {worth.min():.1f} to {worth.max():.1f}" if len(worth) > 1 else ""
+            told.append(f"{np.median(worth):.1f} for {name} (median of {format_count(len(worth), 'cell')}{spread})")
+    return [
+        "Adjusted coverages estimate the same as plain ones, mostly with a smaller error. The coverages of conformal "
+        "procedures in the same replications serve as control variates, since their expectations are known exactly. "
+        f"What that is worth, as a multiple of the paths: {', '.join(told)}. Verdicts use plain coverages."
+    ]
 
 
 def describe_violations(facts: Facts) -> list[str]:

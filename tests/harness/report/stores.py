@@ -69,7 +69,7 @@ def table(where: Path, **changes: Any) -> str:
         "grid__gamma": [0.0],
         "grid__theta": [10],
         "grid__lam": [0.1],
-        "grid__n": [19],
+        "grid__n": [39],
         "replications": {"paths": 40, "draws": 1},
     }
     run_serially(where, **{**plain, **changes})

@@ -229,6 +229,26 @@ def test_of_a_table_nothing_is_said_that_needs_f(table_store: str, krr: Reader) 
     assert (verdicts(table_store, measure="coverage_f")["verdict"] == "").all()
 
 
+def test_adjusted_coverages_are_the_estimates(table_store: str, krr: Reader) -> None:
+    """Of GPR, which has no exact level; nowhere if test points lie on a grid."""
+    found = Reader(write(table_store, settings=0).read_text())
+    adjusted = estimate(table_store, "coverage", adjust=True)
+    head, *rows = found.table("Cells at α = 0.1").rows
+    for row in rows:
+        cell = dict(zip(head, row, strict=True))
+        one = adjusted.sel(procedure=cell["procedure"], alpha=0.1).squeeze()
+        assert (cell["adjusted"] == "–") == (cell["procedure"] == "RRCM") == (int(one["controls"]) == 0)
+        if int(one["controls"]):
+            assert cell["adjusted"] == as_shown(one)
+            assert cell["adjusted"] != cell["coverage"]
+    worth = adjusted["worth"].sel(procedure="GPR-f")
+    spread = f"{float(worth.min()):.1f} to {float(worth.max()):.1f}"
+    said = f"{float(worth.median()):.1f} for GPR-f (median of 2 cells; {spread})"
+    assert said in found.words
+    assert "adjusted" not in krr.table("Cells at α = 0.1").rows[0]
+    assert "Adjusted coverages" not in krr.words
+
+
 @pytest.mark.parametrize(
     ("function", "is_table"), [("table", True), ("heaviside", False), ("mine.py:table", False), ("", False)]
 )
