@@ -127,7 +127,7 @@ def _list_spreads() -> list[Measure]:
     found = [
         Measure(
             f"coverage_q{q * 100:02.0f}",
-            f"{text} over replications of coverage",
+            f"{text} over replications of coverage (if counted, with the noise of its test points)",
             "median",
             _make_reader("coverage"),
             q,

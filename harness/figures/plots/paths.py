@@ -130,7 +130,8 @@ def _make_handles(shown: PanelLayout) -> list[Any]:
 
 def _make_notes(shown: PanelLayout, stretched: bool) -> Sequence[str]:
     extent = shown.runs.manifest.extent
-    over = "over its draws" if extent.draws > 1 else "over its test points, as if they were independent"
+    points = "over its test points, as if they were independent: their noise is in the spread"
+    over = "over its draws" if extent.draws > 1 else points
     first = f"Intervals: {100 * LEVEL:g} % for each path, {over}."
     alone = ["One path: the spread between paths is unknown."] if extent.paths == 1 else []
     return [first, *alone, *([STRETCHED] if stretched else []), *shown.notes]

@@ -98,7 +98,8 @@ _MEASURED: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     ("of f(x*)", "share of test points with f(x*) in the region", "coverage_f", ()),
     (
         "coverage 5–95 %",
-        "coverage of single replications: 5 % and 95 % quantiles",
+        "coverage of single replications: 5 % and 95 % quantiles; where it is counted, it varies by the noise of its "
+        "test points, too, not only from one training sample to another",
         "coverage_q05",
         ("coverage_q05", "coverage_q95"),
     ),

@@ -229,6 +229,12 @@ def test_of_a_table_nothing_is_said_that_needs_f(table_store: str, krr: Reader) 
     assert (verdicts(table_store, measure="coverage_f")["verdict"] == "").all()
 
 
+def test_the_spread_of_coverage_is_said_to_include_the_noise_of_test_points(toy: Reader, toy_store: str) -> None:
+    assert "5 % and 95 % quantiles; where it is counted, it varies by the noise of its test points, too" in toy.words
+    for q in ("q05", "q95"):
+        assert "with the noise of its test points" in results_table(toy_store, [f"coverage_{q}"]).caption
+
+
 def test_adjusted_coverages_are_the_estimates(table_store: str, krr: Reader) -> None:
     """Of GPR, which has no exact level; nowhere if test points lie on a grid."""
     found = Reader(write(table_store, settings=0).read_text())
