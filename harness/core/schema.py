@@ -157,9 +157,9 @@ MEASURES = (
         "float32",
         "mean interval (Winkler) score of the hull at y*; inf where unbounded",
         compute=lambda at: at.mean(at.interval_scores()),
-        reduction="mean",
-        summary="mean interval (Winkler) score of the hull; inf where any is unbounded",
-        title="mean interval (Winkler) score; inf where any region is unbounded",
+        reduction="bounded_mean",
+        summary="mean interval (Winkler) score of the hull, over replications whose regions are all bounded",
+        title="mean interval (Winkler) score over replications whose regions are all bounded",
         units=OF_Y,
     ),
     Measure(

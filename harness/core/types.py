@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 else:  # only computations load NumPy; `ckrr status` starts faster without it
     Array = Bools = Values = Generator = Any
 
-Reduction = Literal["share", "probability", "mean", "median"]
+Reduction = Literal["share", "probability", "mean", "bounded_mean", "median"]
 """How replications of a measure are reduced to one number: see `harness.statistics.reduce`."""
 Theta = float | str
 """A number, or the name of a search for θ."""

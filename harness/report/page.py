@@ -15,7 +15,13 @@ from harness.report.sections.figures import SETTINGS, render_figures
 from harness.report.sections.lead import render_lead
 from harness.report.sections.provenance import render_failures, render_provenance
 from harness.report.sections.tables import render_mad_table, render_tables
-from harness.report.sections.uncertainty import describe_violations, render_key, render_level, render_uncertainty
+from harness.report.sections.uncertainty import (
+    describe_resampling,
+    describe_violations,
+    render_key,
+    render_level,
+    render_uncertainty,
+)
 from harness.report.sections.verdict_cards import render_cards
 from harness.report.sections.verdict_map import make_choices, render_verdict_map
 from harness.results.replications import format_damage
@@ -68,7 +74,7 @@ def _render_header(facts: Facts, sections: list[Section]) -> Markup:
         progress=_find_progress(facts),
         damage=format_damage(facts.damaged) if facts.damaged else "",
         lead=render_lead(facts),
-        caveats=describe_violations(facts),
+        caveats=[*describe_resampling(facts), *describe_violations(facts)],
         sections=sections,
     )
 

@@ -28,14 +28,14 @@ def estimate_adjusted(chosen: ReplicationReader, slab: Slab, measure: Measure, l
     Raises
     ------
     UserError
-        If the measure isn't a mean over replications.
+        If the measure isn't a mean over all replications.
     """
-    if measure.reduction == "median":
-        raise UserError(f"{measure.name} is a median over replications: only means and shares can be adjusted")
+    if measure.reduction in ("median", "bounded_mean"):  # exact levels hold over all replications
+        raise UserError(f"{measure.name} isn't a mean over all replications: only means and shares can be adjusted")
     values, ok = measure.compute(chosen, slab)
     hits = measure.name in ("coverage", "coverage_f")  # controls that share the noise of the test values
     controls, controls_ok, levels = read_controls(chosen, slab, "coverage" if hits else chosen.judged)
-    points = 1 if measure.name == "failed" else chosen.manifest.test_points
+    points = 1 if measure.counts_replications else chosen.manifest.test_points
     return adjust(values, ok, controls, controls_ok, levels, measure.get_reduction(chosen), level, points)
 
 

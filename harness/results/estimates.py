@@ -119,7 +119,7 @@ def difference(
             apart = values - others
         both = ok & counts
         known = both & ~np.isnan(apart)  # inf − inf, where both are unbounded, says nothing
-        return reduce_replications(apart, known, "median" if one.reduction == "median" else "mean", level=level)
+        return reduce_replications(apart, known, "mean" if one.reduction == "share" else one.reduction, level=level)
 
     return make_dataset(chosen, f"{one.what}, less that of {versus}, paired", of)
 
@@ -128,7 +128,7 @@ def estimate_measure(
     measure: Measure, values: Values, ok: Bools, chosen: ReplicationReader, level: float = LEVEL
 ) -> Estimate:
     """Reduce the values of a measure over replications to estimates, as its entry says."""
-    points = 1 if measure.name == "failed" else chosen.manifest.test_points
+    points = 1 if measure.counts_replications else chosen.manifest.test_points
     return reduce_replications(values, ok, measure.get_reduction(chosen), points, measure.q, level, measure.bounds)
 
 

@@ -38,6 +38,8 @@ class Measure:
     """The quantile over replications, if the reduction is "median"."""
     bounds: tuple[float, float] = (0.0, inf)
     """Least and largest possible value."""
+    counts_replications: bool = False
+    """Whether it is a share of replications, not of test points."""
     follows_judged: bool = False
     """Whether it is a share of the judged coverage, and so of probabilities where that is the expected one."""
 
@@ -70,6 +72,10 @@ def _compute_failed(runs: ReplicationReader, slab: Slab) -> tuple[Values, Bools]
     return np.repeat(failed[..., None], levels, axis=-1).astype(float), (failed | runs.is_ok(slab))[..., None]
 
 
+def _compute_unscored(runs: ReplicationReader, slab: Slab) -> tuple[Values, Bools]:
+    return np.isinf(runs.read(slab, "interval_score")).astype(float), runs.is_ok(slab)[..., None]
+
+
 def _compute_relative_width(runs: ReplicationReader, slab: Slab) -> tuple[Values, Bools]:
     """Divide widths by those of the reference procedure in the same replication, which has the same data."""
     if REFERENCE not in runs.manifest.extent.grid.procedure:
@@ -81,8 +87,12 @@ def _compute_relative_width(runs: ReplicationReader, slab: Slab) -> tuple[Values
         return mine / other, ok[..., None]
 
 
-def has_normal_noise(manifest: Manifest) -> bool:
-    """Return whether the noise is normal, so that the width of the oracle is 2·z_{1−α/2}·sqrt(γ)."""
+def has_oracle(manifest: Manifest) -> bool:
+    """Return whether f is known and the noise normal, so that the width of the oracle is 2·z_{1−α/2}·sqrt(γ)."""
+    return not manifest.is_resampled and _has_normal_noise(manifest)
+
+
+def _has_normal_noise(manifest: Manifest) -> bool:
     return manifest.scenario["source"].get("noise") not in ("student", "skewed", "heteroscedastic")
 
 
@@ -97,9 +107,11 @@ def compute_oracle_width(runs: ReplicationReader) -> Array:
     Raises
     ------
     UserError
-        If the noise isn't normal.
+        If f isn't known, or the noise isn't normal.
     """
-    if not has_normal_noise(runs.manifest):
+    if runs.manifest.is_resampled:
+        raise UserError(f"oracle_width needs to know f, and the data of {runs.url} are a table: use relative_width")
+    if not _has_normal_noise(runs.manifest):
         raise UserError(
             f"oracle_width is for normal noise, and the store's is {runs.manifest.scenario['source']['noise']}"
         )
@@ -126,7 +138,7 @@ def _list_spreads() -> list[Measure]:
     found = [
         Measure(
             f"coverage_q{q * 100:02.0f}",
-            f"{text} over replications of coverage",
+            f"{text} over replications of coverage (if counted, with the noise of its test points)",
             "median",
             _read_judged,
             q,
@@ -150,7 +162,14 @@ _DERIVED = (
         _compute_relative_width,
     ),
     Measure("oracle_width", "width relative to 2z·sqrt(γ), the oracle's: median", "median", _compute_oracle_ratio),
-    Measure("failed", "share of replications that failed", "share", _compute_failed),
+    Measure(
+        "unscored",
+        "share of replications that interval_score leaves out, because a region is unbounded or empty",
+        "share",
+        _compute_unscored,
+        counts_replications=True,
+    ),
+    Measure("failed", "share of replications that failed", "share", _compute_failed, counts_replications=True),
 )
 MEASURES = {one.name: one for one in (*map(_from_schema, schema.MEASURES), *_DERIVED)}
 """Measures by name. MAD isn't among them, because it isn't defined for one replication: see `harness.results.mad`."""

@@ -228,6 +228,11 @@ def parse_where(texts: Sequence[str]) -> dict[str, list[str]]:
     return found
 
 
+def describe_condition(manifest: Manifest) -> str:
+    """Say what errors are conditional on, for captions; empty if paths are independent samples."""
+    return "errors are conditional on the rows of this one table" if manifest.is_resampled else ""
+
+
 def count_damaged(url: str) -> int:
     """Return the number of replications in units that have a receipt but lack chunks."""
     found = open_replications(url)

@@ -22,7 +22,7 @@ from harness.monitor.state import status
 from harness.results.estimates import difference, estimate
 from harness.results.mad import MAD
 from harness.results.measures import MEASURES
-from harness.results.replications import Where, count_damaged, format_damage, open_replications
+from harness.results.replications import Where, count_damaged, describe_condition, format_damage, open_replications
 from harness.results.rounding import DASH, format_with_error
 from harness.results.validity import verdicts
 from harness.statistics.intervals import LEVEL
@@ -148,8 +148,8 @@ def table(
             cells[_make_key(places, rows), _make_key(places, columns)] = cell
     row_keys = [key for key in product(*(labels[axis] for axis in rows)) if any(key == row for row, _ in cells)]
     column_keys = [key for key in product(*(labels[axis] for axis in columns)) if any(key == c for _, c in cells)]
-    caption = _format_caption(measures, fixed, versus, cells)
-    notes = [*_describe_adjustment(found), *_list_notes(url)]
+    caption = _format_caption(measures, fixed, versus, cells, describe_condition(open_replications(url).manifest))
+    notes = [*_describe_adjustment(found), *_describe_unscored(url, measures, where), *_list_notes(url)]
     return Table(caption, notes, rows, columns, row_keys, column_keys, cells)
 
 
@@ -166,6 +166,16 @@ def _describe_adjustment(found: Mapping[str, xr.Dataset]) -> list[str]:
             done = f"{name} is adjusted by conformal coverages of the same replications, {text}"
             notes.append(done if len(worth) else none)
     return notes
+
+
+def _describe_unscored(url: str, measures: Sequence[str], where: Where | None) -> list[str]:
+    """Return a note on the replications that scores leave out, unless the table shows their share."""
+    if "interval_score" not in measures or "unscored" in measures:
+        return []
+    shares = estimate(url, "unscored", where)["value"].to_numpy()
+    some, most = int((shares > 0).sum()), float(np.nanmax(shares, initial=0.0))
+    said = f"in {some} of {shares.size} cells interval_score leaves out replications with an unbounded or empty region"
+    return [f"{said}, up to {most:.0%} of them: --measure unscored shows their share"] if some else []
 
 
 def _list_notes(url: str) -> list[str]:
@@ -264,13 +274,18 @@ def _make_key(places: Mapping[object, str], axes: Sequence[str]) -> Key:
 
 
 def _format_caption(
-    measures: Sequence[str], fixed: Mapping[str, str], versus: str | None, cells: Mapping[tuple[Key, Key], Cell]
+    measures: Sequence[str],
+    fixed: Mapping[str, str],
+    versus: str | None,
+    cells: Mapping[tuple[Key, Key], Cell],
+    condition: str,
 ) -> str:
     """Return the caption: measures, the kind of error, and the values of fixed axes."""
     what = ", ".join(_describe_measure(name) for name in measures)
     paired = f", less that of {versus} (paired)" if versus else ""
     at = ", ".join(f"{axis} = {value}" for axis, value in fixed.items() if axis != MEASURE)
-    return f"{what}{paired}{_format_error_note(measures, cells)}{f'; {at}' if at else ''}"
+    condition = f" ({condition})" if condition else ""
+    return f"{what}{paired}{_format_error_note(measures, cells)}{condition}{f'; {at}' if at else ''}"
 
 
 def _format_error_note(measures: Sequence[str], cells: Mapping[tuple[Key, Key], Cell]) -> str:

@@ -5,6 +5,8 @@ its reduction:
 
 - ``"share"``, ``"probability"`` and ``"mean"``: the mean over all replications, with a standard error clustered by path
   (`harness.statistics.clustered`); a share is of counted test points, a probability is known for each of them;
+- ``"bounded_mean"``: the mean over the replications whose value is finite, with such an error. It is conditional on
+  that, and flatters who is infinite where it would do badly, so the share of the others must be shown with it;
 - ``"median"``: the ⌈N/2⌉-th smallest of N replications, since widths may be infinite.
 
 The first two axes of all arrays are path and draw; others may follow. `ok` is a mask of the replications to include.
@@ -13,6 +15,8 @@ The first two axes of all arrays are path and draw; others may follow. `ok` is a
 from __future__ import annotations
 
 from math import inf
+
+import numpy as np
 
 from harness.core.types import Array, Bools, Reduction, Values
 from harness.statistics.clustered import clustered_error, mean, quantile
@@ -24,12 +28,14 @@ def compute_centre(values: Values, ok: Bools, reduction: Reduction, q: float = 0
 
     Examples
     --------
-    >>> import numpy as np
     >>> widths = np.array([[1.0, 2.0], [4.0, np.inf]])
     >>> ok = np.ones((2, 2), dtype=bool)
     >>> float(compute_centre(widths, ok, "median")), float(compute_centre(widths, ok, "mean"))
     (2.0, inf)
+    >>> round(float(compute_centre(widths, ok, "bounded_mean")), 3)
+    2.333
     """
+    ok = _select(values, ok, reduction)
     return quantile(values, ok, q) if reduction == "median" else mean(values, ok)
 
 
@@ -38,7 +44,7 @@ def compute_error(values: Values, ok: Bools, reduction: Reduction) -> tuple[Arra
     if reduction == "median":
         found = estimate_quantile(values, ok)
         return found.value, found.se
-    return clustered_error(values, ok)
+    return clustered_error(values, _select(values, ok, reduction))
 
 
 def reduce_replications(
@@ -56,7 +62,7 @@ def reduce_replications(
     ----------
     values, ok : array
         A number for each replication, and whether to include it.
-    reduction : {"share", "probability", "mean", "median"}
+    reduction : {"share", "probability", "mean", "bounded_mean", "median"}
         How the measure is reduced.
     points : int
         Number of test points in a replication, for ``"share"`` and ``"probability"``.
@@ -74,6 +80,11 @@ def reduce_replications(
     """
     if reduction in ("share", "probability"):
         return estimate_share(values, ok, points, level, is_counted=reduction == "share")
-    if reduction == "mean":
-        return estimate_mean(values, ok, level)
+    if reduction in ("mean", "bounded_mean"):
+        return estimate_mean(values, _select(values, ok, reduction), level)
     return estimate_quantile(values, ok, q, level, bounds)
+
+
+def _select(values: Values, ok: Bools, reduction: Reduction) -> Bools:
+    """Return a mask of the replications that a reduction includes."""
+    return ok & np.isfinite(values) if reduction == "bounded_mean" else ok

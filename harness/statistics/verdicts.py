@@ -136,4 +136,5 @@ def judge_estimates(found: Estimate, target: Array, tolerance: Array, exact: Boo
     codes = judge(found.low, found.high, target, tolerance)
     certain = exact & (target == 1) & ~np.isnan(found.low) & (found.value == 1)
     codes = np.where(certain, get_code(VALID), codes)
-    return np.where(np.asarray(found.replications) > 0, codes, get_code(EMPTY))
+    known = (np.asarray(found.replications) > 0) & ~np.isnan(found.value)  # coverage of an unknown f is NaN
+    return np.where(known, codes, get_code(EMPTY))

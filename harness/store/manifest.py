@@ -109,6 +109,15 @@ class Manifest:
         return is_number(theta) or theta in self.holdout_levels
 
     @property
+    def is_resampled(self) -> bool:
+        """Whether every replication splits the rows of one table anew.
+
+        Nobody knows f then, and all numbers are conditional on these rows. Rows of a table are exchangeable, so exact
+        levels hold. A custom source that does the same isn't recognised, since a store doesn't record that.
+        """
+        return bool(self.scenario.get("source", {}).get("function") == "table")
+
+    @property
     def has_ended(self) -> bool:
         """Whether the last run ended normally, so that the cube is as new as the replications."""
         return bool(self.history) and "end" in self.history[-1]

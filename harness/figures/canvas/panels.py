@@ -15,7 +15,7 @@ from harness.backends.base import open_backend
 from harness.core.errors import UserError
 from harness.core.schema import CUBE_DIMS
 from harness.figures.canvas import labels
-from harness.results.replications import ReplicationReader, Where, open_replications
+from harness.results.replications import ReplicationReader, Where, describe_condition, open_replications
 from harness.store.receipts import list_receipts
 
 MOST_PANELS = 12
@@ -47,7 +47,7 @@ class PanelLayout:
     fixed: Mapping[str, Any]
     """Axes with a single value, for the subtitle."""
     notes: list[str] = field(default_factory=list)
-    """What is left out."""
+    """What errors are conditional on, and what is left out."""
 
     @property
     def procedures(self) -> Sequence[str]:
@@ -111,7 +111,8 @@ def make_panel_layout(
     panels, rows, columns = _arrange_panels(shown, several)
     alone = {axis: shown[axis][0] for axis in CUBE_DIMS if len(shown[axis]) == 1}
     panels = [Panel(each.row, each.column, {**alone, **each.at}, each.above, each.beside) for each in panels]
-    notes = _describe_left_out(chosen, shown)
+    condition = describe_condition(chosen.manifest)
+    notes = [*([f"{condition.capitalize()}."] if condition else []), *_describe_left_out(chosen, shown)]
     return PanelLayout(chosen, shown, panels, rows, columns, alone, notes)
 
 

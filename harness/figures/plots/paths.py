@@ -137,7 +137,8 @@ def _make_handles(shown: PanelLayout) -> list[Any]:
 def _make_notes(shown: PanelLayout, stretched: bool) -> Sequence[str]:
     extent = shown.runs.manifest.extent
     expected = shown.runs.judged == COVERAGE_EXPECTED
-    over = "over its draws" if extent.draws > 1 else "over its test points, as if they were independent"
+    points = "over its test points, as if they were independent: their noise is in the spread"
+    over = "over its draws" if extent.draws > 1 else points
     first = f"Intervals: {100 * LEVEL:g} % for each path, {over}."
     if expected:
         text = "Expected coverage: the probability that y* is in the region, given the training sample."

@@ -20,8 +20,8 @@ class Templates:
 
     Examples
     --------
-    >>> Templates("harness.report.html").render("lead.html", text="a < b")
-    Markup('<p class="lead">a &lt; b</p>')
+    >>> Templates("harness.report.html").render("level.html", text="a < b")
+    Markup('<p class="soft">a &lt; b</p>')
     """
 
     def __init__(self, *packages: str) -> None:

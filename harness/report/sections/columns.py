@@ -79,6 +79,7 @@ def make_columns(facts: Facts, alpha: int) -> list[Column]:
     found = [
         _make_verdict_column(facts, alpha),
         Column("coverage", "share of test points with y* in the region", make_error_formatter(facts.verdicts, alpha)),
+        *_make_adjusted_column(facts, alpha),
         _make_level_column(facts, alpha),
     ]
     some = [(head, what, measure, parts) for head, what, measure, parts in _MEASURED if measure in facts.measures]
@@ -97,7 +98,8 @@ _MEASURED: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     ("of f(x*)", "share of test points with f(x*) in the region", "coverage_f", ()),
     (
         "coverage 5–95 %",
-        "coverage of single replications: 5 % and 95 % quantiles",
+        "coverage of single replications: 5 % and 95 % quantiles; where it is counted, it varies by the noise of its "
+        "test points, too, not only from one training sample to another",
         "coverage_q05",
         ("coverage_q05", "coverage_q95"),
     ),
@@ -112,17 +114,19 @@ _MEASURED: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     ("to oracle", "width relative to 2z·√γ, the shortest interval if f were known: median", "oracle_width", ()),
     (
         "score",
-        "interval (Winkler) score, smaller is better: mean; inf where any region is unbounded",
+        "interval (Winkler) score, smaller is better: mean over replications whose regions are all bounded, which "
+        "flatters procedures that are unbounded where they do badly: read it with the share not scored",
         "interval_score",
         (),
     ),
+    ("not scored", "share of replications left out of the score: a region is unbounded or empty", "unscored", ()),
     ("unbounded", "share of unbounded regions", "unbounded", ()),
     ("empty", "share of empty regions", "empty", ()),
     ("in pieces", "share of regions of several pieces", "disconnected", ()),
     ("failed", "share of replications that failed", "failed", ()),
 )
 """Heading, description, measure, and for ranges the two measures that are their ends."""
-_SHARES = ("unbounded", "empty", "disconnected", "failed")
+_SHARES = ("unscored", "unbounded", "empty", "disconnected", "failed")
 """Measures whose column is omitted if it is zero everywhere."""
 
 
@@ -172,6 +176,14 @@ def _format_short(value: float) -> str:
 def _make_verdict_column(facts: Facts, alpha: int) -> Column:
     values = facts.verdicts["verdict"].values[..., alpha]
     return Column("verdict", "see above", lambda place: str(values[place]))
+
+
+def _make_adjusted_column(facts: Facts, alpha: int) -> list[Column]:
+    """Return no column if no cell at this α is adjusted."""
+    if facts.adjusted is None or not _has_values(facts.adjusted, alpha, share=False):
+        return []
+    what = "another estimate of the same, adjusted by conformal coverages: see Uncertainty; it may exceed 1 a little"
+    return [Column("adjusted", what, make_error_formatter(facts.adjusted, alpha))]
 
 
 def _make_level_column(facts: Facts, alpha: int) -> Column:

@@ -17,10 +17,11 @@ from harness.maintenance.failures import group_failures
 from harness.monitor.state import status
 from harness.results.estimates import estimate
 from harness.results.mad import MAD
-from harness.results.measures import REFERENCE, has_normal_noise
+from harness.results.measures import REFERENCE, has_oracle
 from harness.results.replications import count_damaged, open_replications
 from harness.results.required_paths import Need, precision
 from harness.results.validity import verdicts
+from harness.results.widths import compare_widths
 from harness.store.heartbeat import Driver, from_bytes
 from harness.store.locate import find_store
 from harness.store.manifest import DRIVER, Manifest
@@ -37,6 +38,7 @@ MEASURES = (
     "relative_width",
     "oracle_width",
     "interval_score",
+    "unscored",
     "unbounded",
     "empty",
     "disconnected",
@@ -45,6 +47,8 @@ MEASURES = (
 """Measures in the tables, besides coverage."""
 TARGET = 0.005
 """Standard error of coverage for which the section on uncertainty gives the number of paths."""
+_MOST_ADJUSTED = 30_000
+"""Cells up to which coverage is adjusted: ten seconds."""
 _MOST_RECEIPTS = 40
 """Receipts that are read to list the machines: a sample is enough, and quick."""
 
@@ -63,10 +67,14 @@ class Facts:
     """Verdicts on the coverage of y*."""
     function_verdicts: xr.Dataset | None
     """Verdicts on the coverage of f(x*), for procedures whose target it is."""
+    widths: xr.Dataset
+    """Comparisons of widths between procedures."""
     included: xr.DataArray
     """Which cells the scenario doesn't exclude."""
     measures: Mapping[str, xr.Dataset]
     """Estimates of each measure in `MEASURES` that the study has."""
+    adjusted: xr.Dataset | None
+    """Coverage adjusted by control variates, NaN in cells that have none; None if that is all, or they are too many."""
     mad: xr.Dataset
     failures: Sequence[Mapping[str, Any]]
     """Failures grouped by message."""
@@ -93,8 +101,10 @@ def gather_facts(url: str) -> Facts:
         driver if driver is not None and driver.alive else None,
         judged,
         _read_function_verdicts(url, manifest),
+        compare_widths(url, judged),
         _find_included(url, judged),
-        {name: estimate(url, name) for name in MEASURES if _is_available(name, manifest)},
+        _estimate_measures(url, manifest),
+        _estimate_adjusted(url) if judged["value"].size <= _MOST_ADJUSTED else None,
         estimate(url, MAD),
         group_failures(url),
         _list_machines(backend, manifest),
@@ -103,8 +113,22 @@ def gather_facts(url: str) -> Facts:
     )
 
 
+def _estimate_measures(url: str, manifest: Manifest) -> dict[str, xr.Dataset]:
+    """Estimate the measures that the study has; coverage of f(x*) isn't among them where f is unknown."""
+    found = {name: estimate(url, name) for name in MEASURES if _is_available(name, manifest)}
+    if not bool(found["coverage_f"]["value"].notnull().any()):
+        del found["coverage_f"]
+    return found
+
+
+def _estimate_adjusted(url: str) -> xr.Dataset | None:
+    """Adjust coverage where its expectation isn't known exactly, and where there are controls (`results.adjust`)."""
+    found = estimate(url, "coverage", adjust=True)
+    return found.where(found["controls"] > 0) if bool((found["controls"] > 0).any()) else None
+
+
 def _is_available(measure: str, manifest: Manifest) -> bool:
-    needs = {"relative_width": REFERENCE in manifest.extent.grid.procedure, "oracle_width": has_normal_noise(manifest)}
+    needs = {"relative_width": REFERENCE in manifest.extent.grid.procedure, "oracle_width": has_oracle(manifest)}
     return needs.get(measure, True)
 
 

@@ -1,8 +1,7 @@
-"""Summarise the verdicts in the first paragraph: which procedures hold their level, and which don't."""
+"""Summarise the study in the first paragraph: which procedures hold their level, and which are the narrowest."""
 
 from __future__ import annotations
 
-import numpy as np
 from markupsafe import Markup
 
 from harness.core.procedures import is_for_function
@@ -10,12 +9,14 @@ from harness.core.text import format_count
 from harness.report.html.templating import TEMPLATES
 from harness.report.sections.facts import Facts
 from harness.report.sections.verdict_cards import ProcedureVerdict, judge_procedures
+from harness.report.sections.widths import summarise_widths
 from harness.statistics.verdicts import INVALID, UNDECIDED
 
 
 def render_lead(facts: Facts) -> Markup:
     """Render the summary in a few sentences."""
-    return TEMPLATES.render("lead.html", text=_describe_verdicts(facts))
+    widths = summarise_widths(facts)
+    return TEMPLATES.render("lead.html", texts=[_describe_verdicts(facts), widths.headline], note=widths.note)
 
 
 def _describe_verdicts(facts: Facts) -> str:
@@ -27,7 +28,6 @@ def _describe_verdicts(facts: Facts) -> str:
         _describe_holding(run),
         _describe_shortfalls(run),
         _describe_undecided(run),
-        _describe_narrowest(facts, run),
     ]
     return " ".join(part for part in parts if part)
 
@@ -52,7 +52,7 @@ def _describe_holding(run: list[ProcedureVerdict]) -> str:
         return ""
     everywhere = all(not one.counts[UNDECIDED] for one in good)
     where = "in every cell" if everywhere else "in every cell that could be decided"
-    return f"{_format_names(good)} {'hold' if len(good) > 1 else 'holds'} the level {where}."
+    return f"{_format_names(good)} {'hold' if len(good) > 1 else 'holds'} the level less the tolerance τ {where}."
 
 
 def _describe_shortfalls(run: list[ProcedureVerdict]) -> str:
@@ -64,18 +64,3 @@ def _describe_shortfalls(run: list[ProcedureVerdict]) -> str:
 def _describe_undecided(run: list[ProcedureVerdict]) -> str:
     unknown = [one for one in run if one.counts[UNDECIDED] == one.cells]
     return f"Nothing can be said yet of {_format_names(unknown)}." if unknown else ""
-
-
-def _describe_narrowest(facts: Facts, run: list[ProcedureVerdict]) -> str:
-    """Name the procedure that is narrowest most often, among those that hold their level."""
-    good = [one.name for one in run if one.of == "y*" and not one.counts[INVALID] and one.counts[UNDECIDED] < one.cells]
-    if len(good) < 2:
-        return ""
-    widths = facts.measures["width"]["value"].sel(procedure=good).values
-    comparable = np.isfinite(widths).all(axis=0)
-    if not comparable.any():
-        return ""
-    wins = np.bincount(widths[:, comparable].argmin(axis=0), minlength=len(good)) / comparable.sum()
-    best = int(wins.argmax())
-    share = f"in {100 * wins[best]:.0f} % of the cells"
-    return f"Of those that hold, {good[best]} is the narrowest most often: {share}, by median width."

@@ -32,6 +32,7 @@ from harness.report.sections.facts import Facts
 from harness.report.sections.glossary import AXES
 from harness.report.sections.verdict_cards import CLASSES, SYMBOLS
 from harness.results.mad import MAD
+from harness.results.replications import describe_condition
 
 ROOM = 2_700_000
 """Bytes that all tables of cells together may take."""
@@ -143,7 +144,8 @@ def render_long_table(facts: Facts, alpha: int) -> Markup:
     axes, told = list_varying_axes(facts), make_columns(facts, alpha)
     rows = list(_iter_long_rows(facts, alpha, axes, told))
     single = format_fixed_axes(facts)
-    caption = f"Cells at α = {list_labels(facts, 'alpha')[alpha]}{f', {single}' if single else ''}."
+    at = f"α = {list_labels(facts, 'alpha')[alpha]}{f', {single}' if single else ''}"
+    caption = f"Cells at {at}{_format_condition(facts)}."
     heads = [Head(AXES[axis], axis) for axis in axes]
     heads += [Head(one.head, "verdict" if one.head == "verdict" else "", one.what) for one in told]
     return _render_sheet(caption, heads, rows)
@@ -208,7 +210,12 @@ def _format_wide_caption(facts: Facts, measure: str, alpha: int) -> str:
     ]
     at = "" if measure == MAD else f" at α = {list_labels(facts, 'alpha')[alpha]}"
     single = format_fixed_axes(facts, _ACROSS)
-    return f"{what}{at}{f', {single}' if single else ''}."
+    return f"{what}{at}{f', {single}' if single else ''}{_format_condition(facts)}."
+
+
+def _format_condition(facts: Facts) -> str:
+    condition = describe_condition(facts.manifest)
+    return f"; {condition}" if condition else ""
 
 
 def _render_sheet(caption: str, heads: Sequence[Head], rows: Sequence[Row]) -> Markup:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isnan
 
+import numpy as np
 from markupsafe import Markup
 
 from harness.core.labels import format_label
@@ -29,7 +30,7 @@ class PrecisionTable:
 def render_key() -> Markup:
     """Render the meaning of the four verdicts."""
     said = {
-        VALID: "coverage is at least the level less the tolerance",
+        VALID: "coverage is at least the level less the tolerance τ",
         CONSERVATIVE: "valid, and above the level by more than the tolerance: wider than necessary",
         INVALID: "coverage is below the level by more than the tolerance",
         UNDECIDED: "the interval for coverage allows more than one of these",
@@ -46,7 +47,7 @@ def render_level(facts: Facts) -> Markup:
     ]
     sure = float(judged.attrs["level"])
     said = (
-        f"Tolerance: {', '.join(tolerances)}. With probability at least {sure:g} no verdict on y* is wrong, in all "
+        f"Tolerance τ: {', '.join(tolerances)}. With probability at least {sure:g} no verdict on y* is wrong, in all "
         f"{judged.attrs['cells']} cells together."
     )
     return TEMPLATES.render("level.html", text=said)
@@ -60,13 +61,25 @@ def describe_rules(facts: Facts) -> list[str]:
         f"A verdict is given only if the whole confidence interval of a cell's coverage says so. Each interval has the "
         f"level 1 − {wrong:.2g}/{cells}, so that all {cells} hold simultaneously (Bonferroni).",
         "Standard errors (±) are between paths, because training samples on one path aren't independent.",
+        *describe_resampling(facts),
         *describe_exchangeability(facts),
+        *describe_adjustment(facts),
     ]
     if facts.function_verdicts is not None:
         said.append(
             "Verdicts on f(x*) stand beside those on y*, at the same level for each cell, and are counted apart."
         )
     return said
+
+
+def describe_resampling(facts: Facts) -> list[str]:
+    """Say what errors and verdicts are conditional on if the data are a table."""
+    if not facts.manifest.is_resampled:
+        return []
+    return [
+        "The data are one table, whose rows each replication splits anew. Errors and verdicts are conditional on these "
+        "rows: another sample of the same population may differ by more than the errors say."
+    ]
 
 
 def describe_exchangeability(facts: Facts) -> list[str]:
@@ -87,6 +100,24 @@ def describe_exchangeability(facts: Facts) -> list[str]:
             "exact one for the remaining points."
         )
     return [*said, *describe_violations(facts)]
+
+
+def describe_adjustment(facts: Facts) -> list[str]:
+    """Say how coverage is adjusted, and how many paths that is worth for each procedure; nothing if it isn't."""
+    if facts.adjusted is None:
+        return []
+    told = []
+    for name in facts.adjusted["procedure"].values.tolist():
+        worth = facts.adjusted["worth"].sel(procedure=name).values
+        worth = worth[np.isfinite(worth)]
+        if len(worth):
+            spread = f"; {worth.min():.1f} to {worth.max():.1f}" if len(worth) > 1 else ""
+            told.append(f"{np.median(worth):.1f} for {name} (median of {format_count(len(worth), 'cell')}{spread})")
+    return [
+        "Adjusted coverages estimate the same as plain ones, mostly with a smaller error. The coverages of conformal "
+        "procedures in the same replications serve as control variates, since their expectations are known exactly. "
+        f"What that is worth, as a multiple of the paths: {', '.join(told)}. Verdicts use plain coverages."
+    ]
 
 
 def describe_violations(facts: Facts) -> list[str]:
@@ -145,4 +176,5 @@ def render_uncertainty(facts: Facts) -> Markup:
         level=render_level(facts),
         rules=describe_rules(facts),
         precision=make_precision_table(facts),
+        has_unscored=bool((facts.measures["unscored"]["value"] > 0).any()),
     )

@@ -208,12 +208,12 @@ def describe_verdict(one: ProcedureVerdict, paths: int) -> str:
 
 def _describe_outcome(one: ProcedureVerdict) -> str:
     bad, all_of_them = one.counts[INVALID], format_count(one.cells, "cell")
-    level = "its level" if one.broken else f"it {'promises' if _has_promise(one) else 'claims'}"
+    level = "its level" if one.broken else f"what it {'promises' if _has_promise(one) else 'claims'}"
     if bad:
-        return f"Covers less than {level} in {bad} of {all_of_them}."
+        return f"Covers less than {level}, by more than τ, in {bad} of {all_of_them}."
     decided = one.cells - one.counts[UNDECIDED]
     if decided == one.cells:
-        return f"Covers {level if one.broken else f'what {level}'} in all {all_of_them}."
+        return f"Covers {level}, less τ, in all {all_of_them}."
     return f"No cell is shown to fall short; {decided} of {all_of_them} are shown to hold." if decided else ""
 
 

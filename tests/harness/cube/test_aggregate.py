@@ -12,12 +12,14 @@ import pytest
 from scipy.special import ndtr, ndtri
 
 from harness.backends.base import open_backend
+from harness.core.errors import UserError
 from harness.core.labels import format_theta
 from harness.core.schema import MEASURES, VERDICT_FLAGS
 from harness.cube.reader import open_cube
 from harness.cube.refresh import refresh
 from harness.maintenance.verify import verify
-from harness.results.estimates import estimate
+from harness.results.estimates import difference, estimate
+from harness.results.replications import _read
 from harness.results.validity import verdicts
 from harness.statistics.verdicts import WORDS
 from harness.store import arrays
@@ -136,3 +138,32 @@ def test_an_older_store_gets_the_new_variables_at_the_next_run(tmp_path: Path) -
     assert all(np.array_equal(contents(where)[name], new[name], equal_nan=True) for name in old)
     assert open_cube(str(where)).coverage.attrs["long_name"] == "coverage of y*"
     assert verify(str(where))[1] == []
+
+
+def test_the_mean_score_is_that_of_bounded_replications(store: Path) -> None:
+    """In one cell some are infinite, in another all; the cube, the table and the share left out agree."""
+    manifest = load_manifest(open_backend(str(store)))
+    assert manifest is not None
+    array = arrays.open_array(str(store), "replications/n=20/interval_score", manifest.generation)
+    values = array[...]
+    values[:3, :, 0, 0, 0, 0, 0] = np.inf
+    values[:, :, 1, 0, 0, 0, 0] = np.inf
+    array[...] = values
+    refresh(str(store), manifest, [20])
+    _read.cache_clear()  # which doesn't expect that results are replaced
+    grid = manifest.extent.grid
+    cell = {"gamma": grid.gamma[0], "theta": format_theta(grid.theta[0]), "lam": grid.lam[0], "alpha": grid.alpha[0]}
+    place = {"procedure": list(grid.procedure[:2]), "n": 20, **cell}
+    found, left_out = (estimate(str(store), name).sel(place) for name in ("interval_score", "unscored"))
+    np.testing.assert_array_equal(open_cube(str(store))["interval_score"].sel(place), found["value"])
+    ok = replications(store, 20, "status")[:, :, :2, 0, 0, 0] == 0
+    kept = values[3:, :, 0, 0, 0, 0, 0][ok[3:, :, 0]]
+    np.testing.assert_allclose(found["value"], [kept.mean(dtype=float), np.nan], rtol=1e-6)
+    assert found["paths"].values.tolist() == [ok[3:, :, 0].any(axis=1).sum(), 0]
+    assert left_out["value"].values.tolist() == [pytest.approx(ok[:3, :, 0].sum() / ok[:, :, 0].sum()), 1.0]
+    apart = difference(str(store), grid.procedure[0], "interval_score").sel({**place, "procedure": grid.procedure[2]})
+    both = ok[3:, :, 0] & (replications(store, 20, "status")[3:, :, 2, 0, 0, 0] == 0)
+    by_hand = (values[3:, :, 2, 0, 0, 0, 0] - values[3:, :, 0, 0, 0, 0, 0])[both]
+    assert float(apart["value"]) == pytest.approx(by_hand.mean(dtype=float), rel=1e-5)
+    with pytest.raises(UserError, match="interval_score isn't a mean over all replications"):
+        estimate(str(store), "interval_score", adjust=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from tests.harness.studies import run_serially
 
 HOSTILE = 'jumps <script>alert("1")</script> & "more"'
@@ -51,4 +53,24 @@ def large(where: Path) -> str:
         },
         replications={"paths": 2, "draws": 1},
     )
+    return str(where)
+
+
+def table(where: Path, **changes: Any) -> str:
+    """Rows of a file, which is written beside the store."""
+    rng = np.random.default_rng(8)
+    X = rng.random((80, 1))
+    file = where.with_suffix(".npz")
+    np.savez(file, X=X, y=np.sin(5 * X[:, 0]) + rng.normal(0, 0.3, 80))
+    plain: dict[str, Any] = {
+        "family": "krr",
+        "source": {"function": "table", "file": str(file), "test_points": 20},
+        "grid__procedure": ["GPR-f", "GPR-p", "RRCM"],
+        "grid__gamma": [0.0],
+        "grid__theta": [10],
+        "grid__lam": [0.1],
+        "grid__n": [39],
+        "replications": {"paths": 40, "draws": 1},
+    }
+    run_serially(where, **{**plain, **changes})
     return str(where)

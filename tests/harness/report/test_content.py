@@ -18,7 +18,9 @@ from harness.report.sections.verdict_cards import judge_procedures
 from harness.report.write import get_default_file, write
 from harness.results.estimates import estimate
 from harness.results.rounding import format_with_error
+from harness.results.tables import table as results_table
 from harness.results.validity import verdicts
+from harness.results.widths import compare_widths
 from harness.statistics.verdicts import VERDICTS
 from harness.store.heartbeat import current_driver, to_bytes
 from harness.store.manifest import DRIVER
@@ -153,6 +155,112 @@ def test_intervals_for_the_function_are_judged_on_it_too(krr: Reader, krr_store:
     )
     assert re.search(rf"GPR-p for f\(x\*\) .{{1,40}}{re.escape(said)}", krr.words)
     assert "It is an interval for f(x*), not for y*" in krr.words
+
+
+@pytest.fixture(scope="module")
+def decided(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Enough test points to decide most cells."""
+    where = tmp_path_factory.mktemp("decided") / "toy.zarr"
+    run_serially(
+        where,
+        source={"function": "tests.harness.toy:Toy", "test_points": 200},
+        grid__theta=[1],
+        grid__lam=[1],
+        replications={"paths": 40, "draws": 1},
+    )
+    return str(where)
+
+
+def test_the_headline_on_widths_is_the_comparison(decided: str) -> None:
+    words = Reader(write(decided, settings=0).read_text()).words
+    found = compare_widths(decided, verdicts(decided))
+    compared = found["compared"] > 0
+    comparable, wins = int(compared.any("procedure").sum()), int(found["narrowest"].sel(procedure="exact").sum())
+    assert 0 < wins <= comparable <= 8
+    said = f"Widths can be compared in {comparable} of 8 settings (combinations of γ, n and α), where two or more"
+    assert said in words
+    chances = int(compared.sel(procedure="exact").sum())
+    assert f"exact is shown to be the narrowest in {wins} of its {chances}" in words
+    assert f"in all {found.attrs['pairs']} pairs of equal level together" in words
+    short = int((verdicts(decided)["verdict"].sel(procedure="split") == "invalid").sum())
+    assert re.search(rf"Left out: .*split \(falls short in {short} cells\)", words)
+    assert "exact and wide hold the level less the tolerance τ in every cell" in words
+
+
+def test_the_headline_says_that_nothing_can_be_said(krr: Reader, krr_store: str) -> None:
+    assert not (compare_widths(krr_store, verdicts(krr_store))["compared"] > 0).any()
+    assert "Nothing can be said of widths: none of 16 settings has two procedures shown valid at the same" in krr.words
+    assert "GPR-p (its intervals are for f(x*), not for y*)" in krr.words
+
+
+def test_one_procedure_is_not_compared(tmp_path: Path) -> None:
+    run_serially(tmp_path / "toy.zarr", grid__procedure=["exact"], grid__theta=[1])
+    words = Reader(write(str(tmp_path / "toy.zarr"), settings=0).read_text()).words
+    assert "idths" not in words.partition("Where α")[0]
+
+
+@pytest.fixture(scope="module")
+def table_store(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return stores.table(tmp_path_factory.mktemp("table") / "table.zarr")
+
+
+CONDITION = "errors are conditional on the rows of this one table"
+
+
+def test_numbers_of_a_table_are_conditional_on_its_rows(table_store: str, krr: Reader) -> None:
+    found = Reader(write(table_store, settings=1).read_text())
+    said = "The data are one table, whose rows each replication splits anew. Errors and verdicts are conditional on"
+    assert found.words.count(said) == 2, "at the top, and under Uncertainty"
+    assert all(CONDITION in one.caption for one in found.tables if one.caption.startswith(("Cells at", "MAD")))
+    assert found.words.count(CONDITION.capitalize()) >= 2, "below figures"
+    assert "40 paths (splits of the rows) × 1 training sample each" in found.words
+    assert CONDITION in str(results_table(table_store))
+    for words in (krr.words, str(results_table(table_store)).replace(CONDITION, "")):
+        assert "conditional on" not in words
+
+
+def test_of_a_table_nothing_is_said_that_needs_f(table_store: str, krr: Reader) -> None:
+    words = Reader(write(table_store, settings=0).read_text()).words
+    for text in ("to oracle", "of f(x*)", "for f(x*) ", "f(x*), the function without noise"):
+        assert text not in words
+        assert text in krr.words, "where f is known"
+    with pytest.raises(UserError, match=r"oracle_width needs to know f, and the data of .*table\.zarr are a table"):
+        estimate(table_store, "oracle_width")
+    assert (verdicts(table_store, measure="coverage_f")["verdict"] == "").all()
+
+
+def test_the_spread_of_coverage_is_said_to_include_the_noise_of_test_points(toy: Reader, toy_store: str) -> None:
+    assert "5 % and 95 % quantiles; where it is counted, it varies by the noise of its test points, too" in toy.words
+    for q in ("q05", "q95"):
+        assert "with the noise of its test points" in results_table(toy_store, [f"coverage_{q}"]).caption
+
+
+def test_adjusted_coverages_are_the_estimates(table_store: str, krr: Reader) -> None:
+    """Of GPR, which has no exact level; nowhere if test points lie on a grid."""
+    found = Reader(write(table_store, settings=0).read_text())
+    adjusted = estimate(table_store, "coverage", adjust=True)
+    head, *rows = found.table("Cells at α = 0.1").rows
+    for row in rows:
+        cell = dict(zip(head, row, strict=True))
+        one = adjusted.sel(procedure=cell["procedure"], alpha=0.1).squeeze()
+        assert (cell["adjusted"] == "–") == (cell["procedure"] == "RRCM") == (int(one["controls"]) == 0)
+        if int(one["controls"]):
+            assert cell["adjusted"] == as_shown(one)
+            assert cell["adjusted"] != cell["coverage"]
+    worth = adjusted["worth"].sel(procedure="GPR-f")
+    spread = f"{float(worth.min()):.1f} to {float(worth.max()):.1f}"
+    said = f"{float(worth.median()):.1f} for GPR-f (median of 2 cells; {spread})"
+    assert said in found.words
+    assert "adjusted" not in krr.table("Cells at α = 0.1").rows[0]
+    assert "Adjusted coverages" not in krr.words
+
+
+@pytest.mark.parametrize(
+    ("function", "is_table"), [("table", True), ("heaviside", False), ("mine.py:table", False), ("", False)]
+)
+def test_tables_are_recognised_by_the_name_of_the_source(function: str, is_table: bool, toy_store: str) -> None:
+    manifest = gather_facts(toy_store).manifest
+    assert replace(manifest, scenario={"source": {"function": function}}).is_resampled == is_table
 
 
 def test_a_study_that_is_complete_says_nothing_of_it(toy: Reader) -> None:

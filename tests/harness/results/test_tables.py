@@ -229,7 +229,30 @@ def test_a_table_says_what_adjusting_was_worth(tmp_path: Path) -> None:
     assert (
         "isn't adjusted" in table(url, ["failed"], where={"procedure": ["RRCM"], "theta": ["10"]}, adjust=True).notes[0]
     )
-    with pytest.raises(UserError, match="width is a median over replications: only means and shares can be adjusted"):
+    with pytest.raises(UserError, match="width isn't a mean over all replications: only means and shares"):
         table(url, ["width"], adjust=True)
     with pytest.raises(UserError, match="exclude each other"):
         table(url, versus="GPR-f", adjust=True)
+
+
+def test_a_table_of_scores_says_what_they_leave_out(tmp_path: Path) -> None:
+    """At n = 10 and α = 0.05 a conformal region is the whole line."""
+    url = str(tmp_path / "krr.zarr")
+    run_serially(
+        tmp_path / "krr.zarr",
+        family="krr",
+        source={"function": "heaviside", "test_points": 5},
+        grid__procedure=["GPR-f", "RRCM"],
+        grid__gamma=[0.1],
+        grid__theta=[100],
+        grid__lam=[0.1],
+        grid__n=[10],
+        replications={"paths": 3, "draws": 1},
+    )
+    here = {"alpha": [0.05]}
+    assert table(url, ["interval_score"], where=here).notes == [
+        "in 1 of 2 cells interval_score leaves out replications with an unbounded or empty region, up to 100% of them: "
+        "--measure unscored shows their share"
+    ]
+    assert table(url, ["interval_score", "unscored"], where=here).notes == []
+    assert table(url, ["interval_score"], where={**here, "procedure": ["GPR-f"]}).notes == []

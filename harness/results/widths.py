@@ -1,0 +1,90 @@
+"""Compare the widths of procedures in every setting of a store: which one is shown to be the narrowest?
+
+`harness.statistics.comparisons` says how. Eligible are procedures for y* whose cell is judged valid or conservative. A
+region of level 1 is the whole line, so there is nothing to compare.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import xarray as xr
+
+from harness.core.labels import list_axis_values
+from harness.core.procedures import is_for_function
+from harness.core.schema import CUBE_DIMS
+from harness.core.types import Bools, Values
+from harness.results.measures import MEASURES
+from harness.results.replications import ReplicationReader, Slab, open_replications
+from harness.statistics.comparisons import (
+    PairedComparison,
+    compare_procedures,
+    compute_simultaneous_level,
+    count_pairs,
+)
+from harness.statistics.intervals import LEVEL
+from harness.statistics.verdicts import CONSERVATIVE, VALID
+
+
+def compare_widths(url: str, judged: xr.Dataset, level: float = LEVEL) -> xr.Dataset:
+    """Compare median widths in pairs, within replications.
+
+    Parameters
+    ----------
+    url : str
+        Path or URL of the store, or a scenario, which stands for its default store.
+    judged : xarray.Dataset
+        Verdicts on all cells: `harness.results.validity.verdicts`.
+    level : float
+        Probability that no difference shown is wrong.
+
+    Returns
+    -------
+    xarray.Dataset
+        `compared`, the number of procedures that each cell is compared with, and `narrowest`, whether its width is
+        shown to be smaller than theirs, over the axes of the cube. The attributes have the number of `pairs` that the
+        intervals allow for, and `level`.
+    """
+    chosen = open_replications(url)
+    levels, eligible = _find_levels(judged), judged["verdict"].isin((VALID, CONSERVATIVE))
+    pairs = count_pairs(levels.to_numpy())
+    each = compute_simultaneous_level(pairs, level)
+    made = {slab: _compare_slab(chosen, slab, levels, eligible, each) for slab in _list_slabs(chosen)}
+    return xr.Dataset(
+        {
+            "compared": chosen.make_array({slab: one.compared for slab, one in made.items()}, 0),
+            "narrowest": chosen.make_array({slab: one.is_smallest for slab, one in made.items()}, False),
+        },
+        attrs={"pairs": pairs, "level": level},
+    )
+
+
+def _find_levels(judged: xr.Dataset) -> xr.DataArray:
+    """Return the levels over the axes of the cube; NaN where a procedure takes no part."""
+    target = judged["target"].broadcast_like(judged["value"]).transpose(*CUBE_DIMS)
+    names = judged["procedure"].to_numpy()
+    for_response = xr.DataArray([not is_for_function(name) for name in names], dims="procedure")
+    return target.where(for_response & (judged["replications"] > 0) & (target < 1))
+
+
+def _list_slabs(chosen: ReplicationReader) -> list[Slab]:
+    """Return slabs of all procedures. Only two of these are read at a time."""
+    everything = range(len(chosen.manifest.extent.grid.procedure))
+    return list(dict.fromkeys(Slab(slab.n, everything, slab.thetas) for slab in chosen.iter_slabs()))
+
+
+def _compare_slab(
+    chosen: ReplicationReader, slab: Slab, levels: xr.DataArray, eligible: xr.DataArray, level: float
+) -> PairedComparison:
+    def read(place: int) -> tuple[Values, Bools]:
+        values, ok = MEASURES["width"].compute(chosen, Slab(slab.n, range(place, place + 1), slab.thetas))
+        return values[:, :, 0], ok[:, :, 0]
+
+    return compare_procedures(read, _take(chosen, slab, levels), _take(chosen, slab, eligible), level)
+
+
+def _take(chosen: ReplicationReader, slab: Slab, array: xr.DataArray) -> Values:
+    """Return the values of a slab over procedure, γ, θ, λ and α, in the order of the store."""
+    grid = chosen.manifest.extent.grid
+    places = {axis: list(list_axis_values(grid, axis)) for axis in CUBE_DIMS if axis != "n"}
+    places["theta"] = [places["theta"][place] for place in slab.thetas]
+    return np.asarray(array.sel({**places, "n": slab.n}).to_numpy())

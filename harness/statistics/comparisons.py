@@ -1,0 +1,113 @@
+"""Find the procedure with the smallest measure, such as width, in paired replications.
+
+Procedures are compared at one *setting*, a combination of all other axes, and only there if
+
+- both are *eligible*: their regions are shown to keep their level, so that a small width isn't bought with misses;
+- their levels are equal, since a region of a lower level is narrower for no merit of its own.
+
+A pair is compared by the median over replications of the difference within a replication, where both have the same
+data. Where both are infinite, the difference is 0. A difference is *shown* if its confidence interval
+(`harness.statistics.intervals`, clustered by path) doesn't contain 0. A procedure is the smallest of a setting if it is
+shown to be smaller than every other that it is compared with.
+
+Each interval has the level 1 − (1 − 0.95)/m (Bonferroni), so that with probability at least 0.95 no shown difference is
+wrong. m counts all pairs of equal level, eligible or not: which ones are eligible depends on the same replications, and
+a count that depends on them would not keep the promise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from harness.core.types import Array, Bools, Values
+from harness.statistics.intervals import LEVEL, estimate_quantile
+
+_DECIMALS = 9
+"""Levels are equal if they agree to so many decimals: 1 − α and 1 − k/(n + 1) are rounded differently."""
+
+Read = Callable[[int], tuple[Values, Bools]]
+"""Function from the place of a procedure to its values over path, draw and settings, and a mask of those to include."""
+
+
+@dataclass(frozen=True, eq=False)
+class PairedComparison:
+    """Outcome of the comparisons of each procedure, over procedure and settings."""
+
+    compared: Values
+    """Number of procedures that it is compared with."""
+    smaller: Values
+    """Number of those that it is shown to be smaller than."""
+
+    @property
+    def is_smallest(self) -> Bools:
+        """Whether it is shown to be smaller than all that it is compared with."""
+        return np.asarray((self.compared > 0) & (self.smaller == self.compared))
+
+
+def count_pairs(levels: Array) -> int:
+    """Return the number of pairs of procedures with equal levels, over all settings.
+
+    Parameters
+    ----------
+    levels : array, shape (procedures, ...)
+        Levels over procedure and settings; NaN where a procedure takes no part.
+
+    Examples
+    --------
+    >>> count_pairs(np.array([[0.9, 0.9], [0.9, 0.92], [0.9, 0.92], [0.95, np.nan]]))
+    4
+    """
+    rounded = np.round(levels, _DECIMALS)
+    return sum(int((one == other).sum()) for one, other in combinations(rounded, 2))
+
+
+def compute_simultaneous_level(pairs: int, level: float = LEVEL) -> float:
+    """Return the level of each of `pairs` intervals that makes all of them hold together with probability `level`."""
+    return 1 - (1 - level) / max(pairs, 1)
+
+
+def compare_procedures(read: Read, levels: Array, eligible: Bools, level: float) -> PairedComparison:
+    """Compare all eligible procedures of equal level in pairs.
+
+    Parameters
+    ----------
+    read : callable
+        Reads the replications of one procedure; only two at a time are held.
+    levels, eligible : array, shape (procedures, ...)
+        Levels over procedure and settings, and whether a procedure may be compared.
+    level : float
+        Confidence level of each interval: `compute_simultaneous_level`.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(1)
+    >>> narrow = rng.uniform(1, 2, (50, 1, 1))
+    >>> widths, all_of_them = [narrow, narrow + 0.1], np.ones((50, 1, 1), dtype=bool)
+    >>> found = compare_procedures(
+    ...     lambda p: (widths[p], all_of_them), np.full((2, 1), 0.9), np.ones((2, 1), dtype=bool), 0.95
+    ... )
+    >>> found.is_smallest.tolist()
+    [[True], [False]]
+    """
+    rounded = np.round(levels, _DECIMALS)
+    compared, smaller = np.zeros(levels.shape, dtype=int), np.zeros(levels.shape, dtype=int)
+    for one, other in combinations(range(len(levels)), 2):
+        both = eligible[one] & eligible[other] & (rounded[one] == rounded[other])
+        if both.any():
+            signs = np.where(both, compare_pair(*read(one), *read(other), level), 0)
+            compared[[one, other]] += both
+            smaller[one] += signs < 0
+            smaller[other] += signs > 0
+    return PairedComparison(compared, smaller)
+
+
+def compare_pair(values: Values, ok: Bools, others: Values, others_ok: Bools, level: float) -> Values:
+    """Return −1 where `values` are shown smaller than `others`, 1 where larger, 0 where no difference is shown."""
+    with np.errstate(invalid="ignore"):
+        apart = np.where(values == others, 0.0, values - others)  # inf − inf is no difference
+    found = estimate_quantile(apart, ok & others_ok & ~np.isnan(apart), level=level)
+    return np.asarray((found.low > 0).astype(int) - (found.high < 0))
