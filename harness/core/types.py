@@ -74,6 +74,10 @@ INNER = ("procedure", "gamma", "theta", "lam", "alpha")
 """Axes inside a unit, in the order of the store."""
 
 
+FIRST_ROUND = 100
+"""Paths of the first round of a study that adds paths until it is decided."""
+
+
 @dataclass(frozen=True)
 class Extent:
     """The content of a store, or of a request: a grid, numbers of paths and draws, and rules that exclude cells."""

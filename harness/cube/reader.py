@@ -7,7 +7,7 @@ import xarray as xr
 
 from harness.backends.base import open_backend
 from harness.backends.errors import translate_errors
-from harness.store.codecs import bounded_codecs
+from harness.store.checks.codecs import bounded_codecs
 from harness.store.zarr_store import open_checked_store
 
 

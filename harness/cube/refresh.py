@@ -20,6 +20,7 @@ from harness.cube.aggregate import compute_cube
 from harness.store import arrays
 from harness.store.manifest import Manifest
 from harness.store.manifest_io import load_manifest
+from harness.store.rounds import count_wanted_paths, list_rounds
 
 _NICE = 10
 """Increment of the niceness, so that units take precedence."""
@@ -39,13 +40,15 @@ def refresh(url: str, manifest: Manifest, sizes: Iterable[int], between: Callabl
     between : callable
         Called now and then. It may wait, or raise to cancel.
     """
+    backend = open_backend(url)
     for n in sizes:
 
         def read(name: str, where: tuple[Any, ...], n: int = n) -> Values:
             between()
             return arrays.read(url, n, name, manifest.generation, where, between, bounded=False)
 
-        values = compute_cube(manifest, n, read)
+        paths = count_wanted_paths(manifest, list_rounds(backend, manifest, [n]), n)
+        values = compute_cube(manifest, n, read, paths)
         between()
         arrays.write_cube(url, manifest.generation, manifest.extent.grid.n.index(n), values)
 

@@ -15,7 +15,7 @@ import numpy as np
 from harness.core.errors import UserError
 from harness.core.labels import format_theta
 from harness.core.types import Array, Bools, Values
-from harness.cube.aggregate import tabulate_levels
+from harness.cube.levels import tabulate_levels
 from harness.results.measures import Measure
 from harness.results.replications import ReplicationReader, Slab
 from harness.statistics.controls import AdjustedEstimate, adjust

@@ -139,15 +139,17 @@ def make_dataset(
     made: dict[Slab, Estimate] = {slab: of(slab) for slab in chosen.iter_slabs()}
     parts: Mapping[str, xr.DataArray] = {
         part: chosen.make_array(
-            {slab: _broadcast(getattr(one, part), one) for slab, one in made.items()}, 0 if _is_count(part) else np.nan
+            {slab: _broadcast(getattr(one, part), one) for slab, one in made.items()}, _FILLS.get(part, np.nan)
         )
         for part in names
     }
     return xr.Dataset(dict(parts), attrs={"description": what})
 
 
-def _is_count(part: str) -> bool:
-    return part in ("paths", "replications", "controls")
+_FILLS = dict.fromkeys(("paths", "replications", "controls", "code", "decided_at"), 0) | dict.fromkeys(
+    ("contradicted", "anytime", "added_later"), False
+)
+"""Values of cells without a result, for variables that can't be NaN."""
 
 
 def _broadcast(values: Values, one: Estimate) -> Values:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from math import prod
 from typing import Any
 
@@ -17,13 +17,15 @@ from harness.core.labels import format_label, list_axis_values
 from harness.core.schema import COVERAGE_EXPECTED, CUBE_DIMS
 from harness.core.text import suggest_name
 from harness.core.types import FAILED, Bools, Status, Values
-from harness.cube.aggregate import get_judged_measure, iter_slabs
+from harness.cube.aggregate import iter_slabs
+from harness.cube.levels import get_judged_measure
 from harness.store import arrays
 from harness.store.inventory import is_damaged, list_incomplete_units
 from harness.store.locate import find_store
 from harness.store.manifest import Manifest, cache_key
 from harness.store.manifest_io import load_manifest
 from harness.store.receipts import FOLDER, list_receipts
+from harness.store.rounds import Round, count_wanted_paths, list_rounds
 
 _CACHED_BYTES = 8e6
 """Largest part of a variable that is cached, in bytes. A report reads the same variables about a hundred times."""
@@ -47,6 +49,14 @@ class ReplicationReader:
     url: str
     manifest: Manifest
     where: Where = field(default_factory=dict)
+
+    @cached_property
+    def _rounds(self) -> Mapping[int, Round]:
+        return list_rounds(open_backend(self.url), self.manifest, self.manifest.extent.grid.n)
+
+    def count_paths(self, n: int) -> int:
+        """Return the number of paths at one n that results are made from."""
+        return count_wanted_paths(self.manifest, self._rounds, n)
 
     def iter_slabs(self) -> Iterator[Slab]:
         """Yield slabs that fit into memory and together contain all selected cells."""
@@ -77,7 +87,12 @@ class ReplicationReader:
         cells = prod(lengths) * len(slab.procedures) * len(slab.thetas)
         kept = 8 * self.manifest.extent.paths * self.manifest.extent.draws * cells <= _CACHED_BYTES
         return (_read if kept else _read.__wrapped__)(
-            self.url, self.manifest.generation, self._compute_cache_key(slab.n), slab, variable
+            self.url,
+            self.manifest.generation,
+            self._compute_cache_key(slab.n),
+            slab,
+            variable,
+            self.count_paths(slab.n),
         )
 
     def _compute_cache_key(self, n: int) -> int:
@@ -149,10 +164,11 @@ def _make_coordinate(values: Sequence[object]) -> Values:
 
 
 @lru_cache(maxsize=32)
-def _read(url: str, generation: int, state: int, slab: Slab, variable: str) -> Values:
+def _read(url: str, generation: int, state: int, slab: Slab, variable: str, paths: int) -> Values:
     """Read a slab of a variable. `state` is part of the cache key only: see `_compute_cache_key`."""
     everything = slice(None)
-    where: tuple[Any, ...] = (everything, everything, _to_slice(slab.procedures), everything, _to_slice(slab.thetas))
+    cells = (_to_slice(slab.procedures), everything, _to_slice(slab.thetas))
+    where: tuple[Any, ...] = (slice(0, paths), everything, *cells)
     return arrays.read(url, slab.n, variable, generation, where)
 
 

@@ -1,9 +1,11 @@
 """Decide which cells of a store keep their nominal coverage, with verdicts that hold for the whole grid at once.
 
-`harness.statistics.verdicts` defines the verdicts. Their intervals are simultaneous: each of G cells has the level
-1 − (1 − 0.95)/G (Bonferroni), so that with probability at least 0.95 no verdict in the whole grid is wrong. G is the
-number of cells of the whole grid, even if only some of them are selected, but for cells that are the whole line by
-arithmetic.
+`harness.statistics.verdicts` defines the verdicts. In a study of the **fixed** design, whose number of paths was given
+in advance, intervals are simultaneous: each of G cells has the level 1 − (1 − 0.95)/G (Bonferroni), so that with
+probability at least 0.95 no verdict in the whole grid is wrong. G is the number of cells of the whole grid, even if
+only some of them are selected, but for cells that are the whole line by arithmetic. That holds at one look. In a study
+of the **anytime** design, which isn't complete yet, grew in paths or runs until it is decided, it holds however often
+somebody looks (`harness.statistics.sequential`).
 
 The target L is the exact finite-sample level where a procedure has one (conformal procedures), and 1 − α otherwise. An
 exact level assumes exchangeable points. With test points on a grid or from a shifted distribution, or with θ searched
@@ -12,26 +14,34 @@ for on the training sample, a verdict measures the cost of breaking exchangeabil
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import xarray as xr
 
 from harness.core.errors import UserError
 from harness.core.labels import list_axis_values
-from harness.cube.aggregate import count_judged_cells, tabulate_levels
+from harness.core.types import Values
+from harness.cube.anytime import ANYTIME, FIXED, find_generations, make_cells
+from harness.cube.judging import Judgement, get_level, judge_cells
+from harness.cube.levels import count_judged_cells, tabulate_levels
 from harness.results.estimates import PARTS, find_measure, make_dataset
 from harness.results.measures import MEASURES, Measure
 from harness.results.replications import ReplicationReader, Slab, Where, open_replications
-from harness.statistics.intervals import LEVEL, Estimate
-from harness.statistics.verdicts import BoundedShare, compute_tolerance, judge_estimates, to_words
+from harness.statistics.intervals import Estimate
+from harness.statistics.verdicts import BoundedShare, compute_tolerance, to_words
 from harness.store.manifest import Manifest
+
+_PARTS = (*PARTS, "code", "decided_at", "contradicted", "anytime", "added_later")
 
 
 def verdicts(
     url: str,
     where: Where | None = None,
     tolerance: float | None = None,
-    level: float = LEVEL,
+    level: float | None = None,
     measure: str | None = None,
+    design: str | None = None,
 ) -> xr.Dataset:
     """Compute the verdict of every cell of a store, or of the selected ones.
 
@@ -43,64 +53,95 @@ def verdicts(
         Values to select along some axes.
     tolerance : float, optional
         The tolerance τ. Default: 0.02, or α/5 if that is less.
-    level : float
-        Probability that no verdict in the whole grid is wrong.
+    level : float, optional
+        Probability that no verdict in the whole grid is wrong. Default: as `until` of the study says, or 0.95.
     measure : str, optional
         The measure that is compared with the level. Default: coverage, the expected one if the store has it.
+    design : {"fixed", "anytime"}, optional
+        Whether verdicts hold at one look, or however often somebody looks. Default: "fixed" at every n that is
+        complete, if the study never grew in paths and its number of paths was given; "anytime" otherwise.
 
     Returns
     -------
     xarray.Dataset
         `verdict` ("" where there is no result), `value`, `se`, the simultaneous `low` and `high`, `target`,
         `tolerance`, `promised` (whether the target is an exact level), `exchangeable` (whether its assumptions hold,
-        too), over the axes of the cube.
+        too), `decided_at` (the number of paths at which a cell was decided; 0 where it isn't), `contradicted` (whether
+        later paths contradict the verdict), `anytime` (whether the cell is judged so) and `added_later` (whether it was
+        added to a store that had results), over the axes of the cube.
+
+    Raises
+    ------
+    UserError
+        If the measure isn't a share, or the design is unknown.
     """
+    if design not in (None, FIXED, ANYTIME):
+        raise UserError(f"design must be {FIXED} or {ANYTIME}, got {design!r}")
     chosen = open_replications(url, where)
     manifest = chosen.manifest
-    measure = measure or chosen.judged
-    cells = count_judged_cells(manifest)
-    found = _estimate_bounds(chosen, find_measure(measure), 1 - (1 - level) / cells)
-    target, promised = _compute_targets(found, manifest)
-    found["target"], found["promised"] = target, promised
+    measure, level = measure or chosen.judged, level or get_level(manifest)
+    found = _judge(chosen, find_measure(measure), level, tolerance, design)
+    found["target"], found["promised"] = _compute_targets(found, manifest)
     found["tolerance"] = xr.DataArray(
         compute_tolerance(found["alpha"].to_numpy()) if tolerance is None else np.full(found.sizes["alpha"], tolerance),
         dims="alpha",
     )
     free = xr.DataArray([manifest.is_independent(text) for text in found["theta"].values], dims="theta")
-    found["exchangeable"] = promised & free & (manifest.test == "iid")
-    found["verdict"] = _judge(found)
+    found["exchangeable"] = found["promised"] & free & (manifest.test == "iid")
+    found["verdict"] = found["code"].copy(data=to_words(found["code"].to_numpy().astype(np.uint8)))
+    designs = [name for name, here in ((FIXED, ~found["anytime"]), (ANYTIME, found["anytime"])) if bool(here.any())]
     found.attrs = {
         "description": f"verdicts on {MEASURES[measure].what}, at {level:g} for the whole grid",
         "level": level,
-        "cells": cells,
+        "cells": count_judged_cells(manifest),
+        "design": " and ".join(designs),
     }
-    return found
+    return found.drop_vars("code")
 
 
-def _judge(found: xr.Dataset) -> xr.DataArray:
-    """Return the verdicts on estimated shares, as words."""
-    parts = (found[name].broadcast_like(found["low"]).transpose(*found["low"].dims) for name in PARTS)
-    estimate = Estimate(*(part.to_numpy() for part in parts))
-    target, tolerance, promised = (
-        found[name].broadcast_like(found["low"]).transpose(*found["low"].dims).to_numpy()
-        for name in ("target", "tolerance", "promised")
-    )
-    codes = judge_estimates(estimate, target, tolerance, promised)
-    return found["low"].copy(data=to_words(codes))
+@dataclass(frozen=True, eq=False)
+class _JudgedEstimate(Estimate):
+    """Estimates of a slab with their verdicts."""
+
+    code: Values
+    decided_at: Values
+    contradicted: Values
+    anytime: Values
+    added_later: Values
 
 
-def _estimate_bounds(chosen: ReplicationReader, measure: Measure, level: float) -> xr.Dataset:
-    """Estimate a share in every cell, with intervals that hold whatever failed replications would have given."""
+def _name_verdicts(one: Judgement, anytime: Values, added: Values) -> dict[str, Values]:
+    return {
+        "code": one.codes,
+        "decided_at": one.paths,
+        "contradicted": one.is_contradicted,
+        "anytime": anytime,
+        "added_later": added,
+    }
+
+
+def _judge(
+    chosen: ReplicationReader, measure: Measure, level: float, tolerance: float | None, design: str | None
+) -> xr.Dataset:
+    """Estimate a share in every cell, with its verdict."""
     if measure.reduction not in ("share", "probability"):
         raise UserError(f"{measure.name} isn't a share: verdicts are on coverage, coverage_expected or coverage_f")
+    manifest, is_counted = chosen.manifest, measure.reduction == "share"
 
-    def of(slab: Slab) -> Estimate:
+    def of(slab: Slab) -> _JudgedEstimate:
         values, ok = measure.compute(chosen, slab)
-        failed, points = chosen.has_failed(slab)[..., None], chosen.manifest.test_points
-        found = BoundedShare.from_replications(values, ok, failed, points, measure.reduction == "share")
-        return found.estimate(level)
+        procedures, thetas = (slice(each.start, each.stop) for each in (slab.procedures, slab.thetas))
+        status = chosen.read(slab, "status")
+        cells = make_cells(
+            manifest, slab.n, values, status, ok[..., 0], is_counted, procedures, thetas, level, tolerance
+        )
+        share = BoundedShare.from_replications(values, cells.ok, cells.failed, cells.points, is_counted)
+        one = judge_cells(manifest, cells, share, level, design)
+        added = find_generations(manifest, slab.n)[procedures, :, thetas] > 0
+        anytime = np.full(one.codes.shape, one.design == ANYTIME)
+        return _JudgedEstimate(**vars(one.estimate), **_name_verdicts(one, anytime, added))
 
-    return make_dataset(chosen, measure.what, of)
+    return make_dataset(chosen, measure.what, of, _PARTS)
 
 
 def _compute_targets(found: xr.Dataset, manifest: Manifest) -> tuple[xr.DataArray, xr.DataArray]:

@@ -24,14 +24,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
-from harness.core.types import Array, Bools, Values
+from harness.core.types import FIRST_ROUND, Array, Bools, Values
 from harness.statistics.clustered import count_paths
 from harness.statistics.intervals import estimate_quantile
 from harness.statistics.looks import Counts, ShareAtLooks, compute_level, compute_multiplier, find_look, list_looks
 from harness.statistics.sequential import NEAR
 
-FIRST_ROUND = 100
-"""Paths of the first round, and the least for a target of standard errors."""
 POWER = 0.9
 """Power of the fixed design that a study is compared with."""
 _SLOW, _FAST = 1.25, 2.0

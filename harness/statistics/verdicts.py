@@ -98,7 +98,7 @@ class BoundedShare:
             shares += [Share.from_replications(*each, points, is_counted) for each in filled]
         return cls(shares, np.broadcast_to(ok, values.shape).sum(axis=(0, 1)))
 
-    def estimate(self, level: float = LEVEL) -> Estimate:
+    def estimate(self, level: float | Array = LEVEL) -> Estimate:
         """Return the share with its confidence interval."""
         ends = [share.interval(level) for share in self.shares]
         low, high = np.fmin.reduce([low for low, _ in ends]), np.fmax.reduce([high for _, high in ends])

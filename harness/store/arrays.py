@@ -25,8 +25,8 @@ from harness.core.schema import list_variables
 from harness.core.text import fold_whitespace
 from harness.core.types import Block, Unit, Values
 from harness.store import chunk_io, receipts
+from harness.store.checks.codecs import bounded_codecs as bounded_codecs
 from harness.store.chunk_io import Box
-from harness.store.codecs import bounded_codecs as bounded_codecs
 from harness.store.layout import get_group_name, make_template
 from harness.store.manifest import COPY, FILES, LARGEST_FILE, ROOT, Manifest, hash_fingerprint
 from harness.store.manifest_io import check_readable, dump_copy, load_manifest

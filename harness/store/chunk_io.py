@@ -29,7 +29,7 @@ from zarr.storage import LocalStore
 
 from harness.core.types import Values
 from harness.parsing.files import read_file, resolve
-from harness.store.codecs import check_frame
+from harness.store.checks.codecs import check_frame
 
 _CODECS = [BytesCodec, ZstdCodec, Crc32cCodec]
 _BATCH, _FAR, _TOGETHER = 64, 3e-4, 16

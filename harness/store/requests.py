@@ -21,7 +21,8 @@ def get_requested_extent(manifest: Manifest) -> Extent:
     """Return the extent that the latest run requested. The extent of the store may be larger."""
     grid, told = manifest.scenario["grid"], manifest.scenario["replications"]
     axes = {f.name: tuple(grid[f.name]) for f in fields(Grid)}
-    return Extent(Grid(**axes), int(told["paths"]), int(told["draws"]), manifest.extent.exclude)
+    paths = told["budget"]["paths"] if told.get("until") else told["paths"]
+    return Extent(Grid(**axes), int(paths), int(told["draws"]), manifest.extent.exclude)
 
 
 def is_whole_extent(manifest: Manifest, asked: Extent) -> bool:
@@ -36,9 +37,12 @@ def is_different_scenario(told: Mapping[str, Any], manifest: Manifest) -> bool:
 
     def values(part: Any, key: str) -> list[Any]:
         found = part.get(key, _DEFAULTS.get(key, [])) if isinstance(part, Mapping) else []
-        return list(found) if isinstance(found, list | tuple) else [found]
+        if isinstance(found, Mapping):  # a dumped scenario has all keys, a file only some of them
+            found = sorted((name, value) for name, value in found.items() if value not in (None, False))
+        return list(found) if isinstance(found, list | tuple) else [] if found is None else [found]
 
-    pairs = [("grid", field.name) for field in fields(Grid)] + [("replications", key) for key in ("paths", "draws")]
+    counts = ("paths", "draws", "until", "budget")
+    pairs = [("grid", field.name) for field in fields(Grid)] + [("replications", key) for key in counts]
     here = manifest.scenario
     same = all(values(told.get(part), key) == values(here[part], key) for part, key in pairs)
     return not same or told.get("seed") != here["seed"]
@@ -50,9 +54,17 @@ def get_full_scenario(manifest: Manifest) -> dict[str, Any]:
     return {
         **manifest.scenario,
         "grid": asdict(extent.grid),
-        "replications": {**manifest.scenario["replications"], "paths": extent.paths, "draws": extent.draws},
+        "replications": {**manifest.scenario["replications"], **_get_full_counts(manifest)},
         "exclude": [dict(rule) for rule in extent.exclude],
     }
+
+
+def _get_full_counts(manifest: Manifest) -> dict[str, Any]:
+    """Return the numbers of paths and draws of the whole extent, as keys of [replications]."""
+    told, extent = manifest.scenario["replications"], manifest.extent
+    if told.get("until"):
+        return {"budget": {**told["budget"], "paths": extent.paths}, "draws": extent.draws}
+    return {"paths": extent.paths, "draws": extent.draws}
 
 
 def count_units(manifest: Manifest, n: int, asked: Extent) -> int:

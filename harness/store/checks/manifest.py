@@ -166,13 +166,28 @@ def _check_scenario(value: object, extent: Mapping[str, Any]) -> None:
     grid = require(scenario, "grid", "scenario")
     _check_grid(grid, "scenario.grid")
     replications = check_table(require(scenario, "replications", "scenario"), "scenario.replications")
-    _check_counts(replications, "scenario.replications")
-    check_optional(replications, "seconds", "scenario.replications", check_number)
+    _check_replications(replications, "scenario.replications")
     known = {axis: {repr(_normalise_value(each)) for each in extent["grid"][axis]} for axis in AXES}
     if not all({repr(_normalise_value(each)) for each in grid[axis]} <= known[axis] for axis in AXES):
         raise MalformedError("scenario.grid", "a part of the last extent")
-    if replications["paths"] > extent["paths"] or replications["draws"] > extent["draws"]:
+    paths = replications["budget"]["paths"] if replications.get("until") else replications["paths"]
+    if paths > extent["paths"] or replications["draws"] > extent["draws"]:
         raise MalformedError("scenario.replications", "a part of the last extent")
+
+
+def _check_replications(replications: Mapping[str, Any], key: str) -> None:
+    """Raise `MalformedError` unless paths or a budget of paths, draws and limits are numbers."""
+    until, counts = check_optional(replications, "until", key, check_table), replications
+    if until is not None:
+        budget = check_table(require(replications, "budget", key), f"{key}.budget", 10)
+        counts = {**replications, "paths": require(budget, "paths", f"{key}.budget")}
+        check_optional(budget, "hours", f"{key}.budget", check_number)
+        for name in ("verdict", "se", "width"):
+            check_optional(until, name, f"{key}.until", check_number)
+        for name in ("conservative", "exact"):
+            check_optional(until, name, f"{key}.until", check_flag)
+    _check_counts(counts, key)
+    check_optional(replications, "seconds", key, check_number)
 
 
 def _normalise_value(value: object) -> object:

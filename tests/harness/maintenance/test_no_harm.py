@@ -20,7 +20,7 @@ from harness.core.text import escape, escape_line
 from harness.maintenance.verify import verify
 from harness.parsing.files import UnsafePathError, is_base_name, read_file, resolve
 from harness.store.arrays import restore_root
-from harness.store.codecs import check_frame, read_content_size
+from harness.store.checks.codecs import check_frame, read_content_size
 from harness.store.heartbeat import from_bytes
 from harness.store.inventory import find_cube_gaps, list_incomplete_units
 from harness.store.manifest import COPY, ROOT

@@ -1,0 +1,64 @@
+"""Find what coverage is compared with in each cell of a store, and which coverage that is."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from harness.core.extent import find_included
+from harness.core.labels import format_theta
+from harness.core.schema import COVERAGE_EXPECTED
+from harness.core.types import Array, Bools, Extent
+from harness.store.manifest import Manifest
+
+
+def tabulate_levels(manifest: Manifest, n: int) -> Array:
+    """Return the exact levels at one n, over procedure, θ and α; NaN for procedures without an exact level."""
+    return _tabulate_levels(manifest, manifest.extent, n)
+
+
+def _tabulate_levels(manifest: Manifest, extent: Extent, n: int) -> Array:
+    grid = extent.grid
+    levels = [manifest.get_levels(format_theta(theta)) for theta in grid.theta]
+    rows = [[each.get(name, {}).get(n, {}) for each in levels] for name in grid.procedure]
+    return np.array([[[row.get(alpha, np.nan) for alpha in grid.alpha] for row in some] for some in rows])
+
+
+def compute_targets(manifest: Manifest, n: int) -> tuple[Array, Bools]:
+    """Return what coverage is compared with at one n, and whether it is an exact level.
+
+    Returns
+    -------
+    target, exact : array
+        Over procedure, γ, θ, λ and α; the axes γ and λ have length 1.
+    """
+    return _compute_targets(manifest, manifest.extent, n)
+
+
+def _compute_targets(manifest: Manifest, extent: Extent, n: int) -> tuple[Array, Bools]:
+    levels = _tabulate_levels(manifest, extent, n)[:, None, :, None, :]
+    exact = ~np.isnan(levels)
+    return np.where(exact, levels, 1.0 - np.array(extent.grid.alpha)), exact
+
+
+def count_judged_cells(manifest: Manifest) -> int:
+    """Return the number of cells among which verdicts share their probability of error; see `count_cells_of`."""
+    return max(count_cells_of(manifest, manifest.extent), 1)
+
+
+def count_cells_of(manifest: Manifest, extent: Extent) -> int:
+    """Return the number of cells of an extent, but for those whose exact level is 1.
+
+    These are the whole line by arithmetic, so nothing can be wrong about them.
+    """
+    count = 0
+    for n in extent.grid.n:
+        target, exact = _compute_targets(manifest, extent, n)
+        included = find_included(extent, n)
+        uncertain = np.broadcast_to(~(exact & (target == 1)), (*included.shape, len(extent.grid.alpha)))
+        count += int((uncertain & included[..., None]).sum())
+    return count
+
+
+def get_judged_measure(manifest: Manifest) -> str:
+    """Return the name of the coverage that verdicts are on: the expected one if the store has it."""
+    return COVERAGE_EXPECTED if COVERAGE_EXPECTED in manifest.keep else "coverage"
