@@ -158,8 +158,8 @@ MEASURES = (
         "mean interval (Winkler) score of the hull at y*; inf where unbounded",
         compute=lambda at: at.mean(at.interval_scores()),
         reduction="bounded_mean",
-        summary="mean interval (Winkler) score of the hull, over replications whose regions are all bounded",
-        title="mean interval (Winkler) score over replications whose regions are all bounded",
+        summary="mean interval (Winkler) score of the hull over replications whose regions are all bounded, none empty",
+        title="mean interval (Winkler) score over replications whose regions are all bounded, none empty",
         units=OF_Y,
     ),
     Measure(

@@ -161,8 +161,9 @@ def judge_group(group: ClaimGroup, some: Sequence[ClaimPart]) -> ClaimOutcome:
             AGAINST if group.holds else AGREES, f"{bad} of {total} cells {'falls' if bad == 1 else 'fall'} short"
         )
     if decided == total:
-        return ClaimOutcome(AGREES if group.holds else AGAINST, f"the level is held in all {total} cells")
-    text = f"none of {total} cells is shown to fall short, {decided} are shown to hold the level"
+        text = f"the level less the tolerance is held in all {total} cells"
+        return ClaimOutcome(AGREES if group.holds else AGAINST, text)
+    text = f"none of {total} cells is shown to fall short, {decided} are shown to hold the level less the tolerance"
     return ClaimOutcome(UNREFUTED if group.holds else OPEN, text)
 
 

@@ -114,8 +114,8 @@ _MEASURED: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     ("to oracle", "width relative to 2z·√γ, the shortest interval if f were known: median", "oracle_width", ()),
     (
         "score",
-        "interval (Winkler) score, smaller is better: mean over replications whose regions are all bounded, which "
-        "flatters procedures that are unbounded where they do badly: read it with the share not scored",
+        "interval (Winkler) score, smaller is better: mean over replications whose regions are all bounded, none "
+        "empty, which flatters procedures that are unbounded where they do badly: read it with the share not scored",
         "interval_score",
         (),
     ),
