@@ -87,16 +87,16 @@ def _run(
 def try_run(prepared: Any) -> Any:
     """Run the remaining work; if the cluster fails, print the error and return None."""
     from harness.core.errors import ClusterError, StoppedError
-    from harness.execution import driver
+    from harness.execution import driver, lifecycle
     from harness.execution.progress import choose_progress
 
     try:
         return driver.run_prepared(prepared, choose_progress())
     except StoppedError as stopped:
-        driver.mark_stopped(prepared)
+        lifecycle.mark_stopped(prepared)
         raise KeyboardInterrupt(str(stopped)) from None
     except KeyboardInterrupt:
-        driver.mark_stopped(prepared)
+        lifecycle.mark_stopped(prepared)
         raise KeyboardInterrupt("stopped: what is done is kept, the same command resumes") from None
     except ClusterError as broken:
         echo(f"error: {broken}", err=True)

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import CancelledError
 from dataclasses import dataclass, replace
-from itertools import islice
 from time import sleep
 from typing import Any
 
@@ -34,7 +33,7 @@ from harness.core.text import format_error
 from harness.core.types import Limits, Preparation, Unit
 from harness.execution.futures import CompletedFutures
 from harness.execution.health import GRACE, ClusterHealth, describe_scheduler, stall_limit
-from harness.execution.tasks import Result, Task, never_stop
+from harness.execution.tasks import IDLE, Result, Task, TaskList, TaskQueue, never_stop
 from harness.worker.compatibility import check_worker
 
 Facts = Mapping[str, str] | None
@@ -149,7 +148,7 @@ def run_dask(
     client: Client,
     work: Callable[..., Result],
     arguments: tuple[Any, ...],
-    jobs: Iterable[Task],
+    jobs: Iterable[Task] | TaskQueue,
     terms: RunOptions = _USUAL,
 ) -> Iterator[Result]:
     """Run units on a cluster, and yield their results as they complete.
@@ -164,7 +163,7 @@ def run_dask(
         Computes a unit: ``work(*arguments, unit, limits)``.
     arguments : tuple
         Arguments common to all units.
-    jobs : iterable of (Unit or Preparation, Limits)
+    jobs : iterable of (Unit or Preparation, Limits), or TaskQueue
         The work.
     terms : RunOptions
         Options of the run.
@@ -177,7 +176,8 @@ def run_dask(
         If the run was asked to stop.
     """
     try:
-        yield from _stream_results(client, work, arguments, jobs, terms)
+        queue = jobs if isinstance(jobs, TaskQueue) else TaskList(jobs)
+        yield from _stream_results(client, work, arguments, queue, terms)
     except (OSError, ClosedClientError) as error:  # connection errors only: exceptions of tasks are returned
         raise ClusterError(f"{describe_scheduler(client)} can't be reached ({type(error).__name__})") from None
 
@@ -186,10 +186,9 @@ def _stream_results(
     client: Client,
     work: Callable[..., Result],
     arguments: tuple[Any, ...],
-    jobs: Iterable[Task],
+    queue: TaskQueue,
     terms: RunOptions,
 ) -> Iterator[Result]:
-    waiting = iter(jobs)
     running: dict[Any, _Attempt] = {}
     sent: dict[Any, Future[Any]] = {}
     harvest = CompletedFutures(client.loop)
@@ -208,10 +207,20 @@ def _stream_results(
         running[future.key], sent[future.key] = one, future
         harvest.add(future)
 
-    try:
-        for job in islice(waiting, terms.window or max(compute_window(client), 3 * terms.workers)):
+    window = terms.window or max(compute_window(client), 3 * terms.workers)
+
+    def fill() -> None:
+        for job in queue.take(max(window - len(running), 0), len(running)):
             send(_Attempt(*job))
-        while running:
+
+    try:
+        fill()
+        while running or not queue.is_empty:
+            if not running:  # what others do decides what comes next
+                guard.raise_if_stopped()
+                sleep(IDLE)
+                fill()
+                continue
             for future, outcome in _wait_for_batch(harvest, guard):
                 one = running.pop(future.key)
                 sent.pop(future.key).release()
@@ -223,8 +232,7 @@ def _stream_results(
                     send(following)
                     continue
                 yield outcome
-                for job in islice(waiting, 1):
-                    send(_Attempt(*job))
+                fill()
     finally:
         for future in sent.values():  # the run ends early: a client that stays open would keep them running
             future.release()

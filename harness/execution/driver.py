@@ -5,36 +5,33 @@ Progress is known from receipts alone, so the driver may die at any moment: the 
 
 from __future__ import annotations
 
-import platform
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext, suppress
-from dataclasses import dataclass, replace
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
 from math import inf, nan
-from time import monotonic, sleep
+from time import monotonic
 from typing import Any
 
-from harness.backends.base import Backend
 from harness.backends.retry import retry_call
-from harness.core.environment import describe_machine as machine_facts, find_commit
 from harness.core.errors import ClusterError, StoreRefusedError, StoreUnreachableError, UserError
-from harness.core.text import get_timestamp
 from harness.core.types import Limits
+from harness.cube.rounds import Answer
 from harness.execution import clusters, dask_executor
 from harness.execution.cube_keeper import CubeKeeper
 from harness.execution.health import describe_scheduler
 from harness.execution.interrupts import is_interrupted
-from harness.execution.prepare import Prepared, prepare
+from harness.execution.lifecycle import acquire_store, begin_run, find_stale_sizes, mark_ended, mark_last_run
+from harness.execution.prepare import Prepared
 from harness.execution.progress import Progress, ProgressCounter
-from harness.execution.serial import run_serial
-from harness.execution.tasks import Result, Task
+from harness.execution.rounds import RoundQueue, describe_round, get_hours
+from harness.execution.tasks import Result, Task, TaskList, run_serial
 from harness.planning.plan import check_fits
 from harness.store import arrays
-from harness.store.heartbeat import Heartbeat, current_driver, from_bytes, other_driver, run_heartbeat, to_bytes
+from harness.store.heartbeat import Heartbeat, other_driver, run_heartbeat
 from harness.store.identity import check_same_store, is_same_store
 from harness.store.inventory import find_cube_gaps
-from harness.store.manifest import CLAIM, COPY, ROOT, Manifest, cache_key
-from harness.store.manifest_io import add_to_history, load_manifest, save_manifest
+from harness.store.manifest import COPY, ROOT, Manifest, cache_key
+from harness.store.rounds import Round, get_target
 from harness.worker import compatibility
 from harness.worker.task import prepare_artifact as prepare_array, run_unit
 
@@ -52,6 +49,10 @@ class Outcome:
     seconds: float
     efficiency: float
     """Seconds of pure computing, divided by the workers' seconds from the first unit's start to the last one's end."""
+    answers: tuple[Answer, ...] = ()
+    """What a study with `until` found at each n; empty without."""
+    rounds: Mapping[int, Round] = field(default_factory=dict)
+    """Latest round at each n of such a study."""
 
 
 def run_prepared(
@@ -86,7 +87,7 @@ def run_prepared(
     check_fits(prepared.plan, prepared.machine, prepared.loaded.where)
     shared = _check_other_driver(prepared, progress)
     with run_heartbeat(presence or Heartbeat(prepared.backend)) as signs:
-        claimed = _acquire_store(prepared, client)
+        claimed = acquire_store(prepared, client)
         try:
             return _run(claimed, progress, client, window, signs, shared)
         except StoreRefusedError:
@@ -94,7 +95,7 @@ def run_prepared(
         except StoreUnreachableError as error:
             raise ClusterError(str(error)) from None
         except ClusterError:
-            _mark_last_run(prepared.backend, "broke")
+            mark_last_run(prepared.backend, "broke")
             raise
 
 
@@ -123,28 +124,36 @@ def _check_other_driver(prepared: Prepared, progress: Progress) -> bool:
 def _run(
     prepared: Prepared, progress: Progress, client: Any, window: int | None, presence: Heartbeat, shared: bool
 ) -> Outcome:
-    manifest, backend = _begin_run(prepared), prepared.backend
+    manifest, backend = begin_run(prepared), prepared.backend
     start = monotonic()
     arguments = (backend.url, cache_key(manifest), manifest.generation, prepared.retry)
     failed, spent = prepared.failed, Usage()
     presence.watch_store(lambda: is_same_store(backend, manifest))
-    stale = set(manifest.extent.grid.n) if prepared.grows else _find_stale_sizes(prepared.manifest)
+    queue = _make_round_queue(prepared, manifest, shared)
+    stale = set(manifest.extent.grid.n) if prepared.grows or queue else find_stale_sizes(prepared.manifest)
     keeper = CubeKeeper(backend.url, manifest, stale | find_cube_gaps(backend, manifest))
     if prepared.damaged:
         lost = len(prepared.damaged)
         progress.note(f"{lost} unit{'s' * (lost != 1)} lost a chunk after being written, and will be recomputed")
-    progress.start(prepared.plan)
-    tally = ProgressCounter(prepared.plan)
+    wanted = None if queue is None else queue.list_wanted()
+    progress.start(prepared.plan, wanted)
+    tally = ProgressCounter(prepared.plan, wanted)
     presence.set_progress(tally.to_dict())
     try:
-        for result in _generate_results(prepared, client, arguments, window, progress.note, presence, shared):
+        for result in _generate_results(prepared, client, arguments, window, progress.note, presence, shared, queue):
             failed += result["failed"]
             spent.add(result["began"], result["ended"], result["compute"])
             told_of = (result["unit"], result["failed"], result["ended"] - result["began"])
             progress.advance(*told_of)
             tally.add(*told_of)
-            presence.set_progress(tally.to_dict())
             keeper.note_unit(result["unit"].n)
+            if queue is not None and queue.note_done(result["unit"]):
+                progress.note(describe_round(queue.rounds[result["unit"].n]))
+                progress.extend(queue.list_wanted())
+                tally.extend(queue.list_wanted())
+            presence.set_progress(tally.to_dict())
+            if queue is not None and _is_finished(queue, manifest, start, progress):
+                break
     except BaseException:
         keeper.abort()
         raise
@@ -155,33 +164,29 @@ def _run(
     if retry_call(lambda: arrays.restore_root(backend)):
         progress.note(f"{ROOT} was lost or damaged: rebuilt from {COPY}")
     retry_call(keeper.finish)
-    retry_call(lambda: _mark_ended(backend, manifest.history[-1], start))
+    retry_call(lambda: mark_ended(backend, manifest.history[-1], start))
     efficiency = spent.compute_efficiency(prepared.machine.workers)
-    return Outcome(backend.url, spent.units, failed, monotonic() - start, efficiency)
+    outcome = Outcome(backend.url, spent.units, failed, monotonic() - start, efficiency)
+    if queue is None:
+        return outcome
+    return replace(outcome, answers=tuple(queue.list_answers()), rounds=queue.rounds)
 
 
-def _acquire_store(prepared: Prepared, client: Any) -> Prepared:
-    """Claim the store, so that only one driver creates or grows it.
+def _make_round_queue(prepared: Prepared, manifest: Manifest, shared: bool) -> RoundQueue | None:
+    """Return the queue of a study with `until`; None for others."""
+    if get_target(manifest) is None:
+        return None
+    limits, workers = _list_limits(prepared), prepared.machine.workers
+    return RoundQueue(prepared.backend, manifest, prepared.plan.units, limits, workers, shared)
 
-    A second driver waits for the claim. If the first one has created the store meanwhile, prepare again.
-    """
-    backend = prepared.backend
-    now = load_manifest(backend)
-    new = prepared.manifest
-    if now is not None and (now.extents, now.groups, now.fingerprint) == (new.extents, new.groups, new.fingerprint):
-        return prepared
-    while not backend.claim(CLAIM, to_bytes(current_driver())):
-        raw = backend.get(CLAIM)
-        holder = from_bytes(raw)
-        if raw is not None and (holder is None or not holder.alive):
-            backend.delete(CLAIM)  # left by a driver that was killed
-        sleep(0.1)
-    if prepared.is_new and load_manifest(backend) is not None:
-        backend.delete(CLAIM)
-        loaded, machine = prepared.loaded, prepared.machine
-        options = (machine.workers, machine.flops, prepared.retry, prepared.cluster, client, prepared.accept_changed)
-        return replace(prepare(loaded, backend.url, *options), command=prepared.command)
-    return prepared
+
+def _is_finished(queue: RoundQueue, manifest: Manifest, start: float, progress: Progress) -> bool:
+    """Return whether nothing more is wanted, or the hours of the budget are spent."""
+    hours = get_hours(manifest)
+    if hours is not None and monotonic() - start > 3600 * hours:
+        progress.note(f"the budget of {hours:g} hours is spent: the same command goes on")
+        return True
+    return queue.is_empty
 
 
 @dataclass
@@ -220,8 +225,10 @@ def _generate_results(
     note: Callable[[str], None],
     presence: Heartbeat,
     shared: bool,
+    queue: RoundQueue | None = None,
 ) -> Iterator[Result]:
-    machine, jobs = prepared.machine, list(zip(prepared.plan.units, _time_limits(prepared), strict=True))
+    machine, limits = prepared.machine, _list_limits(prepared)
+    jobs = [(unit, limits[unit.n]) for unit in prepared.plan.units] if queue is None or not queue.is_empty else []
     if shared:  # the other driver starts at the front: the two meet in the middle
         jobs.reverse()
     first = [
@@ -238,7 +245,7 @@ def _generate_results(
 
     if client is None and prepared.cluster is None and machine.workers == 1 and len(jobs) <= 1:
         _run_preparations(run_serial(prepare_array, arguments, first, machine.memory, stop), first, note)
-        yield from run_serial(run_unit, arguments, jobs, machine.memory, stop)
+        yield from run_serial(run_unit, arguments, queue or TaskList(jobs), machine.memory, stop)
         return
     with clusters.connect(prepared.cluster, machine, note) if client is None else nullcontext(client) as connected:
         presence.set_log_source(lambda: dask_executor.fetch_worker_logs(connected))
@@ -246,7 +253,7 @@ def _generate_results(
         patience = None if prepared.cluster is None else prepared.cluster.patience
         terms = dask_executor.RunOptions(window, machine.workers, note, patience, ours, stop)
         _run_preparations(dask_executor.run_dask(connected, prepare_array, arguments, first, terms), first, note)
-        yield from dask_executor.run_dask(connected, run_unit, arguments, jobs, terms)
+        yield from dask_executor.run_dask(connected, run_unit, arguments, queue or TaskList(jobs), terms)
 
 
 def _check_workers(
@@ -279,70 +286,11 @@ def _run_preparations(results: Iterator[Result], jobs: Sequence[Task], note: Cal
         note(f"prepared {result['name']} in {result['seconds']:.0f} s")
 
 
-def _time_limits(prepared: Prepared) -> list[Limits]:
-    """Return the limits of each unit: the scenario's, or a default that only a hung replication can reach."""
+def _list_limits(prepared: Prepared) -> dict[int, Limits]:
+    """Return the limits of units at each n: the scenario's, or a default that only a hung replication can reach."""
     told = prepared.loaded.scenario.replications.seconds
-    cares = {}
+    found = {}
     for size in prepared.plan.sizes:
         limit = told or max(Limits.seconds, _HANG_FACTOR * size.seconds / (size.block[0] * size.block[1]))
-        cares[size.n] = Limits(limit, user_set=told is not None, planned=size.seconds)
-    return [cares[unit.n] for unit in prepared.plan.units]
-
-
-def _find_stale_sizes(manifest: Manifest) -> set[int]:
-    """Return the n at which the cube may be out of date: none if the last run ended cleanly and nothing grew since."""
-    return set() if manifest.is_settled else set(manifest.extent.grid.n)
-
-
-def _begin_run(prepared: Prepared) -> Manifest:
-    """Create or grow the store, add this run to its history, and return the new manifest."""
-    backend, manifest = prepared.backend, prepared.manifest
-    entry = {
-        "start": get_timestamp(),
-        "host": platform.node(),
-        "command": prepared.command or " ".join(sys.argv),
-        **{key: machine_facts()[key] for key in ("python", "versions")},
-        "commit": find_commit(),
-    }
-    old = load_manifest(backend)
-    if old is not None and old.fingerprint["files"] != manifest.fingerprint["files"]:
-        entry["mended"] = sorted(manifest.fingerprint["files"])
-    manifest = replace(manifest, history=(*manifest.history, entry))
-    if old is not None and _find_stale_sizes(old):
-        backend.delete_stale_drafts()
-    manifest = replace(manifest, root_is_lost=False)
-    if old is None or any(
-        getattr(old, part) != getattr(manifest, part) for part in ("extents", "groups", "fingerprint")
-    ):
-        arrays.clear_handles()  # another store may have been at this URL
-        arrays.publish(backend, manifest, prepared.loaded.built.files)
-        backend.delete(CLAIM)
-    elif old.root_is_lost or old.is_torn or old.cube_version != manifest.cube_version:
-        arrays.clear_handles()  # their metadata may be damaged, or lack variables of the cube
-        arrays.publish(backend, manifest, prepared.loaded.built.files)
-    else:
-        save_manifest(backend, manifest)
-    for receipt in prepared.damaged:
-        backend.delete(receipt.key)
-    return manifest
-
-
-def _mark_ended(backend: Backend, entry: Mapping[str, Any], start: float) -> None:
-    """Record in the history that the run of `entry` has ended; another run may have started meanwhile."""
-    add_to_history(backend, {"end": get_timestamp(), "seconds": round(monotonic() - start, 1)}, entry)
-
-
-def mark_stopped(prepared: Prepared) -> None:
-    """Record in the history that the user stopped the run, to tell it from a crash."""
-    mark_store_stopped(prepared.backend)
-
-
-def mark_store_stopped(backend: Backend) -> None:
-    """Record in a store's history that the user stopped its last run."""
-    _mark_last_run(backend, "stopped")
-
-
-def _mark_last_run(backend: Backend, how: str) -> None:
-    """Record in the history how the last run ended early. Does nothing if the store is unreachable."""
-    with suppress(UserError):
-        add_to_history(backend, {how: get_timestamp()})
+        found[size.n] = Limits(limit, user_set=told is not None, planned=size.seconds)
+    return found

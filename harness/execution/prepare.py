@@ -35,6 +35,9 @@ from harness.store.manifest import (
 )
 from harness.store.manifest_io import load_manifest
 
+_ROUND_PATHS = 50
+"""Largest number of paths of a unit in a study that adds paths in rounds."""
+
 
 @dataclass(frozen=True)
 class Prepared:
@@ -142,6 +145,7 @@ def prepare(
     if found is not None:
         loaded = _with_known_files(loaded.with_variables_of(found.keep), backend, found)
         check_fingerprint(backend.url, found.fingerprint, loaded.fingerprint, accept_changed)
+    _check_budget(loaded, found, backend.url)
     source = artifacts.attach(loaded.built.source, backend)
     whole = loaded.extent if found is None else found.extend(loaded.extent).extent  # units span the whole store
     lacking = artifacts.list_missing(backend, artifacts.list_needed(source, whole.grid))
@@ -169,7 +173,7 @@ def _make_manifest(loaded: Loaded, found: Manifest | None, shape: ReplicationSha
     """Return the manifest that the store will have once the run has started."""
     scenario = loaded.scenario.model_dump(mode="json", exclude_defaults=False)
     if found is None:
-        groups = choose_blocks(loaded.extent, shape, loaded.family, machine)
+        groups = choose_blocks(loaded.extent, shape, loaded.family, machine, _get_most_paths(loaded))
         shared = (scenario, loaded.fingerprint, (loaded.extent,), groups, loaded.keep, shape.test_points)
         levels, spared = (
             compute_exact_levels(loaded.family, loaded.extent.grid),
@@ -181,13 +185,27 @@ def _make_manifest(loaded: Loaded, found: Manifest | None, shape: ReplicationSha
     spared = merge_holdout_levels(found.holdout_levels, compute_holdout_levels(loaded.family, grown.extent.grid))
     fresh = {
         n: group
-        for n, group in choose_blocks(grown.extent, shape, loaded.family, machine).items()
+        for n, group in choose_blocks(grown.extent, shape, loaded.family, machine, _get_most_paths(loaded)).items()
         if n not in found.groups
     }
     groups = {**found.groups, **fresh}
     smoke = found.is_smoke and loaded.is_smoke
     grown = replace(grown, scenario=scenario, fingerprint=loaded.fingerprint, groups=groups, cube_version=CUBE_VERSION)
     return replace(grown, exact_levels=levels, holdout_levels=spared, is_smoke=smoke)
+
+
+def _get_most_paths(loaded: Loaded) -> int | None:
+    """Return the largest number of paths of a unit: few, if the study adds paths in rounds."""
+    return None if loaded.scenario.replications.until is None else _ROUND_PATHS
+
+
+def _check_budget(loaded: Loaded, found: Manifest | None, url: str) -> None:
+    """Raise UserError if a budget has fewer paths than a store: what was asked for before isn't taken back."""
+    budget = loaded.scenario.replications.budget
+    if budget is not None and found is not None and budget.paths < found.extent.paths:
+        how = "ask for at least as many, or choose another --store"
+        text = f"replications.budget.paths is {budget.paths}, and {url} was made for {found.extent.paths}"
+        raise UserError(f"{loaded.where}: {text}: {how}")
 
 
 def check_unit_count(manifest: Manifest, where: str) -> None:

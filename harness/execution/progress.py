@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -16,8 +17,12 @@ if TYPE_CHECKING:
 class Progress(Protocol):
     """Interface through which a run reports its progress."""
 
-    def start(self, plan: Plan) -> None:
-        """Start reporting on a plan."""
+    def start(self, plan: Plan, units: Sequence[Unit] | None = None) -> None:
+        """Start reporting on a plan, or on some of its units if more may be wanted later."""
+        ...
+
+    def extend(self, units: Sequence[Unit]) -> None:
+        """Report on more units of the plan."""
         ...
 
     def advance(self, unit: Unit, failed: int, seconds: float) -> None:
@@ -36,8 +41,11 @@ class Progress(Protocol):
 class SilentProgress:
     """Report nothing."""
 
-    def start(self, plan: Plan) -> None:
-        """Start reporting on a plan."""
+    def start(self, plan: Plan, units: Sequence[Unit] | None = None) -> None:
+        """Start reporting on a plan, or on some of its units."""
+
+    def extend(self, units: Sequence[Unit]) -> None:
+        """Report on more units of the plan."""
 
     def advance(self, unit: Unit, failed: int, seconds: float) -> None:
         """Report a completed unit, its failed cells and the seconds that it took."""
@@ -52,15 +60,28 @@ class SilentProgress:
 class ProgressCounter:
     """Count completed work, with units weighted by their planned seconds."""
 
-    def __init__(self, plan: Plan) -> None:
-        self._cost = plan.seconds_of
-        self.total = sum(self.get_cost(unit) for unit in plan.units) or 1.0
-        self._replications = plan.replications_of
-        self.replications = sum(self._replications.values())
+    def __init__(self, plan: Plan, units: Sequence[Unit] | None = None) -> None:
+        self._cost, self._replications = plan.seconds_of, plan.replications_of
+        self._known: set[str] = set()
+        self._planned, self.replications = 0.0, 0
+        self.extend(plan.units if units is None else units)
         self.done = 0.0
         self.count = 0
         self.failed = 0
         self._start: float | None = None
+
+    @property
+    def total(self) -> float:
+        """Planned seconds of all units."""
+        return self._planned or 1.0
+
+    def extend(self, units: Iterable[Unit]) -> None:
+        """Count more units; those that are counted already aren't counted again."""
+        for unit in units:
+            if unit.name not in self._known:
+                self._known.add(unit.name)
+                self._planned += self.get_cost(unit)
+                self.replications += self._replications[unit.name]
 
     def get_cost(self, unit: Unit) -> float:
         """Return the planned seconds of a unit."""
@@ -73,6 +94,7 @@ class ProgressCounter:
         """
         if self._start is None:
             self._start = monotonic() - seconds
+        self.extend([unit])  # it may have been computed in advance
         self.done += self.get_cost(unit)
         self.count += self._replications[unit.name]
         self.failed += failed
@@ -118,9 +140,14 @@ class Lines:
         self._every, self._next, self._printed = every, 0.0, 0
         self._counter: ProgressCounter | None = None
 
-    def start(self, plan: Plan) -> None:
-        """Start reporting on a plan."""
-        self._counter, self._next = ProgressCounter(plan), monotonic() + self._every
+    def start(self, plan: Plan, units: Sequence[Unit] | None = None) -> None:
+        """Start reporting on a plan, or on some of its units."""
+        self._counter, self._next = ProgressCounter(plan, units), monotonic() + self._every
+
+    def extend(self, units: Sequence[Unit]) -> None:
+        """Report on more units of the plan."""
+        assert self._counter is not None
+        self._counter.extend(units)
 
     def advance(self, unit: Unit, failed: int, seconds: float) -> None:
         """Report a completed unit, its failed cells and the seconds that it took."""
@@ -156,12 +183,18 @@ class Bar:
         self._rich = Rich(*columns, console=Console(stderr=True), transient=False)
         self._counter: ProgressCounter | None = None
 
-    def start(self, plan: Plan) -> None:
-        """Start reporting on a plan."""
-        self._counter = ProgressCounter(plan)
+    def start(self, plan: Plan, units: Sequence[Unit] | None = None) -> None:
+        """Start reporting on a plan, or on some of its units."""
+        self._counter = ProgressCounter(plan, units)
         self._task = self._rich.add_task("starting workers …", total=self._counter.total)
         if plan.units:
             self._rich.start()
+
+    def extend(self, units: Sequence[Unit]) -> None:
+        """Report on more units of the plan."""
+        assert self._counter is not None
+        self._counter.extend(units)
+        self._rich.update(self._task, total=self._counter.total)
 
     def advance(self, unit: Unit, failed: int, seconds: float) -> None:
         """Report a completed unit, its failed cells and the seconds that it took."""

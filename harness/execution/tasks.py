@@ -1,10 +1,18 @@
-"""Types of the work that executors do, serially or on Dask."""
+"""Define the work that executors do, and do it serially: the definition of what a run computes."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+from time import sleep
+from typing import Any, Protocol, runtime_checkable
 
+from harness.core.errors import StoppedError
 from harness.core.types import Limits, Preparation, Unit
+
+IDLE = 0.5
+"""Seconds between two looks at a queue that has nothing to do now."""
 
 Result = dict[str, Any]
 """What a task returns: a receipt, as plain values."""
@@ -12,6 +20,59 @@ Task = tuple[Unit | Preparation, Limits]
 """A unit or a preparation, and the limits that it is computed with."""
 
 
+@runtime_checkable
+class TaskQueue(Protocol):
+    """Tasks that an executor takes as it has room for them. More may come while others run."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no task will come any more."""
+        ...
+
+    def take(self, room: int, running: int) -> Sequence[Task]:
+        """Return at most `room` tasks, while `running` others run; none may come now, and some later."""
+        ...
+
+
+class TaskList:
+    """A queue of tasks that are all known from the beginning.
+
+    Examples
+    --------
+    >>> queue = TaskList([("first", None), ("second", None)])
+    >>> queue.take(1, 0), queue.take(5, 1), queue.is_empty
+    ([('first', None)], [('second', None)], True)
+    """
+
+    def __init__(self, tasks: Iterable[Task]) -> None:
+        self._tasks = iter(tasks)
+        self.is_empty = False
+
+    def take(self, room: int, running: int) -> Sequence[Task]:
+        """Return the next tasks."""
+        found = list(islice(self._tasks, room))
+        self.is_empty = len(found) < room
+        return found
+
+
 def never_stop() -> bool:
     """Return False: the run isn't asked to stop."""
     return False
+
+
+def run_serial(
+    work: Callable[..., Result],
+    arguments: tuple[Any, ...],
+    jobs: Iterable[Task] | TaskQueue,
+    memory: float,
+    stop: Callable[[], bool] = never_stop,
+) -> Iterator[Result]:
+    """Run units one after the other, each in a sandbox: nothing would restart this process if it died."""
+    queue = jobs if isinstance(jobs, TaskQueue) else TaskList(jobs)
+    while (tasks := queue.take(1, 0)) or not queue.is_empty:
+        if stop():
+            raise StoppedError
+        for unit, care in tasks:
+            yield work(*arguments, unit, replace(care, sandboxed=True, memory=memory))
+        if not tasks:
+            sleep(IDLE)

@@ -20,10 +20,13 @@ _BLOCK_BYTES = 64e6
 """Maximum size of a unit's block before compression."""
 
 
-def choose_blocks(extent: Extent, shape: ReplicationShape, family: Family, machine: Machine) -> dict[int, Group]:
+def choose_blocks(
+    extent: Extent, shape: ReplicationShape, family: Family, machine: Machine, most_paths: int | None = None
+) -> dict[int, Group]:
     """Choose a block size (paths × draws) for each n, so that units take seconds and every worker gets many.
 
-    Draws of one path stay together as far as possible, because they share its data.
+    `most_paths` limits the paths of a unit, for a study that adds paths in rounds. Draws of one path stay together as
+    far as possible, because they share its data.
     """
     each = {n: estimate_replication_seconds(extent, n, shape, family, machine.flops) for n in extent.grid.n}
     total = sum(each.values()) * extent.paths * extent.draws
@@ -36,7 +39,8 @@ def choose_blocks(extent: Extent, shape: ReplicationShape, family: Family, machi
     for n, seconds in each.items():
         rows, columns = _choose_block(min(max(1, round(target / seconds)), most), extent.paths, extent.draws)
         shortest = int(min(SHORTEST / seconds, most)) // columns if columns == extent.draws else 1
-        block = max(rows, shortest), columns  # leave room in the units: a study that starts small may grow
+        rows = max(rows, shortest)  # leave room in the units: a study that starts small may grow
+        block = rows if most_paths is None else min(rows, most_paths), columns
         groups[n] = Group(block, chunks, is_large(block, chunks))
     return groups
 

@@ -21,7 +21,7 @@ from harness.backends.base import Backend, open_backend
 from harness.core.errors import ClusterError, StoppedError, StoreUnreachableError, UserError
 from harness.core.processes import limit_garbage_collection
 from harness.core.text import get_timestamp
-from harness.execution import clusters, driver, prepare
+from harness.execution import clusters, driver, lifecycle, prepare
 from harness.scenario.load import Loaded, check
 from harness.scenario.sources import make_portable
 from harness.store import receipts
@@ -105,7 +105,7 @@ def _run_to_outcome(backend: Backend, found: Submission, logbook: Logbook, clien
     except ClusterError as broken:
         return CLUSTER, str(broken)
     except (StoppedError, KeyboardInterrupt):
-        driver.mark_store_stopped(backend)
+        lifecycle.mark_store_stopped(backend)
         if _is_cancelled(backend, found):
             return STOPPED, "cancelled: what is done is kept, `ckrr submit` goes on"
         if slurm.is_job(found):  # by Slurm: walltime reached, or the node is needed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from threading import Lock
@@ -35,10 +35,20 @@ class Logbook:
         self._next = self._next_worker_flush = 0.0
         self._get_worker_logs: Callable[[], Mapping[str, str]] = dict
 
-    def start(self, plan: Plan) -> None:
-        """Start reporting on a plan."""
-        self._counter = ProgressCounter(plan)
-        count, units = self._counter.replications, len(plan.units)
+    def start(self, plan: Plan, units: Sequence[Unit] | None = None) -> None:
+        """Start reporting on a plan, or on some of its units."""
+        some = plan.units if units is None else units
+        self._counter = ProgressCounter(plan, some)
+        self._note_work(some)
+
+    def extend(self, units: Sequence[Unit]) -> None:
+        """Report on more units of the plan."""
+        assert self._counter is not None
+        self._counter.extend(units)
+
+    def _note_work(self, some: Sequence[Unit]) -> None:
+        assert self._counter is not None
+        count, units = self._counter.replications, len(some)
         self.note(f"{count} replication{'s' * (count != 1)} in {units} unit{'s' * (units != 1)} to do")
 
     def advance(self, unit: Unit, failed: int, seconds: float) -> None:

@@ -12,7 +12,7 @@ from time import process_time
 
 from threadpoolctl import threadpool_limits
 
-from harness.execution import driver, prepare
+from harness.execution import lifecycle, prepare
 from harness.planning.machine import measure_flops
 from harness.scenario.load import check
 from harness.store.manifest import cache_key
@@ -29,7 +29,7 @@ def carried_out(where: Path, theta: list[float], speed: float) -> tuple[float, f
         "replications": {"paths": 40},
     }
     study = prepare.prepare(check(plain, "real.toml", where.parent), str(where), workers=1, speed=speed)
-    record, start = driver._begin_run(study), process_time()
+    record, start = lifecycle.begin_run(study), process_time()
     for unit in study.plan.units:
         run_unit(str(where), cache_key(record), record.generation, False, unit)
     return study.plan.seconds, process_time() - start

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.backends.base import open_backend
-from harness.execution import driver, prepare
+from harness.execution import lifecycle, prepare
 from harness.monitor.state import status
 from harness.scenario.load import check
 from harness.store import receipts
@@ -88,7 +88,7 @@ def begun(folder: Path, store: Path | None = None, paths: int = PATHS, pause: fl
     folder.mkdir(parents=True, exist_ok=True)
     one = Study(folder, store or folder / "faults.zarr", paths)
     _write(one, pause)
-    driver._begin_run(_prepared(one))
+    lifecycle.begin_run(_prepared(one))
     return one
 
 

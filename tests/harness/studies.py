@@ -12,7 +12,7 @@ import zarr
 
 from harness.core.types import Unit
 from harness.cube.refresh import refresh
-from harness.execution import driver, prepare
+from harness.execution import driver, lifecycle, prepare
 from harness.execution.progress import SilentProgress
 from harness.scenario.load import Loaded, check
 from harness.store.layout import get_group_name
@@ -64,7 +64,7 @@ def run_serially(where: Path, order: Iterable[int] | None = None, retry: bool = 
 
 def serially(study: prepare.Prepared, order: Iterable[int] | None = None) -> Manifest:
     """Any study, in this process."""
-    record, url, units = driver._begin_run(study), study.backend.url, study.plan.units
+    record, url, units = lifecycle.begin_run(study), study.backend.url, study.plan.units
     for i in order or range(len(units)):
         run_unit(url, cache_key(record), record.generation, study.retry, units[i])
     refresh(url, record, record.extent.grid.n)

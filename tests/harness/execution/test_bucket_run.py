@@ -36,7 +36,7 @@ from harness.core.schema import list_variables
 from harness.core.seeds import Seeds
 from harness.core.types import Unit
 from harness.cube.refresh import refresh
-from harness.execution import driver, prepare
+from harness.execution import driver, lifecycle, prepare
 from harness.execution.progress import SilentProgress
 from harness.maintenance.verify import verify
 from harness.store import arrays as store, receipts
@@ -457,7 +457,7 @@ def test_a_unit_costs_a_request_a_variable_and_two(server: Server, tmp_path: Pat
     prepared = prepare.prepare(loaded(**SMALLER), url, 2, 1e8)
     units = len(prepared.plan.units)
     with server.counted() as counts:
-        record = driver._begin_run(prepared)
+        record = lifecycle.begin_run(prepared)
     assert counts["HEAD"] == 0
     assert counts["GET"] <= 6
     with server.counted() as counts:

@@ -22,7 +22,7 @@ from harness.compute.study import Study
 from harness.compute.unit import compute_unit
 from harness.core.errors import UserError
 from harness.core.types import Block, Bools, Status, Unit
-from harness.execution import driver
+from harness.execution import driver, lifecycle
 from harness.monitor.state import status
 from harness.monitor.text import format_status_line
 from harness.store.heartbeat import current_driver, start_time, to_bytes
@@ -325,7 +325,7 @@ def test_what_the_latest_run_did_not_ask_for_is_not_forgotten(tmp_path: Path) ->
     source = {"function": "tests.harness.toy:Toy", "test_points": 10, "fails_at": 0.3}
     run_serially(where, grid__n=[10], source=source)
     failed = status(str(where))["failed"]
-    driver._begin_run(prepared(where, grid__n=[20], source=source, replications={"paths": 60, "draws": 2}))
+    lifecycle.begin_run(prepared(where, grid__n=[20], source=source, replications={"paths": 60, "draws": 2}))
     run_serially(where, grid__n=[10], source=source)
     facts = status(str(where))
     assert failed > 0
@@ -340,8 +340,8 @@ def test_what_the_latest_run_did_not_ask_for_is_not_forgotten(tmp_path: Path) ->
 def test_the_end_of_a_run_is_told_in_its_own_entry(tmp_path: Path) -> None:
     """Another one may have begun since, and ended."""
     where = tmp_path / "one.zarr"
-    first = driver._begin_run(prepared(where)).history[-1]
-    second = driver._begin_run(replace(prepared(where), manifest=load_manifest(open_backend(str(where))))).history[-1]
+    first = lifecycle.begin_run(prepared(where)).history[-1]
+    second = lifecycle.begin_run(replace(prepared(where), manifest=load_manifest(open_backend(str(where))))).history[-1]
     for entry, end in ((second, "early"), (first, "late")):
         add_to_history(open_backend(str(where)), {"end": end}, entry)
     found = load_manifest(open_backend(str(where)))

@@ -14,7 +14,7 @@ from harness.compute.unit import compute_unit, draw_cell
 from harness.core.errors import UserError
 from harness.core.seeds import Seeds
 from harness.core.types import Extent, Grid, Status
-from harness.execution import driver, prepare
+from harness.execution import lifecycle, prepare
 from harness.families.krr import FAMILY
 from harness.scenario.load import Loaded, check
 from harness.store.manifest_io import load_manifest
@@ -82,7 +82,7 @@ def test_a_store_remembers_its_kernel(tmp_path: Path) -> None:
     prepared = prepare.prepare(
         scenario(kernel="matern52-rff", features=15, scales=[1.0, 2.0]), url, workers=1, speed=1e9
     )
-    driver._begin_run(prepared)
+    lifecycle.begin_run(prepared)
     record = load_manifest(prepared.backend)
     assert record is not None
     assert build_study(url, record).family == FAMILY.on_kernel(2, "matern52-rff", [1.0, 2.0], 15)

@@ -296,9 +296,9 @@ def test_mistakes(store: str, tmp_path: Path) -> None:
         draw(store, "coverage", {"theta": ["13"]})
     with pytest.raises(UserError, match="isn't in the store"):
         draw(store, "coverage", {"theta": ["7"]})
-    from harness.execution import driver
+    from harness.execution import lifecycle
 
-    driver._begin_run(prepared(tmp_path / "new"))
+    lifecycle.begin_run(prepared(tmp_path / "new"))
     for name in FIGURES:
         with pytest.raises(UserError, match=r"nothing has been run yet|pointwise needs"):
             draw(str(tmp_path / "new"), name)

@@ -10,7 +10,7 @@ import zarr
 
 import harness
 from harness.core.errors import UserError
-from harness.execution import driver
+from harness.execution import lifecycle
 from harness.maintenance.merge import merge_stores
 from harness.maintenance.verify import verify
 from harness.monitor.state import status
@@ -36,7 +36,7 @@ def test_a_merged_store_is_not_complete_before_all_of_it_is(tmp_path: Path) -> N
     """Whatever the first of its parts asked for."""
     a, b, c = (str(tmp_path / f"{name}.zarr") for name in "abc")
     run_serially(Path(a), grid__n=[10])
-    driver._begin_run(prepared(Path(b), grid__n=[20]))
+    lifecycle.begin_run(prepared(Path(b), grid__n=[20]))
     merge_stores([a, b], c)
     facts = status(c)
     assert [one["n"] for one in facts["sizes"]] == [10, 20]

@@ -11,7 +11,7 @@ import numpy as np
 from harness.compute.block import BlockBuilder
 from harness.core.types import Status
 from harness.cube.refresh import refresh
-from harness.execution import driver, prepare
+from harness.execution import lifecycle, prepare
 from harness.scenario.load import load
 from harness.store import arrays
 from harness.worker.study import build_study
@@ -30,7 +30,7 @@ def fill(url: str, study: str, sizes: Sequence[int], settings: Sequence[str]) ->
     """Numbers of chance: some replications failed, GPR-f at n = 25 all; at small n some regions are unbounded."""
     loaded = load(f"paper/{study}", [*settings, f"grid.n={json.dumps(list(sizes))}"])
     prepared = prepare.prepare(loaded, url, workers=2, speed=1e13)
-    record = driver._begin_run(prepared)
+    record = lifecycle.begin_run(prepared)
     made = build_study(url, record)
     rng, raw = np.random.default_rng(3), {n: {} for n in sizes}
     for unit in prepared.plan.units:

@@ -10,7 +10,7 @@ from harness.backends.base import open_backend
 from harness.compute.block import BlockBuilder
 from harness.core.types import Status
 from harness.cube.refresh import refresh
-from harness.execution import driver, prepare
+from harness.execution import lifecycle, prepare
 from harness.paper.printed import ALPHA, read_rows, select_printed
 from harness.paper.studies import group_by_study, load_published
 from harness.store import arrays, artifacts
@@ -23,7 +23,7 @@ def fill(folder: Path, name: str, quick: bool = False) -> None:
     loaded = load_published(name, needs)
     url = str(folder / f"paper-{name}.zarr")
     prepared = prepare.prepare(loaded, url, workers=2, speed=1e10)
-    record = driver._begin_run(prepared)
+    record = lifecycle.begin_run(prepared)
     for one, _ in prepared.plan.preparations:
         artifacts.write(open_backend(url), one.name, np.zeros(17602), 60.0)
     study = build_study(url, record)

@@ -21,7 +21,7 @@ from harness.core.labels import list_axis_values
 from harness.core.schema import CUBE_DIMS
 from harness.core.types import Array, Status
 from harness.cube.refresh import refresh
-from harness.execution import driver, prepare
+from harness.execution import lifecycle, prepare
 from harness.paper.page import corrected, judging
 from harness.paper.page.claims import (
     AGAINST,
@@ -57,7 +57,7 @@ def fill(folder: Path, one: CorrectedStudy, coverage: Coverage, width: Callable[
     url = one.get_store_url(str(folder))
     loaded = one.load(quick=True)
     prepared = prepare.prepare(loaded, url, workers=2, speed=1e13)
-    record = driver._begin_run(prepared)
+    record = lifecycle.begin_run(prepared)
     study, grid, rng = build_study(url, record), record.extent.grid, np.random.default_rng(5)
     for unit in prepared.plan.units:
         block = BlockBuilder(study, unit).build()
@@ -249,12 +249,12 @@ def test_what_is_asked_wrongly_runs_nothing(tmp_path: Path) -> None:
 def test_a_store_of_another_study_is_refused(tmp_path: Path) -> None:
     """Also where a first look wouldn't run it."""
     other = load("f5", ["seed=1", "grid.n=[150]", "replications.paths=2"])
-    driver._begin_run(prepare.prepare(other, str(tmp_path / "f5.zarr"), workers=2, speed=1e13))
+    lifecycle.begin_run(prepare.prepare(other, str(tmp_path / "f5.zarr"), workers=2, speed=1e13))
     with pytest.raises(UserError, match=r"f5\.zarr belongs to another study: seed was 1 and is 20160919"):
         corrected.find_stores(str(tmp_path))
 
 
 def test_a_store_that_lacks_cells_counts_as_not_run(tmp_path: Path) -> None:
     part = load("f5", ["grid.lam=[0.1]", "grid.n=[150]", "replications.paths=2"])
-    driver._begin_run(prepare.prepare(part, str(tmp_path / "f5.zarr"), workers=2, speed=1e13))
+    lifecycle.begin_run(prepare.prepare(part, str(tmp_path / "f5.zarr"), workers=2, speed=1e13))
     assert corrected.find_stores(str(tmp_path)) == {}

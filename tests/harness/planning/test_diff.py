@@ -14,7 +14,7 @@ from harness.cli.plan_text import format_plan
 from harness.compute.study import Study
 from harness.compute.unit import compute_unit
 from harness.core.types import Block, Bools, Extent, Status, Unit
-from harness.execution import driver, prepare
+from harness.execution import lifecycle, prepare
 from harness.execution.facts import plan_to_dict
 from harness.planning.diff import diff
 from harness.planning.machine import Machine
@@ -232,7 +232,7 @@ def planned_really(where: Path, theta: list[float]) -> float:
         "replications": {"paths": 4},
     }
     study = prepare.prepare(check(plain, "real.toml", ROOT), str(where), workers=1, speed=1e4)
-    record = driver._begin_run(study)
+    record = lifecycle.begin_run(study)
     for unit in study.plan.units:
         run_unit(str(where), cache_key(record), record.generation, False, unit)
     return study.plan.seconds

@@ -22,7 +22,7 @@ from harness.compute.study import Study
 from harness.compute.unit import compute_unit
 from harness.core.errors import UserError
 from harness.core.types import Unit
-from harness.execution import driver
+from harness.execution import lifecycle
 from harness.monitor.state import status
 from harness.store import arrays, receipts
 from harness.store.heartbeat import current_driver, to_bytes
@@ -161,7 +161,7 @@ def test_a_creation_that_was_killed_is_done_again(tmp_path: Path) -> None:
 
 def test_two_writers_in_one_chunk_are_refused(tmp_path: Path) -> None:
     study = prepared(tmp_path / "toy.zarr")
-    record = driver._begin_run(study)
+    record = lifecycle.begin_run(study)
     source, family, seeds = study.loaded.built.source, study.loaded.family, study.loaded.seeds
     rows, columns = record.groups[10].block
     crooked = Unit(10, 0, 0, range(1, rows + 1), range(columns))
@@ -223,7 +223,7 @@ def test_shards_are_read_in_parts(tmp_path: Path) -> None:
     from dataclasses import replace
 
     groups = {n: replace(group, sharded=True) for n, group in study.manifest.groups.items()}
-    record = driver._begin_run(replace(study, manifest=replace(study.manifest, groups=groups)))
+    record = lifecycle.begin_run(replace(study, manifest=replace(study.manifest, groups=groups)))
     for unit in study.plan.units:
         run_unit(str(sharded), cache_key(record), record.generation, False, unit)
     one, other = contents(plain), contents(sharded)
@@ -270,7 +270,7 @@ def test_the_state_is_of_what_was_asked_for_last(changes: dict[str, Any], tmp_pa
     where = tmp_path / "one.zarr"
     run_serially(where, exclude=[{"theta": [2.5]}])
     study = prepared(where, **changes)
-    record, units = driver._begin_run(study), study.plan.units
+    record, units = lifecycle.begin_run(study), study.plan.units
     for done, unit in enumerate([*units, None]):
         facts = status(str(where))
         units_in_all, units_done = (sum(one[key] for one in facts["sizes"]) for key in ("units", "done"))

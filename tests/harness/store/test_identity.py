@@ -12,7 +12,7 @@ import pytest
 
 from harness.backends.base import open_backend
 from harness.core.errors import StoreReplacedError, UserError
-from harness.execution import driver
+from harness.execution import driver, lifecycle
 from harness.execution.progress import SilentProgress
 from harness.maintenance.verify import verify
 from harness.scenario.load import check
@@ -91,13 +91,13 @@ def test_a_run_says_that_its_store_is_gone(tmp_path: Path) -> None:
 
 def test_a_worker_writes_to_its_own_study_alone(tmp_path: Path) -> None:
     mine = prepared(tmp_path / "one.zarr")
-    record = driver._begin_run(mine)
+    record = lifecycle.begin_run(mine)
     arguments = (mine.backend.url, cache_key(record), record.generation, False)
     first, second, *_ = mine.plan.units
     run_unit(*arguments, first)
     there = replace(prepared(tmp_path / "two.zarr", seed=6), backend=mine.backend)
     shutil.rmtree(tmp_path / "one.zarr")
-    driver._begin_run(there)
+    lifecycle.begin_run(there)
     with pytest.raises(StoreReplacedError, match=r"one\.zarr: the store was removed or replaced during the run"):
         run_unit(*arguments, second)
     assert not receipts.list_receipts(mine.backend, (10, 20))
