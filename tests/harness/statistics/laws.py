@@ -1,0 +1,197 @@
+"""Simulate studies whose coverage is known, and measure how often intervals of shares cover it.
+
+A law says how the error rate e_p of the test points varies from path to path. All laws have a given mean μ, the true
+error rate, and a given correlation between the points of a path, Var(e_p)/(μ(1 − μ)):
+
+- ``"beta"``: a beta distribution, which conformal regions have (correlation 1/(n + 2));
+- ``"rare"``: a tenth of the paths is bad, and the others are good;
+- ``"discrete"``: all errors are on some paths, and the others have none;
+- ``"steps"``: a third of the paths each is good, usual and bad, if the correlation allows it.
+
+Where a tenth of bad paths can't give the correlation, the share of bad paths is the nearest that can. Draws on a path
+share its error rate, but for a beta distribution around it with correlation `WITHIN`, if there are several.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+from typing import Literal
+
+import numpy as np
+from scipy import stats
+
+from harness.core.types import Array
+from harness.statistics.clustered import clustered_error
+from harness.statistics.intervals import Estimate, estimate_share
+
+Kind = Literal["beta", "rare", "discrete", "steps"]
+KINDS: tuple[Kind, ...] = ("beta", "rare", "discrete", "steps")
+WITHIN = 0.02
+SIZES = tuple(product((1, 5), (200, 5), (10, 20, 50, 200)))
+"""Draws, test points and paths of the whole grid."""
+_CHUNK = 2_000_000
+
+
+@dataclass(frozen=True)
+class Law:
+    """A study with known truth."""
+
+    kind: Kind
+    truth: float
+    correlation: float
+    paths: int
+    draws: int
+    points: int
+    is_counted: bool = True
+
+    @property
+    def promise(self) -> float:
+        """Least coverage that the documentation claims."""
+        return 0.94 if self.is_counted else 0.93
+
+    @property
+    def unseen(self) -> float:
+        """Probability that a study lacks the rarest kind of path; 0 for beta laws."""
+        if self.kind == "beta" or self.correlation == 0:
+            return 0.0
+        return float((1 - self.list_rates()[1].min()) ** self.paths)
+
+    def simulate(self, studies: int, seed: int = 0) -> Array:
+        """Return the coverage of each replication, over path, draw and study."""
+        plain = (KINDS.index(self.kind), round(1e4 * self.truth), round(1e4 * self.correlation))
+        rng = np.random.default_rng([*plain, self.paths, self.draws, self.points, self.is_counted, seed])
+        rates = self._draw_rates(rng, (self.paths, 1, studies))
+        if self.draws > 1:
+            rates = _draw_beta(rng, rates, WITHIN, (self.paths, self.draws, studies))
+        return 1 - (rng.binomial(self.points, rates) / self.points if self.is_counted else rates)
+
+    def _draw_rates(self, rng: np.random.Generator, size: tuple[int, ...]) -> Array:
+        """Draw the error rate of each path."""
+        mean = 1 - self.truth
+        if self.correlation == 0:
+            return np.full(size, mean)
+        if self.kind == "beta":
+            return _draw_beta(rng, np.array(mean), self.correlation, size)
+        values, shares = self.list_rates()
+        return np.asarray(rng.choice(values, size, p=shares))
+
+    def list_rates(self) -> tuple[Array, Array]:
+        """Return the possible error rates of a path, and the probability of each, of a law that isn't beta."""
+        mean = 1 - self.truth
+        variance = self.correlation * mean * self.truth
+        third = np.sqrt(1.5 * variance)
+        if self.kind == "steps" and third <= mean:
+            return np.array([mean - third, mean, mean + third]), np.full(3, 1 / 3)
+        most = mean**2 / (mean**2 + variance)  # share of bad paths that have all errors
+        least = variance / (self.truth**2 + variance)  # share of bad paths that have nothing but errors
+        bad = most if self.kind == "discrete" else min(most, max(least, 0.1))
+        step = np.sqrt(variance / (bad * (1 - bad)))
+        return np.clip([mean - bad * step, mean + (1 - bad) * step], 0.0, 1.0), np.array([1 - bad, bad])
+
+
+def _draw_beta(rng: np.random.Generator, mean: Array, correlation: float, size: tuple[int, ...]) -> Array:
+    """Draw from the beta distribution with a mean, and the correlation between points that share it."""
+    k = 1 / correlation - 1
+    return rng.beta(np.maximum(mean * k, 1e-12), np.maximum((1 - mean) * k, 1e-12), size)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How often the interval covers the truth, and its mean length; also those of the previous interval."""
+
+    covered: float
+    length: float
+    previous_covered: float
+    previous_length: float
+    studies: int
+
+
+def measure(law: Law, studies: int, seed: int = 0) -> Outcome:
+    """Simulate studies, and compare the interval with the truth and with the previous interval."""
+    size = max(min(studies, _CHUNK // (law.paths * law.draws)), 1)
+    sums, done = np.zeros(4), 0
+    while done < studies:
+        values = law.simulate(min(size, studies - done), seed + done)
+        found = estimate_share(values, np.ones(values.shape, bool), law.points, is_counted=law.is_counted)
+        for place, (low, high) in enumerate(((found.low, found.high), compute_previous(values, found, law.points))):
+            covers = (low <= law.truth + 1e-12) & (law.truth - 1e-12 <= high)
+            sums[2 * place : 2 * place + 2] += covers.sum(), (high - low).sum()
+        done += values.shape[-1]
+    return Outcome(*(sums / done), studies=done)
+
+
+def compute_previous(values: Array, found: Estimate, points: int) -> tuple[Array, Array]:
+    """Return the interval that we had until commit 04bc54f: all points independent where every replication gave 1."""
+    share, se = clustered_error(values, np.ones(values.shape, bool))
+    t2, total = stats.t.ppf(0.975, found.paths - 1) ** 2, values.shape[0] * values.shape[1] * points
+    kept = (share * total + 2) / (total + 4)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        size = share * (1 - share) / np.maximum(se**2, kept * (1 - kept) / (total + 4) / 4)
+    size = np.where(share * (1 - share) > 0, size, total)
+    middle = (size * share + t2 / 2) / (size + t2)
+    half = np.sqrt(t2 * middle * (1 - middle) / (size + t2))
+    return np.minimum(np.maximum(middle - half, 0), share), np.maximum(np.minimum(middle + half, 1), share)
+
+
+def measure_carefully(law: Law) -> Outcome:
+    """Measure with 8000 studies; if these are near the promise or below it, with 40000 others."""
+    found = measure(law, 8000)
+    return found if found.covered > law.promise + 0.004 else measure(law, 40000, seed=10**6)
+
+
+def list_laws() -> Iterator[Law]:
+    """Yield the laws of the whole grid, each once."""
+    kinds = product((True, False), KINDS, (0.5, 0.9, 0.99, 0.998, 0.999), (0.0, 0.01, 0.05, 0.1, 0.2))
+    for is_counted, kind, truth, correlation in kinds:
+        is_new = kind == "beta" or (correlation > 0 and (kind != "steps" or truth <= 0.9))
+        if is_new and (is_counted or correlation > 0):
+            for draws, points, paths in SIZES:
+                yield Law(kind, truth, correlation, paths, draws, points, is_counted)
+
+
+def format_report(found: Mapping[Law, Outcome]) -> str:
+    """Format all coverages as a table in Markdown, after a list of those below their promise."""
+    below = sorted((law for law in found if found[law].covered < law.promise), key=lambda law: found[law].covered)
+    parts = [f"{len(found)} laws; {len(below)} below their promise, {_count_beta(below)} of them beta:", ""]
+    head = [
+        "law",
+        "truth",
+        "correlation",
+        "paths",
+        "draws",
+        "points",
+        "covers",
+        "a kind unseen",
+        "length",
+        "of previous",
+    ]
+    parts += _format_rows(head, [_describe(law, found[law]) for law in below])
+    for is_counted, what in ((True, "Counted points"), (False, "Probabilities")):
+        rows: dict[tuple[str, ...], list[str]] = {}
+        for law, outcome in found.items():
+            if law.is_counted == is_counted:
+                key = (law.kind, f"{law.truth:g}", f"{law.correlation:g}")
+                mark = "**" * (outcome.covered < law.promise)
+                rows.setdefault(key, []).append(f"{mark}{outcome.covered:.3f}{mark}".replace("0.", "."))
+        columns = [f"P={paths}, D={draws}, m={points}" for draws, points, paths in SIZES]
+        table = _format_rows(["law", "truth", "correlation", *columns], [[*key, *row] for key, row in rows.items()])
+        parts += ["", f"## {what}", "", *table]
+    return "\n".join(parts)
+
+
+def _count_beta(laws: list[Law]) -> int:
+    return sum(law.kind == "beta" for law in laws)
+
+
+def _describe(law: Law, outcome: Outcome) -> list[str]:
+    size = (f"{law.truth:g}", f"{law.correlation:g}", f"{law.paths}", f"{law.draws}", f"{law.points}")
+    ratio = outcome.length / outcome.previous_length
+    kind = law.kind if law.is_counted else f"{law.kind}, probability"
+    return [kind, *size, f"{outcome.covered:.4f}", f"{law.unseen:.3f}", f"{outcome.length:.4f}", f"{ratio:.2f}"]
+
+
+def _format_rows(head: list[str], rows: list[list[str]]) -> list[str]:
+    lines = [head, ["---"] * len(head), *rows]
+    return ["| " + " | ".join(line) + " |" for line in lines]
