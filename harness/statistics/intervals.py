@@ -19,7 +19,7 @@ misses if x̄ ≥ ½, else its hits) and κ = (Σe_p)²/Σe_p² the number of pa
 - if κ ≥ 3, and a kind of path is rare, x̄ may be skewed more than the share of n* points. With u_p the sum of x − x̄
   over the draws of path p, N replications and s = Σu_p³/(N·Σu_p²), the centre is then x̄ + s·(1 + 2t²)/12, if that is
   farther from x̄ than x̃ is, but at most t·se/2 from it. This is half of the shift of Johnson (1978), since one path of a
-  kind is no proof of more.
+  kind is no proof of more (`test_intervals_cover_where_a_tenth_of_the_paths_is_bad`).
 
 se² of a share of *counted* points is taken to be at least a quarter of the variance with as many independent points, so
 that paths that agree by chance don't make the interval too short. A *probability*, such as expected coverage, varies
@@ -31,7 +31,8 @@ none, and most of these are wrong (`test_paths_that_no_study_has_seen_are_not_in
 
 **Quantiles** over replications have as interval the order statistics at the ends of an interval for the share of
 replications below the quantile (Woodruff 1952). Where there are too few paths for such an order statistic, the end is
-the bound of the measure: 0 or 1 for coverage, infinite for widths.
+the bound of the measure: 0 or 1 for coverage, infinite for widths (`test_intervals_of_quantiles_cover`,
+`test_quantiles_that_few_paths_cannot_bound`).
 """
 
 from __future__ import annotations

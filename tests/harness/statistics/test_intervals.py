@@ -10,7 +10,7 @@ from scipy import stats
 
 from harness.statistics import intervals
 from harness.statistics.clustered import clustered_error, variance_components
-from tests.harness.statistics.laws import Law, format_report, list_laws, measure, measure_carefully
+from tests.harness.statistics.laws import Law, Outcome, format_report, list_laws, measure, measure_carefully
 
 STUDIES = 8000
 POINTS = 200
@@ -214,16 +214,25 @@ def test_intervals_at_09_are_about_as_long_as_before(correlation: float, paths: 
 
 
 @pytest.mark.soak
-def test_the_whole_grid_of_laws(capsys: pytest.CaptureFixture[str]) -> None:
-    """`coverage.md` is the table that this prints (with ``-s -n 0``)."""
-    found = {law: measure_carefully(law) for law in list_laws()}
+@pytest.mark.parametrize("is_counted", [True, False])
+def test_the_whole_grid_of_laws(is_counted: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    """`coverage.md` has the tables that this prints."""
+    found = {law: measure_carefully(law) for law in list_laws(is_counted)}
     with capsys.disabled():
-        print(format_report(found))
+        print(f"\n## {'Counted points' if is_counted else 'Probabilities'}\n\n{format_report(found)}")
     for law, outcome in found.items():
         noise = 3.5 * np.sqrt(0.06 / outcome.studies)
         assert outcome.covered > law.promise - law.unseen - noise, law
         if law.kind == "beta" and law.truth <= 0.9 and law.points == 200 and law.paths > 10:
             assert outcome.length / outcome.previous_length < (1.15 if law.paths == 20 else 1.05), law
+
+
+def test_the_table_of_laws_marks_what_is_below_its_promise() -> None:
+    good, bad = (Law("beta", 0.9, 0.2, paths, 1, 200) for paths in (50, 10))
+    text = format_report({good: Outcome(0.95, 0.1, 0.93, 0.08, 100), bad: Outcome(0.9, 0.1, 0.93, 0.08, 100)})
+    assert text.startswith("2 laws; 1 below their promise, 1 of them beta:\n")
+    assert "| beta | 0.9 | 0.2 | 10 | 1 | 200 | 0.9000 | 0.000 | 0.1000 | 1.25 |" in text
+    assert text.endswith("| beta | 0.9 | 0.2 | 0.950 | **0.900** |")
 
 
 @pytest.mark.parametrize("q", [0.05, 0.95])
