@@ -25,11 +25,11 @@ def format_decisions(decisions: Mapping[str, Any]) -> list[str]:
     some = f", the smallest and the largest of {len(known)} α" if is_range else ""
     head = (
         f"what {paths} can decide in {format_count(decisions['cells'], 'cell')}{some}, if test points of a path have a "
-        f"correlation of 1/(n + 2), here at most {decisions['correlation']:.2g}:"
+        f"correlation of 1/(n + 2), here at most {decisions['correlation']:.2g} (an assumption: see harness/README.md):"
     )
     columns = [
         "α",
-        "errors of coverage up to",
+        "error of coverage at the level",
         f"decided with probability {100 * decisions['power']:g} %",
         "cells that have their level",
     ]

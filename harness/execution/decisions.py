@@ -35,9 +35,10 @@ def predict_decisions(manifest: Manifest, asked: Extent) -> dict[str, Any]:
     Returns
     -------
     dict
-        `alphas` has an entry for each α, with the worst of its cells: the expected standard error `se`, the distances
-        `above` and `below` the border that are decided (None if none is), the `tolerance`, and `paths_at_level`, with
-        which cells that have their level are shown valid. `whole_line` lists cells with the exact level 1.
+        `alphas` has an entry for each α, with the worst of its cells: the expected standard error `se` at its target,
+        the distances `above` and `below` the border that are decided (None if none is), the `tolerance`, and
+        `paths_at_level`, with which cells that have their level are shown valid. `whole_line` lists cells with the
+        exact level 1.
     """
     design = Design(asked.paths, asked.draws, manifest.test_points, max(count_cells(manifest.extent), 1))
     target, is_asked = _tabulate_targets(manifest, asked)
