@@ -136,6 +136,17 @@ def test_links_lead_somewhere() -> None:
             assert (folder / link).exists(), link
 
 
+def test_tests_that_are_named_exist() -> None:
+    """Claims of intervals and verdicts name the tests that show them."""
+    tests = {
+        name for path in ROOT.glob("tests/**/test_*.py") for name in re.findall(r"def (test_\w+)", path.read_text())
+    }
+    texts = [path.read_text() for folder in ("statistics", "results") for path in ROOT.glob(f"harness/{folder}/*.py")]
+    named = {name for text in (HARNESS, *texts) for name in re.findall(r"`(test_\w+)`", text)} - {"test_points"}
+    assert len(named) > 20
+    assert named <= tests
+
+
 def test_commands_are_in_the_readme_s_table() -> None:
     named = set(re.findall(r"`ckrr (\w+)", README))
     assert set(main.commands) <= named, set(main.commands) - named

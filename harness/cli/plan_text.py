@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from harness.cli.decision_text import format_decisions
 from harness.core.labels import format_label
 from harness.core.text import format_count, format_duration, format_size, format_table
 
@@ -92,5 +93,6 @@ def format_plan(facts: Mapping[str, Any]) -> str:
             f"{facts['files']} files, which take up to {format_size(facts['disk'])} on disk; "
             f"{format_size(facts['memory_per_worker'])} of memory per worker",
             *_format_cluster(facts),
+            *format_decisions(facts["decisions"]),
         ]
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING, Any
 
+from harness.cube.predictions import predict_decisions
 from harness.planning.diff import diff
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ def plan_to_dict(prepared: Prepared) -> dict[str, Any]:
             {"name": one.name, "seconds": round(seconds, 1), "memory": int(one.memory)}
             for one, seconds in plan.preparations
         ],
+        "decisions": predict_decisions(prepared.manifest, asked),
     }
 
 

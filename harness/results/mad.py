@@ -4,7 +4,8 @@ The error rate is averaged over replications first. As a maximum, MAD is biased 
 there are. Its standard error is from a bootstrap over paths, and the upper end of its interval is a quantile of the
 bootstrap's MADs. These are biased upward once more, so their lower quantile may exceed the truth: the lower end is not
 above v − d, with v the MAD of the data and d the same quantile of the largest distance over α between a bootstrap
-sample's error rates and those of the data. MADs differ by no more than that, and a MAD of 0 can be in the interval.
+sample's error rates and those of the data. MADs differ by no more than that, and a MAD of 0 can be in the interval
+(`test_mad_is_biased_upward`, `test_the_error_of_mad_is_about_right`, `test_the_interval_of_mad_covers_even_0`).
 """
 
 from __future__ import annotations

@@ -5,11 +5,11 @@ With variances σ_p² between paths and σ_d² between draws of a path, the mean
     se² = (σ_p² + σ_d²/D) / P
 
 so P = (σ_p² + σ_d²/D)/target² paths suffice, or D = σ_d²/(P·target² − σ_p²) draws if the bracket is positive: no number
-of draws reduces the variance between paths.
+of draws reduces the variance between paths (`test_precision_needs_as_many_paths_as_it_says`).
 
 Variances are estimated, and the largest of many noisy ones is too large. So they are pooled: averaged over γ, θ and λ
 for each procedure, n and α. `paths` is what the worst of these means needs; `most_paths` is what the worst single cell
-would need if its own estimate were the truth.
+would need if its own estimate were the truth (`test_pooled_variances_are_not_too_large`).
 """
 
 from __future__ import annotations

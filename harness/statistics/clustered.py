@@ -6,6 +6,7 @@ cluster-robust one, with paths as clusters ::
     se² = P/(P − 1) · Σ_p (Σ_d (x_pd − x̄))² / N²
 
 because draws on one path share the function, the pool and the test values. With one path the error is unknown: NaN.
+(`test_coverage_and_its_error_are_those_of_plain_loops`, `test_components_find_both_variances`)
 
 The first two axes of all arrays are path and draw; others may follow. `ok` is a mask of the replications to include.
 """

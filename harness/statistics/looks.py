@@ -34,6 +34,7 @@ _STEP, _DOUBLED = 25, 250
 """Looks are `_STEP` paths apart, and from 2·`_DOUBLED` paths on ⌊P/`_DOUBLED`⌋ times as many."""
 _BEST = 200
 """Number of paths near which the interval is tightest."""
+_TINY = 1e-300
 _CONSTANT = 1e-12
 """Variance below which path means count as equal, and have no skewness."""
 Counts = npt.NDArray[np.int64]
@@ -150,9 +151,13 @@ class ShareAtLooks:
                     _count_carriers(values, ok, looks), _count_carriers(1.0 - values, ok, looks), strict=True
                 )
             )
-            share = Share(
-                value, np.where(paths > 1, se, np.nan), paths, points * total / paths, carriers, affected, is_counted
+            cubes, squared, once, none = (
+                sum_to_looks(counts.astype(float) ** (3 - power) * sums**power, looks) for power in (3, 2, 1, 0)
             )
+            cubes = cubes - 3 * centre * squared + 3 * centre**2 * once - centre**3 * none
+            skew = np.where(squares > 0, cubes / np.maximum(total * squares, _TINY), 0.0)
+            error, each = np.where(paths > 1, se, np.nan), points * total / paths
+            share = Share(value, error, paths, each, carriers, affected, is_counted, skew)
             return cls(share, _compute_skewness(sums / np.maximum(counts, 1), paths, looks))
 
 

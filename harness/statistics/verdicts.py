@@ -10,10 +10,10 @@ A verdict is given only if it holds for all c in the confidence interval; otherw
 default of τ is 0.02, or α/5 if that is less.
 
 A failed replication has no coverage. It counts as 0 for the lower end of the interval and as 1 for the upper end, so a
-verdict holds whatever it would have been.
+verdict holds whatever it would have been (`test_failed_replications_bound_a_verdict_from_both_sides`).
 
 Where the exact level is 1, the region is the whole line by arithmetic (α = 0.001 at n = 25). Such a cell is valid,
-unless a region has missed all the same.
+unless a region has missed all the same (`test_the_whole_line_is_valid_by_arithmetic`).
 """
 
 from __future__ import annotations

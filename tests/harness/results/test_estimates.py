@@ -225,3 +225,16 @@ def test_the_interval_of_mad_covers_even_0(truth: float) -> None:
     low, high = compute_ends(value, *bootstrap(errors, counts, alpha), 0.95)
     assert np.mean((low <= truth) & (truth <= high)) > 0.93
     assert (low <= value).all()
+
+
+def test_mad_is_biased_upward() -> None:
+    """Where the truth is 0, more so with fewer paths; and the samples of the bootstrap are biased once more."""
+    rng, alpha = np.random.default_rng(6), np.array([0.05, 0.1, 0.25])
+    means = []
+    for paths in (10, 40):
+        errors = rng.binomial(200, alpha, (paths, 300, 3)) / 200
+        value = np.abs(errors.mean(axis=0) - alpha).max(axis=-1)
+        samples, _ = bootstrap(errors, np.ones(errors.shape), alpha)
+        assert samples.mean() > 1.2 * value.mean()
+        means.append(value.mean())
+    assert means[0] > 1.5 * means[1] > 0

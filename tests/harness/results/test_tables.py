@@ -16,9 +16,10 @@ from harness import UserError
 from harness.cli import main
 from harness.results.estimates import estimate
 from harness.results.formats import FORMATS
-from harness.results.required_paths import precision
+from harness.results.required_paths import _pool, precision
 from harness.results.rounding import count_decimals, format_with_error
 from harness.results.tables import Cell, table
+from harness.statistics.clustered import variance_components
 from tests.harness.studies import run_serially
 
 
@@ -210,6 +211,14 @@ def test_variances_are_pooled_over_cells(store: Path) -> None:
         assert need.most_paths is not None
         assert need.paths <= need.most_paths
         assert need.paths_text == f"{need.paths} to {need.most_paths}"
+
+
+def test_pooled_variances_are_not_too_large() -> None:
+    """Cells of equal variance: their mean estimate is right, and the largest of them much too large."""
+    values = np.random.default_rng(9).normal(0.9, 0.05, (40, 1, 1, 4, 4, 3, 1))
+    between, _ = variance_components(values, np.ones(values.shape, bool))
+    assert _pool(between).item() == pytest.approx(0.05**2, rel=0.1)
+    assert between.max() > 1.3 * 0.05**2
 
 
 def test_a_table_says_what_adjusting_was_worth(tmp_path: Path) -> None:

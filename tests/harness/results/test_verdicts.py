@@ -14,6 +14,7 @@ from harness.results.replications import ReplicationReader, Slab
 from harness.results.validity import verdicts
 from harness.statistics import intervals
 from harness.statistics.verdicts import CONSERVATIVE, INVALID, UNDECIDED, VALID, judge, to_words
+from tests.harness.statistics.laws import Law
 from tests.harness.studies import run_serially
 
 CELLS, STUDIES, PATHS, POINTS = 72, 1000, 25, 200
@@ -37,6 +38,17 @@ def test_in_at_most_one_study_of_twenty_any_verdict_is_wrong(coverage: float, wr
     naive = (found.value + 2 * found.se < 0.9).any(axis=0).mean()
     if wrong == INVALID:
         assert naive > 0.6  # the rule of two standard errors, cell by cell: nearly every study has a false alarm
+
+
+@pytest.mark.parametrize(("alpha", "correlation", "paths"), [(0.1, 0.05, 25), (0.01, 0.05, 25), (0.01, 0.03, 100)])
+def test_verdicts_hold_where_points_fail_together(alpha: float, correlation: float, paths: int) -> None:
+    """All of 72 cells at the border: each "valid" or "invalid" in a study is by chance."""
+    tolerance = alpha / 5
+    law = Law("beta", 1 - alpha - tolerance, correlation, paths, 1, POINTS)
+    values = law.simulate(CELLS * 400).reshape(paths, 1, CELLS, 400)
+    found = intervals.estimate_share(values, np.ones(values.shape, bool), POINTS, 1 - 0.05 / CELLS)
+    said = to_words(judge(found.low, found.high, np.array(1 - alpha), np.array(tolerance)))
+    assert (said != UNDECIDED).any(axis=0).mean() < 0.05 + 0.028  # 2.6 standard errors
 
 
 def test_what_is_clear_is_said() -> None:

@@ -15,7 +15,7 @@ from harness.statistics.betting import bound_unseen, compute_capital, decide_by_
 from harness.statistics.looks import list_looks
 from harness.statistics.sequential import Decision
 from harness.statistics.verdicts import EMPTY, INVALID, UNDECIDED, VALID, get_code, to_words
-from tests.harness.statistics.laws import LAWS, RARE, Law
+from tests.harness.statistics.path_laws import LAWS, RARE, Law
 
 CELLS = 200
 WRONG = 0.05 / CELLS

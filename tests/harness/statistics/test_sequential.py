@@ -26,7 +26,7 @@ from harness.statistics.verdicts import (
     get_code,
     to_words,
 )
-from tests.harness.statistics.laws import LAWS, POINTS, RARE, Law
+from tests.harness.statistics.path_laws import LAWS, POINTS, RARE, Law
 
 CELLS = 200
 WRONG = 0.05 / CELLS
@@ -55,17 +55,25 @@ def bound_cell(paths: list[list[float]], points: int, tail: float, is_counted: b
     se = sqrt(number / (number - 1) * sum(sum(x - mean for x in path) ** 2 for path in paths)) / len(every)
     errors = list_errors(paths)
     carriers = sum(errors) ** 2 / sum(e**2 for e in errors) if any(errors) else 0.0
+    apart = [sum(x - mean for x in path) for path in paths]
+    square = sum(u**2 for u in apart)
+    skew = sum(u**3 for u in apart) / (len(every) * square) if square > 0 and carriers >= 3 - 1e-9 else 0.0
 
     def bound(each: float, least: float, has_floor: bool) -> tuple[float, float]:
         freedom = min(max(carriers, least), number - 1) if carriers else number - 1
         t2, total = float(stats.t.isf(tail, freedom)) ** 2, each * number
         kept = (mean * total + 2) / (total + 4)
-        square = max(se**2, kept * (1 - kept) / (total + 4) / 4 if has_floor else 0.0)
-        if 0 < mean < 1 and square == 0:
+        least_square, both = kept * (1 - kept) / (total + 4) / 4, mean * (1 - mean)
+        if both > 0 and se == 0 and not has_floor:
             return mean, mean
-        effective = mean * (1 - mean) / square if 0 < mean < 1 else total
+        effective = both / se**2 if both > 0 and se > 0 else np.inf if both > 0 else total
+        if has_floor and both > 0:
+            effective = min(effective, max(both / least_square, total))
         middle = (effective * mean + t2 / 2) / (effective + t2)
         half = sqrt(t2 * middle * (1 - middle) / (effective + t2))
+        most = sqrt(t2) * se / 2
+        shift = min(max(skew * (1 + 2 * t2) / 12, -most), most)
+        middle = mean + shift if abs(shift) > abs(middle - mean) else middle
         return min(max(middle - half, 0), mean), max(min(middle + half, 1), mean)
 
     each = points * len(every) / number

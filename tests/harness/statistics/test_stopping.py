@@ -20,7 +20,7 @@ from harness.statistics.stopping import (
     expect_paths,
     find_precise_look,
 )
-from tests.harness.statistics.laws import LAWS, POINTS, Law
+from tests.harness.statistics.path_laws import LAWS, POINTS, Law
 
 WRONG = 0.05 / 200
 ALL = np.ones((1, 1, 1), dtype=bool)

@@ -1,0 +1,73 @@
+"""Format what the paths of a planned study can decide as text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from harness.core.text import format_count, format_table
+
+_MOST_ROWS = 6
+"""Numbers of α up to which each has a row."""
+
+
+def format_decisions(decisions: Mapping[str, Any]) -> list[str]:
+    """Format the precision that a number of paths is expected to have, and the cells that are the whole line."""
+    lines = _format_whole_lines(decisions["whole_line"])
+    known = [one for one in decisions["alphas"] if one["se"] is not None]
+    paths = format_count(decisions["paths"], "path")
+    if decisions["paths"] < 2:
+        return [f"{paths}: no standard errors and no verdicts; ask for two paths or more", *lines]
+    if not known:
+        return lines
+    is_range = len(known) > _MOST_ROWS
+    each = [min(known, key=_get_alpha), max(known, key=_get_alpha)] if is_range else known
+    some = f", the smallest and the largest of {len(known)} α" if is_range else ""
+    head = (
+        f"what {paths} can decide in {format_count(decisions['cells'], 'cell')}{some}, if test points of a path have a "
+        f"correlation of 1/(n + 2), here at most {decisions['correlation']:.2g} (an assumption: see harness/README.md):"
+    )
+    columns = [
+        "α",
+        "error of coverage at the level",
+        f"decided with probability {100 * decisions['power']:g} %",
+        "cells that have their level",
+    ]
+    return [head, format_table([columns, *(_format_row(one, decisions["paths"]) for one in each)]), *lines]
+
+
+def _get_alpha(one: Mapping[str, Any]) -> float:
+    return float(one["alpha"])
+
+
+def _format_row(one: Mapping[str, Any], paths: int) -> list[str]:
+    distance = _format_distance(one["above"], one["below"])
+    return [f"{one['alpha']:g}", f"{one['se']:.2g}", distance, _format_level(one, paths)]
+
+
+def _format_distance(above: float | None, below: float | None) -> str:
+    """Format the distances from the border that are decided."""
+    if below is None:
+        return "too few paths to say"
+    if above is None:
+        return f"{below:.2g} below the border, none above"
+    return f"{max(above, below):.2g} from the border"
+
+
+def _format_level(one: Mapping[str, Any], paths: int) -> str:
+    """Format whether cells that have their level are shown valid."""
+    needed = one["paths_at_level"]
+    return f"{one['tolerance']:.2g} from it: {'valid' if needed <= paths else f'need {needed} paths'}"
+
+
+def _format_whole_lines(cells: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Format a warning of cells that are the whole line, with one line for each α and set of procedures."""
+    sizes: dict[tuple[float, tuple[str, ...]], list[int]] = {}
+    for one in cells:
+        sizes.setdefault((one["alpha"], tuple(one["procedures"])), []).append(one["n"])
+    rows = [
+        f"  α = {alpha:g}, n = {', '.join(map(str, sorted(each)))}: {', '.join(names)}"
+        for (alpha, names), each in sizes.items()
+    ]
+    head = "warning: regions that are the whole line, since their exact level is 1 (choose a larger α or n):"
+    return [head, *rows] if rows else []
