@@ -27,6 +27,8 @@ def run(
     progress: Progress | None = None,
     cluster: str | Path | None = None,
     accept_changed_source: bool = False,
+    until: str | None = None,
+    budget: int | None = None,
 ) -> xr.Dataset:
     """Compute the missing results of a scenario and return the cube.
 
@@ -48,6 +50,10 @@ def run(
         A cluster file, in place of `client` and `workers`.
     accept_changed_source : bool
         Whether to go on although a file of the source was edited: you vouch that it gives the same numbers.
+    until : str, optional
+        What to reach by adding paths, in place of the scenario's number: "verdict", "se=0.002" or "width=0.02".
+    budget : int, optional
+        Most paths, with `until`.
 
     Returns
     -------
@@ -64,7 +70,7 @@ def run(
     _check_workers(workers)
     file = read_file(cluster, workers, client)
     prepared = prepare.prepare(
-        load(str(scenario), _list_settings(settings)),
+        load(str(scenario), _list_settings(settings), until, budget),
         _to_url(store),
         workers,
         cluster=file,
@@ -80,12 +86,16 @@ def plan(
     workers: int | None = None,
     settings: str | Iterable[str] = (),
     cluster: str | Path | None = None,
+    until: str | None = None,
+    budget: int | None = None,
 ) -> dict[str, Any]:
     """Return what a run would do and cost, as plain values, without writing anything."""
     _check_workers(workers)
     file = read_file(cluster, workers)
     return plan_to_dict(
-        prepare.prepare(load(str(scenario), _list_settings(settings)), _to_url(store), workers, cluster=file)
+        prepare.prepare(
+            load(str(scenario), _list_settings(settings), until, budget), _to_url(store), workers, cluster=file
+        )
     )
 
 

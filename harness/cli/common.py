@@ -34,6 +34,12 @@ accept_changed_option = click.option(
     help="Accept an edited file of the source: you vouch that it gives the same numbers.",
 )
 retry_option = click.option("--retry-failed", "retry", is_flag=True, help="Recompute what failed in earlier runs.")
+until_option = click.option(
+    "--until",
+    metavar="AIM",
+    help="Add paths until every cell is decided (verdict), or until se=0.002 or width=0.02 is reached.",
+)
+budget_option = click.option("--budget", type=click.IntRange(min=1), metavar="PATHS", help="Most paths, with --until.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 

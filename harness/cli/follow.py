@@ -11,6 +11,7 @@ from harness.cli.common import (
     EXIT_CLUSTER,
     EXIT_FAILED,
     accept_changed_option,
+    budget_option,
     cluster_option,
     echo,
     json_option,
@@ -18,6 +19,7 @@ from harness.cli.common import (
     settings_option,
     shorten_path,
     store_option,
+    until_option,
     user_errors,
     workers_option,
 )
@@ -96,6 +98,8 @@ def _verify(store: str) -> int:
 @click.argument("scenario")
 @store_option
 @settings_option
+@until_option
+@budget_option
 @workers_option
 @cluster_option
 @retry_option
@@ -106,6 +110,8 @@ def submit(
     scenario: str,
     store: str | None,
     settings: tuple[str, ...],
+    until: str | None,
+    budget: int | None,
     workers: int | None,
     cluster: str | None,
     retry: bool,
@@ -121,7 +127,12 @@ def submit(
 
     file = read_file(cluster, workers)
     prepared = prepare.prepare(
-        load(scenario, settings), store, workers, retry=retry, cluster=file, accept_changed=accept_changed
+        load(scenario, settings, until, budget),
+        store,
+        workers,
+        retry=retry,
+        cluster=file,
+        accept_changed=accept_changed,
     )
     done = hand_over(prepared, cluster, workers, lambda text: echo(text, err=True))
     if as_json:

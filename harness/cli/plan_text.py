@@ -69,6 +69,23 @@ def _format_share(share: Mapping[str, Any]) -> list[str]:
     return [str(share["replications"]), str(share["units"]), format_duration(share["seconds"])]
 
 
+def format_until(facts: Mapping[str, Any]) -> list[str]:
+    """Format what a study runs until, and the cost of its next round; nothing if its number of paths is given."""
+    if facts["until"] is None:
+        return []
+    until, first = facts["until"]["until"], facts["until"]["next_round"]
+    aims = {
+        "verdict": "every cell is decided",
+        "se": "standard errors are at most {:g}",
+        "width": "widths are ± {:.0%}",
+    }
+    said = " and ".join(text.format(until[key]) for key, text in aims.items() if until.get(key))
+    paths = ", ".join(f"{format_count(count, 'path')} at n = {n}" for n, count in first["paths"].items())
+    cost = f"{format_count(first['replications'], 'replication')}, about {format_duration(first['seconds'])}"
+    most = f"with at most {facts['until']['budget']['paths']} paths at each n"
+    return [f"runs until {said}, {most}", f"next round: {paths}: {cost}"]
+
+
 def format_plan(facts: Mapping[str, Any]) -> str:
     """Format a plan, with one row per n."""
     rows = [["n", "units", "left", "paths × draws per unit", "seconds per unit"]]
@@ -86,8 +103,10 @@ def format_plan(facts: Mapping[str, Any]) -> str:
         [
             *head,
             *_format_preparations(facts),
-            f"asked for {format_count(facts['replications'], 'replication')}, {facts['replications_left']} left: "
-            f"about {format_duration(facts['seconds'])} on {format_count(facts['workers'], 'worker')}",
+            *format_until(facts),
+            f"asked for {'at most ' * bool(facts['until'])}{format_count(facts['replications'], 'replication')}, "
+            f"{facts['replications_left']} left: about {format_duration(facts['seconds'])} on "
+            f"{format_count(facts['workers'], 'worker')}",
             f"{format_size(facts['bytes_per_replication'])} per replication before compression, "
             f"{format_size(facts['bytes'])} in "
             f"{facts['files']} files, which take up to {format_size(facts['disk'])} on disk; "

@@ -11,6 +11,7 @@ from harness.cli.common import (
     EXIT_CLUSTER,
     EXIT_FAILED,
     accept_changed_option,
+    budget_option,
     cluster_option,
     echo,
     json_option,
@@ -19,6 +20,7 @@ from harness.cli.common import (
     settings_option,
     shorten_path,
     store_option,
+    until_option,
     user_errors,
     workers_option,
 )
@@ -29,6 +31,8 @@ from harness.execution.interrupts import handle_interrupts
 @scenarios_argument
 @store_option
 @settings_option
+@until_option
+@budget_option
 @workers_option
 @cluster_option
 @click.option("--smoke", is_flag=True, help="Run two replications of the smallest n, in a separate store.")
@@ -40,6 +44,8 @@ def run(
     scenarios: tuple[str, ...],
     store: str | None,
     settings: tuple[str, ...],
+    until: str | None,
+    budget: int | None,
     workers: int | None,
     cluster: str | None,
     smoke: bool,
@@ -61,7 +67,9 @@ def run(
         warm_up(on[1], workers)
         from harness.scenario.load import load  # takes half a second, in which the fork server starts
 
-        loaded = [load(each, settings) for each in scenarios]  # all are checked before the first one starts
+        loaded = [
+            load(each, settings, until, budget) for each in scenarios
+        ]  # all are checked before the first one starts
         return max(_run(each, store, on, smoke, as_json, retry=retry, accept_changed=accept_changed) for each in loaded)
 
 
@@ -105,9 +113,14 @@ def try_run(prepared: Any) -> Any:
 
 def announce(prepared: Any) -> None:
     """Print the remaining work and its estimated duration."""
+    from harness.cli.plan_text import format_until
     from harness.core.text import format_count, format_duration
+    from harness.execution.facts import plan_to_dict
 
     plan, name = prepared.plan, prepared.loaded.scenario.name
+    if prepared.loaded.scenario.replications.until is not None:
+        echo("\n".join([f"{name} in {shorten_path(prepared.backend.url)}", *format_until(plan_to_dict(prepared))]))
+        return
     count, units = sum(plan.replications_of.values()), len(plan.units)
     if units:
         workers = prepared.machine.workers
@@ -120,7 +133,7 @@ def announce(prepared: Any) -> None:
 
 def _report(prepared: Any, outcome: Any, as_json: bool) -> None:
     from harness.backends.errors import translate_errors
-    from harness.cli.text import format_coverage
+    from harness.cli.text import format_answers, format_coverage
     from harness.cube.reader import open_cube
     from harness.execution.facts import outcome_to_dict
 
@@ -129,6 +142,8 @@ def _report(prepared: Any, outcome: Any, as_json: bool) -> None:
         return
     with translate_errors(outcome.url):  # the cube is read lazily
         echo(format_coverage(open_cube(outcome.url), prepared.loaded.extent))
+    for line in format_answers(outcome.answers, outcome.rounds):
+        echo(line)
     if outcome.failed:
         echo(f"{outcome.failed} replications of cells failed: ckrr errors {shorten_path(outcome.url)} says why")
     echo(f'the cube: xarray.open_zarr("{shorten_path(outcome.url)}")')
@@ -139,6 +154,8 @@ def _report(prepared: Any, outcome: Any, as_json: bool) -> None:
 @scenarios_argument
 @store_option
 @settings_option
+@until_option
+@budget_option
 @workers_option
 @cluster_option
 @retry_option
@@ -149,6 +166,8 @@ def plan(
     scenarios: tuple[str, ...],
     store: str | None,
     settings: tuple[str, ...],
+    until: str | None,
+    budget: int | None,
     workers: int | None,
     cluster: str | None,
     retry: bool,
@@ -164,7 +183,7 @@ def plan(
     from harness.scenario.load import load
 
     file = read_file(cluster, workers)
-    for each in [load(one, settings) for one in scenarios]:
+    for each in [load(one, settings, until, budget) for one in scenarios]:
         prepared = prepare.prepare(each, store, workers, retry=retry, cluster=file, accept_changed=accept_changed)
         facts = plan_to_dict(prepared)
         echo(json.dumps(facts) if as_json else format_plan(facts))

@@ -24,7 +24,7 @@ from harness.statistics.stopping import (
     expect_paths,
     find_precise_look,
 )
-from harness.statistics.verdicts import BORDERLINE, EMPTY, UNDECIDED, get_code
+from harness.statistics.verdicts import BORDERLINE, EMPTY, UNDECIDED, WORDS, get_code
 from harness.store.manifest import Manifest
 from harness.store.rounds import Round, get_target
 
@@ -154,8 +154,8 @@ class Answer:
 
     n: int
     paths: int
-    counts: Mapping[int, int]
-    """Number of cells with each verdict, by its code."""
+    counts: Mapping[str, int]
+    """Number of cells with each verdict."""
     fixed_paths: int
     """Number of paths with which a fixed design would have decided the same cells with a power of 0.9."""
 
@@ -166,7 +166,7 @@ def summarise_size(manifest: Manifest, n: int, read: Read, paths: int) -> Answer
     assert target is not None, "answers are for studies with `until`"
     aims = _Aims(manifest, n, read, paths, target["until"])
     codes = aims.decision.codes[aims.included]
-    counts = {int(code): int(count) for code, count in zip(*np.unique(codes, return_counts=True), strict=True)}
+    counts = {word: int((codes == get_code(word)).sum()) for word in WORDS[::-1] if word}
     needed = aims.count_fixed_paths()[aims.included & (aims.decision.codes != get_code(UNDECIDED))]
     needed = needed[np.isfinite(needed)]
     return Answer(n, paths, counts, int(np.ceil(needed.max())) if needed.size else 0)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from math import inf
 from typing import TYPE_CHECKING, Any
 
 from harness.cube.predictions import predict_decisions
 from harness.planning.diff import diff
+from harness.store.rounds import count_wanted_paths, get_target, list_rounds
 
 if TYPE_CHECKING:
     from harness.execution.driver import Outcome
@@ -24,6 +26,7 @@ def outcome_to_dict(prepared: Prepared, outcome: Outcome) -> dict[str, Any]:
         "failed": outcome.failed,
         "seconds": round(outcome.seconds, 3),
         "efficiency": round(outcome.efficiency, 4) if outcome.units else None,
+        **({"answers": [asdict(one) for one in outcome.answers]} if outcome.answers else {}),
     }
 
 
@@ -49,6 +52,7 @@ def plan_to_dict(prepared: Prepared) -> dict[str, Any]:
         ],
         "replications": len(asked.grid.n) * asked.paths * asked.draws,
         "replications_left": sum(plan.replications_of.values()),
+        "until": _until_to_dict(prepared),
         **_diff_to_dict(prepared),
         "seconds": round(plan.duration, 1),
         "core_seconds": round(plan.seconds, 1),
@@ -62,6 +66,25 @@ def plan_to_dict(prepared: Prepared) -> dict[str, Any]:
             for one, seconds in plan.preparations
         ],
         "decisions": predict_decisions(prepared.manifest, asked),
+    }
+
+
+def _until_to_dict(prepared: Prepared) -> dict[str, Any] | None:
+    """Return what a study runs until, and the cost of its next round; None if its number of paths is given."""
+    target, plan = get_target(prepared.manifest), prepared.plan
+    if target is None:
+        return None
+    rounds = list_rounds(prepared.backend, prepared.manifest, prepared.loaded.extent.grid.n)
+    wanted = {n: count_wanted_paths(prepared.manifest, rounds, n) for n in prepared.loaded.extent.grid.n}
+    units = [unit for unit in plan.units if unit.paths.start < wanted[unit.n]]
+    seconds = [plan.seconds_of[unit.name] for unit in units]
+    return {
+        **target,
+        "next_round": {
+            "paths": {str(n): paths for n, paths in sorted(wanted.items())},
+            "replications": sum(plan.replications_of[unit.name] for unit in units),
+            "seconds": round(max([sum(seconds) / prepared.machine.workers, *seconds]), 1),
+        },
     }
 
 

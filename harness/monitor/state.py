@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from harness.backends.base import Backend, open_backend
+from harness.core.types import Extent
 from harness.store.heartbeat import from_bytes
 from harness.store.locate import find_store, lookup_scenario_file, read_scenario
 from harness.store.manifest import DRIVER, Manifest
@@ -17,6 +20,7 @@ from harness.store.requests import (
     is_whole_extent,
     make_block_counter,
 )
+from harness.store.rounds import Round, count_wanted_paths, get_target, is_over, list_rounds
 from harness.submit import submission
 from harness.submit.locate import submission_to_dict
 from harness.submit.submission import Submission
@@ -54,6 +58,7 @@ def _make_empty_status(one: Submission | None) -> dict[str, Any]:
     """Return the status of a submitted study whose driver has not created the store yet."""
     return {
         "scenario": "" if one is None else one.scenario.get("name", ""),
+        "until": None,
         "complete": False,
         "settled": False,
         "share": 0.0,
@@ -67,20 +72,40 @@ def _make_empty_status(one: Submission | None) -> dict[str, Any]:
 def _compute_progress(backend: Backend, manifest: Manifest) -> dict[str, Any]:
     """Return how much is done of what the latest run asked for, and of the store's whole extent."""
     asked, all_sizes = get_requested_extent(manifest), manifest.extent.grid.n
-    found = count_done(backend, {n: make_block_counter(manifest, n, asked) for n in all_sizes})
-    sizes = [{"n": n, "units": count_units(manifest, n, asked), "done": found[n][0]} for n in sorted(asked.grid.n)]
-    finished, total = sum(one["done"] for one in sizes), sum(one["units"] for one in sizes)
-    share = finished / total
+    rounds = list_rounds(backend, manifest, asked.grid.n)
+    wanted = {n: replace(asked, paths=_count_asked_paths(manifest, rounds, n, asked)) for n in all_sizes}
+    found = count_done(backend, {n: make_block_counter(manifest, n, wanted[n]) for n in all_sizes})
+    sizes = [
+        {"n": n, "units": count_units(manifest, n, wanted[n]), "done": found[n][0], **_describe_round(rounds.get(n))}
+        for n in sorted(asked.grid.n)
+    ]
+    finished = sum(min(one["done"], one["units"]) for one in sizes)
+    total = sum(one["units"] for one in sizes)
+    share, is_decided = finished / total, all(is_over(manifest, rounds, n) for n in asked.grid.n)
+    whole = get_target(manifest) is not None or is_whole_extent(manifest, asked)
     return {
         "scenario": manifest.scenario["name"],
-        "complete": finished == total,
+        "until": get_target(manifest),
+        "complete": finished == total and is_decided,
         "settled": manifest.is_settled,
         "share": share,
-        "share_of_everything": share if is_whole_extent(manifest, asked) else _compute_total_share(backend, manifest),
+        "share_of_everything": share if whole else _compute_total_share(backend, manifest),
         "sizes": sizes,
         "failed": sum(failed for _, failed in found.values()),
         "last_run": dict(manifest.history[-1]) if manifest.history else {},
     }
+
+
+def _count_asked_paths(manifest: Manifest, rounds: Mapping[int, Round], n: int, asked: Extent) -> int:
+    """Return the paths at one n that were asked for, or that the rounds so far want."""
+    return asked.paths if get_target(manifest) is None else count_wanted_paths(manifest, rounds, n)
+
+
+def _describe_round(one: Round | None) -> dict[str, Any]:
+    """Return what is known after the latest round at one n; nothing for studies without rounds."""
+    if one is None:
+        return {}
+    return {"paths": one.paths, "open": one.open, "borderline": one.borderline, "expected_paths": one.expected}
 
 
 def _compute_total_share(backend: Backend, manifest: Manifest) -> float:

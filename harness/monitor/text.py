@@ -14,8 +14,7 @@ _ENDS = {"end": "ended {}", "stopped": "stopped by the user", "broke": "aborted 
 
 def format_status(facts: Mapping[str, Any]) -> str:
     """Format the status of a store, with one row per n."""
-    rows = [["n", "units done", "of"]]
-    rows += [[str(one["n"]), str(one["done"]), str(one["units"])] for one in facts["sizes"]]
+    rows = _list_round_rows(facts) if facts["until"] else _list_unit_rows(facts)
     failed = [f"{facts['failed']} cells of replications failed: `ckrr errors` says why"] if facts["failed"] else []
     last = facts["last_run"]
     ended = next((text.format(last[key]) for key, text in _ENDS.items() if last.get(key)), "not ended")
@@ -26,6 +25,22 @@ def format_status(facts: Mapping[str, Any]) -> str:
     damaged = ["its zarr.json is lost or damaged: `ckrr status --verify` rebuilds it"] * facts["root_is_lost"]
     lines = [escape_line(line) for line in (*told, *damaged)]
     return "\n".join([escape_line(format_status_line(facts)), *sizes, *lines])
+
+
+def _list_unit_rows(facts: Mapping[str, Any]) -> list[list[str]]:
+    rows = [["n", "units done", "of"]]
+    return rows + [[str(one["n"]), str(one["done"]), str(one["units"])] for one in facts["sizes"]]
+
+
+def _list_round_rows(facts: Mapping[str, Any]) -> list[list[str]]:
+    """Return the rows of a study that runs until it is decided: what is open at each n, and what that may take."""
+    rows = [["n", "units done", "of", "paths", "open cells", "borderline", "expected paths"]]
+    for one in facts["sizes"]:
+        known = [one.get(name) for name in ("paths", "open", "borderline", "expected_paths")]
+        rows.append(
+            [str(one["n"]), str(one["done"]), str(one["units"]), *("–" if x is None else str(x) for x in known)]
+        )
+    return rows
 
 
 def format_status_line(facts: Mapping[str, Any]) -> str:

@@ -80,7 +80,7 @@ class Loaded:
         return replace(self, fingerprint={**self.fingerprint, "blas_threads": threads})
 
 
-def load(reference: str, settings: Iterable[str] = ()) -> Loaded:
+def load(reference: str, settings: Iterable[str] = (), until: str | None = None, budget: int | None = None) -> Loaded:
     """Load and validate a scenario.
 
     Parameters
@@ -89,6 +89,11 @@ def load(reference: str, settings: Iterable[str] = ()) -> Loaded:
         Path of a .toml file, or name of a bundled scenario.
     settings : iterable of str
         Overrides as `key=value`, for example "grid.n=[25,50]".
+    until : str, optional
+        What to reach by adding paths, in place of the scenario's number of paths: "verdict", "verdict=0.99", "se=0.002"
+        or "width=0.02", or several of these separated by commas.
+    budget : int, optional
+        Most paths, with `until`.
 
     Raises
     ------
@@ -98,6 +103,7 @@ def load(reference: str, settings: Iterable[str] = ()) -> Loaded:
     path = find_scenario_file(reference)
     plain = _read(path)
     changed = {_apply_setting(plain, setting): f"--set {_quote(setting)}" for setting in settings}
+    _apply_until(plain, until, budget)
     return check(plain, str(path), path.parent, changed)
 
 
@@ -161,6 +167,44 @@ def _apply_setting(plain: dict[str, Any], setting: str) -> str:
             raise UserError(f"--set {_quote(setting)}: {_quote(folder)} is no table")
     plain[last] = value
     return key.strip()
+
+
+def _apply_until(plain: dict[str, Any], until: str | None, budget: int | None) -> None:
+    """Let a scenario run until something is reached, in place of its number of paths; changed in place."""
+    if until is None and budget is None:
+        return
+    table = plain.setdefault("replications", {})
+    if not isinstance(table, dict):
+        return  # the check of the whole scenario reports that
+    if until is not None:
+        table["until"] = _parse_until(until)
+        table.pop("paths", None)
+    if budget is not None:
+        table["budget"] = {**_get_table(table, "budget"), "paths": budget}
+
+
+def _get_table(table: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    found = table.get(key)
+    return found if isinstance(found, dict) else {}
+
+
+def _parse_until(text: str) -> dict[str, float]:
+    """Parse the value of `--until`.
+
+    Examples
+    --------
+    >>> _parse_until("verdict"), _parse_until("se=0.002,width=0.02")
+    ({'verdict': 0.95}, {'se': 0.002, 'width': 0.02})
+    """
+    found = {}
+    for part in text.split(","):
+        name, _, value = part.strip().partition("=")
+        try:
+            found[name] = 0.95 if name == "verdict" and not value else float(value)
+        except ValueError:
+            how = "it must be verdict, verdict=0.99, se=0.002 or width=0.02, or several separated by commas"
+            raise UserError(f"--until {_quote(text)}: {how}") from None
+    return found
 
 
 def _parse_value(text: str, setting: str) -> Any:
