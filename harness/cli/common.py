@@ -42,6 +42,11 @@ def echo(text: str, err: bool = False, nl: bool = True) -> None:
     click.echo(escape(text), err=err, nl=nl)
 
 
+def discard_output() -> None:
+    """Discard further output, after its reader has closed the pipe."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def split_names(text: str) -> list[str]:
     """Return the names in the value of an option, which commas separate."""
     return [name.strip() for name in text.split(",") if name.strip()]
@@ -89,7 +94,7 @@ def user_errors(command: Callable[..., int | None]) -> Callable[..., NoReturn]:
                 echo(f"error: {line}", err=True)
             sys.exit(EXIT_USER_ERROR)
         except BrokenPipeError:  # the reader of our output has closed the pipe
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            discard_output()
             sys.exit(0)
         except KeyboardInterrupt as interrupt:
             echo(str(interrupt) or "stopped", err=True)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -12,6 +15,7 @@ from click.testing import CliRunner, Result
 from harness.cli import main
 from tests.harness.commands import ckrr
 from tests.harness.studies import run_serially
+from tests.house import ROOT
 
 PASSING, UNDECIDED, FAILING = "procedure=exact,gamma=1", "procedure=wide,gamma=1", "procedure=split,gamma=1"
 
@@ -42,6 +46,16 @@ def test_exit_codes_in_a_process(words: list[str], code: int, summary: str, fold
     found, out, err = ckrr("check", "toy.zarr", *words, cwd=folder)
     assert (found, err) == (code, "")
     assert out.splitlines()[-1].startswith(summary)
+
+
+@pytest.mark.parametrize(("where", "code"), [(PASSING, 0), (FAILING, 1), (UNDECIDED, 4)])
+def test_the_exit_code_is_the_same_if_nobody_reads_the_output(where: str, code: int, folder: Path) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "harness.cli", "check", str(folder / "toy.zarr"), "--where", where]
+    with open(writer, "wb") as closed:
+        done = subprocess.run(command, stdout=closed, stderr=subprocess.PIPE, cwd=ROOT, check=False)
+    assert (done.returncode, done.stderr) == (code, b"")
 
 
 def test_a_line_can_be_selected_with_where(folder: Path) -> None:

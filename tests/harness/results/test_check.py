@@ -152,6 +152,10 @@ def test_broken_exchangeability_is_judged_and_mentioned(store: str) -> None:
     outcome = check(store, {"procedure": ["exact"], "gamma": ["0.25"], "alpha": ["0.05"], "theta": ["best"]})
     assert outcome.counts[UNDECIDED] == 4
     assert str(outcome).count("(the exact level less 0.01); exchangeability is broken by design") == 4
+    others = check(store, {"procedure": ["exact", "split"], "gamma": ["0.25"], "alpha": ["0.05"], "theta": ["1"]})
+    assert {cell.axes["procedure"] for cell in others.iter_offending()} == {"exact", "split"}
+    assert "exchangeability" not in str(others), "it isn't broken, or no exact level assumes it"
+    assert "exchangeability" not in str(check(store, {"procedure": ["split"], "theta": ["best"]}))
 
 
 def test_a_value_that_is_named_twice_counts_once(store: str) -> None:
