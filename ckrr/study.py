@@ -5,8 +5,8 @@
 'quickstart'
 
 `study.run` computes what is missing of a scenario and returns the cube; `study.estimate`, `study.verdicts` and
-`study.table` summarise the results. This is the only module of `ckrr` that imports the harness, and it does so on
-first use.
+`study.table` summarise the results, and `study.check` says whether coverage is kept. This is the only module of `ckrr`
+that imports the harness, and it does so on first use.
 """
 
 from pathlib import Path
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from harness import (
         ClusterError,
         UserError,
+        check,
         difference,
         estimate,
         open_cube,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ClusterError",
     "UserError",
+    "check",
     "difference",
     "estimate",
     "open_cube",

@@ -1,7 +1,7 @@
 """Run simulation studies on Dask: scenario → plan → tasks → Zarr cube → tables, figures and a report.
 
-`run`, `plan`, `status` and `open_cube` are commands of the command line, from Python. `estimate`, `difference`,
-`verdicts`, `precision` and `table` say what came out. User code imports them from `ckrr.study`.
+`run`, `plan`, `status`, `check` and `open_cube` are commands of the command line, from Python. `estimate`,
+`difference`, `verdicts`, `precision` and `table` say what came out. User code imports them from `ckrr.study`.
 """
 
 from typing import TYPE_CHECKING
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from harness.core.errors import ClusterError, UserError
     from harness.cube.reader import open_cube
     from harness.monitor.state import status
+    from harness.results.check import check
     from harness.results.estimates import difference, estimate
     from harness.results.required_paths import precision
     from harness.results.tables import table
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ClusterError",
     "UserError",
+    "check",
     "difference",
     "estimate",
     "open_cube",
@@ -35,6 +37,7 @@ __all__ = [
 _HOMES = {
     "ClusterError": "harness.core.errors",
     "UserError": "harness.core.errors",
+    "check": "harness.results.check",
     "difference": "harness.results.estimates",
     "estimate": "harness.results.estimates",
     "open_cube": "harness.cube.reader",

@@ -10,6 +10,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
+import yaml
 from click.testing import CliRunner
 
 from harness.cli import main
@@ -113,6 +114,23 @@ def test_sources_of_one_s_own_run(name: str, tmp_path: Path, monkeypatch: pytest
 def test_the_readme_s_scenario_is_good(tmp_path: Path) -> None:
     (tmp_path / "my.toml").write_text(fenced(README, "toml", "[replications]"))
     assert load(str(tmp_path / "my.toml")).extent.draws == 5
+
+
+def test_the_commands_of_the_workflow_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With few replications, which decide nothing."""
+    (tmp_path / "my.toml").write_text(fenced(README, "toml", "[replications]"))
+    monkeypatch.chdir(tmp_path)
+    steps = yaml.safe_load(fenced(README, "yaml", "ckrr check"))["jobs"]["coverage"]["steps"]
+    run, check = (shlex.split(each["run"]) for each in steps if each.get("run", "").startswith("ckrr "))
+    few = ["--set", "replications.paths=2", "--set", "grid.n=[25]", "--workers", "1"]
+    assert CliRunner().invoke(main, [*run[1:], *few]).exit_code == 0
+    done = CliRunner().invoke(main, check[1:])
+    assert done.exit_code == 4, done.output
+    (kept,) = [each["with"] for each in steps if "cache/save" in each.get("uses", "")]
+    (restored,) = [each["with"] for each in steps if "cache/restore" in each.get("uses", "")]
+    assert kept == {"path": restored["path"], "key": "${{ steps.store.outputs.cache-primary-key }}"}
+    assert (tmp_path / kept["path"] / "my.zarr").is_dir()
+    assert (tmp_path / steps[-1]["with"]["path"]).read_text().count("<testcase") == 2 * 2 * 2 * 4
 
 
 def test_every_variable_has_its_meaning() -> None:

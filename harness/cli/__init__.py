@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from harness.cli import follow, inspect, paper, run, start
+from harness.cli import check, follow, inspect, paper, run, start
 from harness.cli.common import Commands
 from harness.core.processes import limit_garbage_collection
 
@@ -26,6 +26,7 @@ for command in (
     inspect.table,
     inspect.figure,
     inspect.report,
+    check.check,
     inspect.errors,
     inspect.replay,
     inspect.merge,

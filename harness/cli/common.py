@@ -15,7 +15,7 @@ import click
 from harness.core.text import escape
 from harness.execution.interrupts import exit_immediately
 
-EXIT_FAILED, EXIT_USER_ERROR, EXIT_CLUSTER = 1, 2, 3
+EXIT_FAILED, EXIT_USER_ERROR, EXIT_CLUSTER, EXIT_UNDECIDED = 1, 2, 3, 4
 
 scenarios_argument = click.argument("scenarios", nargs=-1, required=True, metavar="SCENARIO...")
 store_option = click.option("--store", metavar="URL", help="Store for the results. [default: results/NAME.zarr]")
@@ -46,6 +46,16 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON."
 def echo(text: str, err: bool = False, nl: bool = True) -> None:
     """Print text with control characters escaped, since it may come from an untrusted store."""
     click.echo(escape(text), err=err, nl=nl)
+
+
+def discard_output() -> None:
+    """Discard further output, after its reader has closed the pipe."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def split_names(text: str) -> list[str]:
+    """Return the names in the value of an option, which commas separate."""
+    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 class Commands(click.Group):
@@ -90,7 +100,7 @@ def user_errors(command: Callable[..., int | None]) -> Callable[..., NoReturn]:
                 echo(f"error: {line}", err=True)
             sys.exit(EXIT_USER_ERROR)
         except BrokenPipeError:  # the reader of our output has closed the pipe
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            discard_output()
             sys.exit(0)
         except KeyboardInterrupt as interrupt:
             echo(str(interrupt) or "stopped", err=True)

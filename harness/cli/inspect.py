@@ -6,7 +6,7 @@ import json
 
 import click
 
-from harness.cli.common import EXIT_FAILED, echo, json_option, shorten_path, user_errors, where_option
+from harness.cli.common import EXIT_FAILED, echo, json_option, shorten_path, split_names, user_errors, where_option
 
 
 @click.command()
@@ -50,12 +50,8 @@ def table(
     from harness.results.replications import parse_where
     from harness.results.tables import table as made
 
-    axes = [None if text is None else _split_names(text) for text in (rows, columns)]
-    echo(FORMATS[form](made(store, _split_names(measures), axes[0], axes[1], parse_where(where), versus, adjust)))
-
-
-def _split_names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
+    axes = [None if text is None else split_names(text) for text in (rows, columns)]
+    echo(FORMATS[form](made(store, split_names(measures), axes[0], axes[1], parse_where(where), versus, adjust)))
 
 
 @click.command()

@@ -1,8 +1,9 @@
-"""Write the report of a study to a file."""
+"""Write the report of a study to a file, and guard files that ckrr didn't write."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from harness.backends.address import is_url
@@ -51,26 +52,48 @@ def write(url: str, output: str | None = None, shown: str | None = None, setting
     return target
 
 
-def check_target(target: Path) -> None:
-    """Raise UserError if the target can't be written, or if that would replace a file that isn't a page of ours."""
-    if target.is_dir():
-        raise UserError(f"{target} is a directory: -o takes the name of a file")
-    if not target.parent.is_dir():
-        raise UserError(f"{target.parent} is not a directory: -o takes a file in an existing directory")
-    if target.suffix.lower() not in (".html", ".htm"):
-        raise UserError(f"{target} must end in .html")
-    if target.exists() and not _is_ours(target):
-        raise UserError(f"{target} exists and was not written by ckrr: choose another name with -o, or remove it first")
-
-
-def _is_ours(target: Path) -> bool:
-    """Return whether a file is a page that this or an earlier version of ckrr wrote."""
-    try:
-        page = read_regular_file(target, LARGEST_PAGE)
-    except ValueError:
-        return False
+def is_page(page: bytes) -> bool:
+    """Return whether this or an earlier version of ckrr wrote a page."""
     by_0_1 = b" UTC by <code>ckrr " in page[-8000:]  # its footer: version 0.1 named no generator
     return by_0_1 or b'<meta name="generator" content="ckrr">' in page[:4096]
+
+
+def check_target(
+    target: Path,
+    endings: Sequence[str] = (".html", ".htm"),
+    option: str = "-o",
+    is_ours: Callable[[bytes], bool] = is_page,
+) -> None:
+    """Raise UserError if the target can't be written, or if that would replace a file that isn't ours.
+
+    Parameters
+    ----------
+    target : Path
+        File to write.
+    endings : sequence of str
+        Endings that its name may have.
+    option : str
+        Option of the command line that named it.
+    is_ours : callable
+        Returns whether ckrr wrote a file with these contents.
+    """
+    if target.is_dir():
+        raise UserError(f"{target} is a directory: {option} takes the name of a file")
+    if not target.parent.is_dir():
+        raise UserError(f"{target.parent} is not a directory: {option} takes a file in an existing directory")
+    if target.suffix.lower() not in endings:
+        raise UserError(f"{target} must end in {endings[0]}")
+    if target.exists() and not _has_contents(target, is_ours):
+        raise UserError(
+            f"{target} exists and was not written by ckrr: choose another name with {option}, or remove it first"
+        )
+
+
+def _has_contents(target: Path, is_ours: Callable[[bytes], bool]) -> bool:
+    try:
+        return is_ours(read_regular_file(target, LARGEST_PAGE))
+    except ValueError:
+        return False
 
 
 def write_atomically(target: Path, text: str) -> None:

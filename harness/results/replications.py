@@ -13,6 +13,7 @@ import xarray as xr
 
 from harness.backends.base import open_backend
 from harness.core.errors import UserError
+from harness.core.extent import find_included
 from harness.core.labels import format_label, list_axis_values
 from harness.core.schema import COVERAGE_EXPECTED, CUBE_DIMS
 from harness.core.text import suggest_name
@@ -119,6 +120,15 @@ class ReplicationReader:
     def has_failed(self, slab: Slab) -> Bools:
         """Return a mask of the replications that failed, over path, draw, procedure, γ, θ and λ."""
         return np.isin(self.read(slab, "status"), FAILED)
+
+    def find_included(self) -> xr.DataArray:
+        """Return which of the selected cells the scenario doesn't exclude, in the order of `make_array`."""
+        extent = self.manifest.extent
+        masks = {n: np.repeat(find_included(extent, n)[..., None], len(extent.grid.alpha), -1) for n in extent.grid.n}
+        return self.make_array(
+            {slab: masks[slab.n][_to_slice(slab.procedures), :, _to_slice(slab.thetas)] for slab in self.iter_slabs()},
+            False,
+        )
 
     def make_array(self, made: Mapping[Slab, Values], fill: Any = np.nan) -> xr.DataArray:
         """Combine results of slabs to a labelled array of the selected cells, sorted along its axes.

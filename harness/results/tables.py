@@ -149,7 +149,7 @@ def table(
     row_keys = [key for key in product(*(labels[axis] for axis in rows)) if any(key == row for row, _ in cells)]
     column_keys = [key for key in product(*(labels[axis] for axis in columns)) if any(key == c for _, c in cells)]
     caption = _format_caption(measures, fixed, versus, cells, describe_condition(open_replications(url).manifest))
-    notes = [*_describe_adjustment(found), *_describe_unscored(url, measures, where), *_list_notes(url)]
+    notes = [*_describe_adjustment(found), *_describe_unscored(url, measures, where), *list_notes(url)]
     return Table(caption, notes, rows, columns, row_keys, column_keys, cells)
 
 
@@ -178,7 +178,7 @@ def _describe_unscored(url: str, measures: Sequence[str], where: Where | None) -
     return [f"{said}, up to {most:.0%} of them: --measure unscored shows their share"] if some else []
 
 
-def _list_notes(url: str) -> list[str]:
+def list_notes(url: str) -> list[str]:
     """Return notes on what is missing: units that aren't done, replications that failed or are damaged."""
     state, lost = status(url), count_damaged(url)
     done = state["share_of_everything"]

@@ -41,6 +41,8 @@ COMMANDS: Mapping[str, list[str]] = {
     "figure": ["figure", STORE, "coverage", "-o", "out/figure.svg"],
     "figure seconds": ["figure", STORE, "seconds", "-o", "out/seconds.svg"],
     "report": ["report", STORE, "-o", "out/report.html", "--drawn", "0"],
+    "check": ["check", STORE, "--junit", "out/check.xml"],
+    "check --json": ["check", STORE, "--json"],
     "errors": ["errors", STORE],
     "logs": ["logs", STORE, "--workers"],
     "replay": ["replay", STORE, "--n", str(N), "--path", "0"],

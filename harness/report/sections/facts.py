@@ -6,13 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import xarray as xr
 
 from harness.backends.base import Backend, open_backend
-from harness.core.extent import find_included
 from harness.core.procedures import is_for_function
-from harness.core.schema import CUBE_DIMS
 from harness.maintenance.failures import group_failures
 from harness.monitor.state import status
 from harness.results.estimates import estimate
@@ -102,7 +99,7 @@ def gather_facts(url: str) -> Facts:
         judged,
         _read_function_verdicts(url, manifest),
         compare_widths(url, judged),
-        _find_included(url, judged),
+        open_replications(url).find_included(),
         _estimate_measures(url, manifest),
         _estimate_adjusted(url) if judged["value"].size <= _MOST_ADJUSTED else None,
         estimate(url, MAD),
@@ -139,20 +136,6 @@ def _read_function_verdicts(url: str, manifest: Manifest) -> xr.Dataset | None:
         return None
     found = verdicts(url, {"procedure": names}, measure="coverage_f")
     return found if bool(found["value"].notnull().any()) else None
-
-
-def _find_included(url: str, like: xr.Dataset) -> xr.DataArray:
-    """Find the cells that aren't excluded, in the order of the results, α among the axes."""
-    found = open_replications(url)
-    grid = found.manifest.extent.grid
-    masks = {n: find_included(found.manifest.extent, n)[..., None] for n in grid.n}
-    slabs = {slab: masks[slab.n][_to_slice(slab.procedures), :, _to_slice(slab.thetas)] for slab in found.iter_slabs()}
-    whole = {slab: np.repeat(mask, len(grid.alpha), axis=-1) for slab, mask in slabs.items()}
-    return found.make_array(whole, False).reindex_like(like).transpose(*CUBE_DIMS)
-
-
-def _to_slice(places: range) -> slice:
-    return slice(places.start, places.stop)
 
 
 def _list_machines(backend: Backend, manifest: Manifest) -> list[Mapping[str, Any]]:
