@@ -45,6 +45,7 @@ TOP_LEVEL = {
     "prepared",
     "receipts",
     "replications",
+    "rounds",
     *COORDINATES,
     *(one.name for one in CUBE),
 }
