@@ -22,10 +22,10 @@ misses if x̄ ≥ ½, else its hits) and κ = (Σe_p)²/Σe_p² the number of pa
   kind is no proof of more (`test_intervals_cover_where_a_tenth_of_the_paths_is_bad`).
 
 se² of a share of *counted* points is taken to be at least a quarter of the variance with as many independent points, so
-that paths that agree by chance don't make the interval too short (but n* is then no less than the number of points: the
-least errors of probabilities count as none). A *probability*, such as expected coverage, varies
-continuously and needs no such floor. In simulated studies these intervals cover 94 % and more (93 % for probabilities)
-from 10 paths on, for shares from 0.5 to 0.999 and correlations of 0 to 0.2 between the points of a path (`LAWS` and
+that paths that agree by chance don't make the interval too short (but n* is then no less than the number of points, so
+that the least errors of probabilities count as none). A *probability*, such as expected coverage, varies continuously
+and needs no such floor. In simulated studies with beta distributed coverage these intervals cover 94 % and more (93 %
+for probabilities) from 10 paths on, for shares from 0.5 to 0.999 and correlations of 0 to 0.2 (`LAWS` and
 `test_the_whole_grid_of_laws` in `tests/harness/statistics/test_intervals.py`, with its table in `coverage.md`). They
 can't know of a kind of path that no path has shown: if a tenth of all paths is bad, 12 % of studies with 20 paths have
 none, and most of these are wrong (`test_paths_that_no_study_has_seen_are_not_in_its_interval`).

@@ -51,6 +51,16 @@ def test_verdicts_hold_where_points_fail_together(alpha: float, correlation: flo
     assert (said != UNDECIDED).any(axis=0).mean() < 0.05 + 0.028  # 2.6 standard errors
 
 
+@pytest.mark.parametrize(("paths", "least", "most"), [(25, 0.5, 1.0), (400, 0.0, 0.12)])
+def test_verdicts_are_wrong_of_paths_that_none_has_shown(paths: int, least: float, most: float) -> None:
+    """A tenth of all paths is bad: with 25 paths, some of 72 cells at the border have seen too few of them."""
+    law = Law("rare", 0.88, 0.02, paths, 1, POINTS)
+    values = law.simulate(CELLS * 150).reshape(paths, 1, CELLS, 150)
+    found = intervals.estimate_share(values, np.ones(values.shape, bool), POINTS, 1 - 0.05 / CELLS)
+    said = to_words(judge(found.low, found.high, np.array(0.9), np.array(0.02)))
+    assert least <= (said == VALID).any(axis=0).mean() <= most
+
+
 def test_what_is_clear_is_said() -> None:
     for coverage, word in [(0.8, INVALID), (0.98, CONSERVATIVE)]:
         values = simulated(coverage, seed=2)

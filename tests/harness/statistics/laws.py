@@ -167,6 +167,10 @@ def format_report(found: Mapping[Law, Outcome]) -> str:
             "",
             *_format_rows([*_HEAD, "covers", "a kind unseen", "length", "of previous"], _describe(below, found)),
             "",
+            "Lengths relative to the previous interval, where that kept the promise:",
+            "",
+            *_format_rows(["truth", "paths", "points", "laws", "median", "largest"], _summarise_lengths(found)),
+            "",
             "All laws:",
             "",
             *_format_rows([*_HEAD[:3], *columns], [[*key, *row] for key, row in rows.items()]),
@@ -183,6 +187,18 @@ def _describe(laws: list[Law], found: Mapping[Law, Outcome]) -> list[list[str]]:
         measured = (f"{one.covered:.4f}", f"{law.unseen:.3f}", f"{one.length:.4f}", f"{ratio:.2f}")
         rows.append([law.kind, *(f"{each:g}" for each in size), *measured])
     return rows
+
+
+def _summarise_lengths(found: Mapping[Law, Outcome]) -> list[list[str]]:
+    """Return rows with the relative lengths over laws of the same truth, paths and test points."""
+    ratios: dict[tuple[float, int, int], list[float]] = {}
+    for law, one in found.items():
+        if one.previous_covered >= law.promise:
+            ratios.setdefault((law.truth, law.paths, law.points), []).append(one.length / one.previous_length)
+    return [
+        [*(f"{each:g}" for each in key), str(len(some)), f"{np.median(some):.2f}", f"{max(some):.2f}"]
+        for key, some in sorted(ratios.items())
+    ]
 
 
 def _format_rows(head: list[str], rows: list[list[str]]) -> list[str]:
