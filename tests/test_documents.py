@@ -69,10 +69,12 @@ def test_what_the_tutorial_says_is_so(folder: Path, capsys: pytest.CaptureFixtur
     assert float(found.sel(procedure="GPR-f")) == pytest.approx(0.84, abs=0.005)
     for name in ("RRCM-loo", "CRR-loo"):
         assert float(found.sel(procedure=name)) == pytest.approx(0.92, abs=0.006)
-    need = harness.precision(store, 0.005)
-    assert max(one.paths or 0 for one in need) == pytest.approx(200, rel=0.05)
-    left = harness.plan(folder / "jump.toml", store=store, settings=["replications.paths=240"])
-    assert (left["replications"], left["replications_left"]) == (480, 360)
+    assert (harness.verdicts(store).verdict == "undecided").sum() > 2
+    harness.run(folder / "jump.toml", store=store, workers=1, until="verdict", budget=2000)
+    said = harness.verdicts(store).squeeze()
+    assert said.paths.max("procedure").to_series().to_dict() == {25: 225, 100: 200}
+    assert said.verdict.sel(procedure="GPR-f").to_series().to_dict() == {25: "invalid", 100: "borderline"}
+    assert (said.verdict.drop_sel(procedure="GPR-f") == "valid").all()
 
 
 def test_its_code_runs(folder: Path) -> None:
