@@ -10,6 +10,7 @@ import click
 from harness.cli.common import (
     EXIT_FAILED,
     EXIT_UNDECIDED,
+    design_option,
     discard_output,
     echo,
     json_option,
@@ -30,10 +31,11 @@ from harness.cli.common import (
     help="Verdicts that pass besides valid and conservative, separated by commas: undecided (more paths would decide), "
     "borderline (too close to the limit to decide: up to 1.5 tolerances below the level), no_result.",
 )
+@design_option
 @json_option
 @click.option("--junit", metavar="FILE.xml", help="Write JUnit XML, with a test case for each cell.")
 @user_errors
-def check(store: str, where: tuple[str, ...], allow: str, as_json: bool, junit: str | None) -> int:
+def check(store: str, where: tuple[str, ...], allow: str, design: str | None, as_json: bool, junit: str | None) -> int:
     """Check that the procedures in STORE keep their coverage; for continuous integration.
 
     Exit code 0: every selected cell is shown to cover its level less the tolerance. 1: a cell is shown not to. 4: none
@@ -51,7 +53,7 @@ def check(store: str, where: tuple[str, ...], allow: str, as_json: bool, junit: 
     target = Path(junit) if junit is not None else None
     if target is not None:
         check_target(target, (".xml",), "--junit", is_junit)  # before the work
-    outcome = check_store(store, parse_where(where), split_names(allow))
+    outcome = check_store(store, parse_where(where), split_names(allow), design)
     name = shorten_path(find_store(store))
     if target is not None:
         write_atomically(target, render_junit(outcome, name))

@@ -40,6 +40,11 @@ until_option = click.option(
     help="Add paths until every cell is decided (verdict), or until se=0.002 or width=0.02 is reached.",
 )
 budget_option = click.option("--budget", type=click.IntRange(min=1), metavar="PATHS", help="Most paths, with --until.")
+design_option = click.option(
+    "--design",
+    type=click.Choice(["fixed", "anytime"]),
+    help="Judge once, or so that verdicts hold however often somebody looks. [default: as the study was run]",
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 

@@ -9,6 +9,7 @@ import platform
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
+from typing import Any
 
 import numpy as np
 
@@ -19,11 +20,14 @@ from harness.core.schema import CUBE_VERSION, Variable, list_variables
 from harness.core.text import get_timestamp
 from harness.core.types import INNER, Block, Failure, Status, Unit, Values
 from harness.cube.refresh import refresh
+from harness.cube.rounds import iter_rounds
 from harness.store import arrays, artifacts, receipts
 from harness.store.layout import get_shape
 from harness.store.manifest import FILES, LARGEST_FILE, Manifest, merge_holdout_levels, merge_levels
 from harness.store.manifest_io import load_manifest
+from harness.store.receipts import list_receipts
 from harness.store.requests import get_full_scenario
+from harness.store.rounds import get_target, write_round
 from harness.store.zarr_store import open_checked_store
 
 
@@ -75,8 +79,24 @@ def merge_stores(urls: Sequence[str], target: str) -> tuple[int, int]:
     for part in parts:
         artifacts.copy(part.backend, backend)
     done = sum(_write(backend, manifest, _merge_unit(manifest, parts, unit)) for unit in units)
+    if get_target(manifest) is not None:
+        _write_rounds(backend, manifest)
     refresh(backend.url, manifest, manifest.extent.grid.n)
     return done, len(units)
+
+
+def _write_rounds(backend: Backend, manifest: Manifest) -> None:
+    """Write what follows from the merged paths of a study that runs until it is decided."""
+    signed = list_receipts(backend, manifest.extent.grid.n)
+    for n in manifest.extent.grid.n:
+        units = manifest.list_units(n, manifest.extent)
+        prefix = next((unit.paths.start for unit in units if unit.name not in signed), manifest.extent.paths)
+
+        def read(name: str, where: tuple[Any, ...], n: int = n) -> Values:
+            return arrays.read(backend.url, n, name, manifest.generation, where)
+
+        for one in iter_rounds(manifest, n, read, prefix):
+            write_round(backend, one)
 
 
 def _open_input(url: str) -> _InputStore:

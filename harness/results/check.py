@@ -193,7 +193,7 @@ class Outcome:
         return f"{self.result}: {format_count(self.cells.sizes['cell'], 'cell')}: {of}{told}"
 
 
-def check(url: str, where: Where | None = None, allow: str | Iterable[str] = ()) -> Outcome:
+def check(url: str, where: Where | None = None, allow: str | Iterable[str] = (), design: str | None = None) -> Outcome:
     """Check that the cells of a store, or the selected ones, keep their coverage.
 
     Parameters
@@ -204,6 +204,8 @@ def check(url: str, where: Where | None = None, allow: str | Iterable[str] = ())
         Values to select along some axes.
     allow : str or iterable of str
         Verdicts that pass besides valid and conservative: "undecided", "borderline", "no_result".
+    design : {"fixed", "anytime"}, optional
+        How cells are judged; see `harness.verdicts`.
 
     Returns
     -------
@@ -226,7 +228,7 @@ def check(url: str, where: Where | None = None, allow: str | Iterable[str] = ())
     for judged_on, measure in (("y*", None), ("f(x*)", "coverage_f")):
         some = [name for name in names if (name in on_function) == (judged_on == "f(x*)")]
         if some:
-            found = verdicts(url, {**chosen.where, "procedure": some}, measure=measure)
+            found = verdicts(url, {**chosen.where, "procedure": some}, measure=measure, design=design)
             parts.append(list_cells(found, included.sel(procedure=some), judged_on))
     aim = [f"{', '.join(on_function)}: judged on coverage of f(x*), which its intervals are for, and not of y*"]
     return Outcome(xr.concat(parts, "cell"), allow, [*aim * bool(on_function), *list_notes(url)])

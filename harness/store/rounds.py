@@ -69,7 +69,8 @@ def list_rounds(backend: Backend, manifest: Manifest, sizes: Iterable[int]) -> d
     found = {}
     for n in sizes:
         names = [name for name in backend.list_names(f"{FOLDER}/n={n}") if name.removesuffix(".json").isdigit()]
-        one = _parse(backend.get(f"{FOLDER}/n={n}/{max(names)}"), n) if names else None
+        each = (_parse(backend.get(f"{FOLDER}/n={n}/{name}"), n) for name in sorted(names, reverse=True))
+        one = next((one for one in each if one is not None), None)  # a damaged one is written again by the next run
         if one is not None and one.target == target:
             found[n] = one
     return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import numpy as np
@@ -23,12 +24,15 @@ from harness.execution import driver, lifecycle, prepare
 from harness.execution.driver import _make_round_queue
 from harness.execution.progress import SilentProgress
 from harness.execution.rounds import RoundQueue
+from harness.maintenance.merge import merge_stores
 from harness.monitor.state import status
 from harness.results.validity import verdicts
+from harness.scenario.dump import dump_scenario
 from harness.store.manifest import Manifest, cache_key
 from harness.store.manifest_io import load_manifest
 from harness.store.rounds import FOLDER, list_rounds
 from harness.worker.task import run_unit
+from tests.harness.commands import start
 from tests.harness.studies import loaded, replications, toy
 
 STUDY: dict[str, Any] = {
@@ -341,3 +345,36 @@ def test_the_store_says_what_it_was_asked(store: Path) -> None:
     assert told["paths"] is None
     assert "until" not in load_manifest(open_backend(str(store))).fingerprint
     assert toy()["replications"] == {"paths": 7, "draws": 3}, "the toy itself has paths"
+
+
+def test_merged_parts_are_decided_as_the_whole_is(store: Path, tmp_path: Path) -> None:
+    """One part has the first n, the other the second."""
+    for n in (10, 20):
+        Driver(tmp_path / f"{n}.zarr", grid__n=[n]).go_on().finish()
+    merge_stores([str(tmp_path / "10.zarr"), str(tmp_path / "20.zarr")], str(tmp_path / "both.zarr"))
+    assert_same(store, tmp_path / "both.zarr")
+
+
+def test_two_processes_share_a_study(store: Path, tmp_path: Path) -> None:
+    (tmp_path / "toy.toml").write_text(dump_scenario(toy(**STUDY)))
+    both = [start("run", "toy.toml", "--workers", "1", cwd=tmp_path) for _ in range(2)]
+    for process in both:
+        _, err = process.communicate(timeout=240)
+        assert process.returncode == 0, err
+    where = tmp_path / "results/toy.zarr"
+    xr.testing.assert_identical(verdicts(str(store)), verdicts(str(where)))
+    assert_same(store, where)
+
+
+@pytest.mark.parametrize("raw", [b"", b"{}", b"[1]", b'{"paths": -1}', b"\xff", b"[" * 100_000])
+def test_a_damaged_record_is_written_again(raw: bytes, store: Path, tmp_path: Path) -> None:
+    where = tmp_path / "toy.zarr"
+    copytree(store, where)
+    last = sorted((where / FOLDER / "n=10").iterdir())[-1]
+    kept = last.read_bytes()
+    last.write_bytes(raw)
+    assert not status(str(where))["complete"]
+    verdicts(str(where))
+    Driver(where).go_on().finish()
+    assert last.read_bytes() == kept
+    assert_same(store, where)
