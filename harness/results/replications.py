@@ -16,7 +16,7 @@ from harness.core.errors import UserError
 from harness.core.extent import find_included
 from harness.core.labels import format_label, list_axis_values
 from harness.core.schema import COVERAGE_EXPECTED, CUBE_DIMS
-from harness.core.text import suggest_name
+from harness.core.text import format_count, suggest_name
 from harness.core.types import FAILED, Bools, Status, Values
 from harness.cube.aggregate import iter_slabs
 from harness.cube.levels import get_judged_measure
@@ -58,6 +58,11 @@ class ReplicationReader:
     def count_paths(self, n: int) -> int:
         """Return the number of paths at one n that results are made from."""
         return count_wanted_paths(self.manifest, self._rounds, n)
+
+    def format_paths(self) -> str:
+        """Format the number of paths, or the range of these over the selected n."""
+        counts = sorted({self.count_paths(int(n)) for n in self.select_values("n")})
+        return format_count(counts[0], "path") if len(counts) == 1 else f"{counts[0]} to {counts[-1]} paths"
 
     def iter_slabs(self) -> Iterator[Slab]:
         """Yield slabs that fit into memory and together contain all selected cells."""

@@ -52,7 +52,7 @@ def make_subtitle(sheet: PanelLayout, skip: Sequence[str] = ()) -> str:
     fixed = labels.format_cell({axis: value for axis, value in sheet.fixed.items() if axis not in skip})
     extent = sheet.runs.manifest.extent
     draws = f" of {extent.draws} draws" if extent.draws > 1 else ""
-    count = f"{extent.paths} path{'s' * (extent.paths != 1)}{draws}"
+    count = f"{sheet.runs.format_paths()}{draws}"
     return f"{fixed}; {count}" if fixed else count
 
 

@@ -128,7 +128,7 @@ def _make_handles(shown: PanelLayout) -> list[Any]:
     levels = any(name in shown.runs.manifest.exact_levels for name in shown.procedures)
     exact = [Line2D([], [], color=INK, linewidth=1.2, label="exact level, on average")] if levels else []
     dots = Line2D([], [], color=FAINT, marker="o", linestyle="none", label="a path, with its interval")
-    many = shown.runs.manifest.extent.paths > MOST_DOTS
+    many = max(shown.runs.count_paths(int(n)) for n in shown.runs.select_values("n")) > MOST_DOTS
     line = Line2D([], [], color=FAINT, linewidth=1.6, label="paths, with their intervals")
     nominal = Line2D([], [], color=INK, linewidth=0.9, linestyle=(0, (5, 2)), label=marks.NOMINAL)
     return [line if many else dots, nominal, *exact, Patch(color=_MIDDLE, label="the middle 90 % of paths")]
