@@ -84,13 +84,16 @@ def _add_label(group: zarr.Group, name: str, values: np.ndarray[Any, Any], dim: 
     if len(values) > COORDINATE_CHUNK:
         raise ValueError(f"{name} must have at most {COORDINATE_CHUNK} values, got {len(values)}")
     title, units, what = _LABELS[name]
+    is_text = values.dtype == object
+    # xarray decodes labels with a missing value to objects; otherwise to StringDType, with which idxmin fails
+    extra = {"missing_value": ""} if is_text else {"units": units}
     array = group.create_array(
         name,
         shape=values.shape,
         chunks=(COORDINATE_CHUNK,),
-        dtype=str if values.dtype == object else values.dtype,
+        dtype=str if is_text else values.dtype,
         dimension_names=(dim or name,),
-        attributes={"long_name": title, **({"units": units} if units else {}), "description": what},
+        attributes={"long_name": title, **extra, "description": what},
     )
     array[:] = values
 

@@ -170,6 +170,21 @@ def killed(folder: Path, *command: str) -> int:
     return len(receipts.list_receipts(there, (10, 20)))
 
 
+def test_a_study_in_a_bucket_runs_until_it_is_decided(server: Server, tmp_path: Path) -> None:
+    file, url, local = tmp_path / "toy.toml", "s3://bucket/until.zarr", str(tmp_path / "local.zarr")
+    file.write_text(TOY)
+    with threads() as cluster, Client(cluster, set_as_default=False) as client:
+        for there in (url, local):
+            harness.run(str(file), there, client, progress=SilentProgress(), until="verdict", budget=300)
+    ours, theirs = harness.verdicts(url), harness.verdicts(local)
+    assert ours.identical(theirs)
+    assert len(set(ours.verdict.to_numpy().ravel())) > 1
+    backends = [open_backend(each) for each in (url, local)]
+    kept = [{key: each.get(key) for key in each.list_keys("rounds")} for each in backends]
+    assert kept[0] == kept[1]
+    assert len(kept[0]) > 2
+
+
 def test_a_study_in_a_bucket(server: Server, tmp_path: Path) -> None:
     """Run, kill -9, resume, extend, and every command that takes a store; then all of it is searched for secrets."""
     file, url, local, texts = tmp_path / "toy.toml", "s3://bucket/toy.zarr", str(tmp_path / "local.zarr"), list[str]()
@@ -189,12 +204,13 @@ def test_a_study_in_a_bucket(server: Server, tmp_path: Path) -> None:
     signed = set(open_backend(url).list_keys("receipts"))
     resumed = {"settings": study[3:], "progress": SilentProgress()}
     with threads() as cluster, Client(cluster, set_as_default=False) as client:
-        harness.run(str(file), url, client, **resumed)
+        for there in (url, local):
+            harness.run(str(file), there, client, **resumed)
         assert signed <= set(open_backend(url).list_keys("receipts")), "signed once, for ever"
         assert "complete" in said("status", url, "--verify")
         resumed["settings"] = (*study[3:], "replications.paths=220")
-        harness.run(str(file), url, client, **resumed)
-        harness.run(str(file), local, client, **resumed)
+        for there in (url, local):
+            harness.run(str(file), there, client, **resumed)
     assert_same(url, Path(local))
     out = said(*study, "--set", "replications.paths=220", "--store", url, code=1)
     assert "nothing to do" in out

@@ -234,7 +234,7 @@ def test_extended_twice_and_along_several_axes(tmp_path: Path) -> None:
         run_serially(where, **changes)
     run_serially(fresh, **last)
     one, other = (harness.open_cube(str(each)) for each in (where, fresh))
-    for name in one.data_vars:
+    for name in set(one.data_vars) - {"verdict"}:  # a study that grew is judged otherwise
         np.testing.assert_array_equal(one[name].to_numpy(), other[name].to_numpy(), err_msg=str(name))
 
 

@@ -198,7 +198,7 @@ def test_stores_of_other_formats_are_refused(made: Path, tmp_path: Path) -> None
     ],
 )
 def test_a_grown_store_is_the_store_made_at_once(changes: dict[str, Any], made: Path, tmp_path: Path) -> None:
-    """The same numbers, and those that were there before haven't moved."""
+    """The same numbers, and those that were there before haven't moved; a study that grew is judged otherwise."""
     where, fresh = tmp_path / "grown.zarr", tmp_path / "fresh.zarr"
     shutil.copytree(made, where)
     before = contents(where)
@@ -207,7 +207,8 @@ def test_a_grown_store_is_the_store_made_at_once(changes: dict[str, Any], made: 
     after, expected = contents(where), contents(fresh)
     assert after.keys() == expected.keys()
     for name, values in expected.items():
-        np.testing.assert_array_equal(after[name], values, err_msg=name)
+        if name != "verdict":
+            np.testing.assert_array_equal(after[name], values, err_msg=name)
     for name, values in before.items():
         if name.startswith("replications/"):
             old = tuple(slice(0, size) for size in values.shape)
