@@ -18,7 +18,7 @@ from harness.core.errors import UserError
 from harness.core.extent import find_included, union
 from harness.core.schema import CUBE_VERSION, Variable, list_variables
 from harness.core.text import get_timestamp
-from harness.core.types import INNER, Block, Failure, Status, Unit, Values
+from harness.core.types import INNER, Block, Extent, Failure, Status, Unit, Values
 from harness.cube.refresh import refresh
 from harness.cube.rounds import iter_rounds
 from harness.store import arrays, artifacts, receipts
@@ -129,9 +129,16 @@ def _merge_manifests(parts: Sequence[_InputStore]) -> Manifest:
     ordered = {n: groups[n] for n in extent.grid.n}
     levels = reduce(merge_levels, (part.manifest.exact_levels for part in parts))
     spared = reduce(merge_holdout_levels, (part.manifest.holdout_levels for part in parts))
-    first = replace(parts[0].manifest, extents=(extent,), history=(*history, merged), is_smoke=False)
+    extents = _list_extents(parts, extent)
+    first = replace(parts[0].manifest, extents=extents, history=(*history, merged), is_smoke=False)
     first = replace(first, cube_version=CUBE_VERSION)
     return replace(first, scenario=get_full_scenario(first), groups=ordered, exact_levels=levels, holdout_levels=spared)
+
+
+def _list_extents(parts: Sequence[_InputStore], whole: Extent) -> tuple[Extent, ...]:
+    """Return the extents of the union: two, if its paths grew, since that decides how it is judged."""
+    fewest = min(extent.paths for part in parts for extent in part.manifest.extents)
+    return (whole,) if fewest == whole.paths else (replace(whole, paths=fewest), whole)
 
 
 def _read_files(part: _InputStore) -> dict[str, bytes]:
