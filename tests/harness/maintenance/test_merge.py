@@ -26,7 +26,7 @@ def test_two_stores_become_one(tmp_path: Path) -> None:
     run_serially(c, grid__n=[10, 20], grid__theta=[1, "best"])
     run_serially(fresh, grid__n=[10, 20], grid__theta=[1, "best"])
     one, other = (harness.open_cube(str(each)) for each in (c, fresh))
-    for name in one.data_vars:
+    for name in set(one.data_vars) - {"verdict"}:  # the merged one grew in paths, and is judged otherwise
         np.testing.assert_array_equal(one[name].to_numpy(), other[name].to_numpy(), err_msg=str(name))
     for name in ("coverage", "width", "theta_hat", "status"):
         np.testing.assert_array_equal(replications(c, 10, name), replications(fresh, 10, name), err_msg=name)
