@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from math import log
 from pathlib import Path
@@ -96,3 +97,12 @@ def test_the_whole_line_needs_no_reserve(tmp_path: Path) -> None:
     found = verdicts(str(tmp_path / "line.zarr"))
     assert set(found["verdict"].to_numpy().ravel()) == {"valid"}
     assert find_reserve(open_replications(str(tmp_path / "line.zarr")).manifest, found) is None
+
+
+def test_betting_needs_no_reserve(grown: str) -> None:
+    manifest = open_replications(grown).manifest
+    told = {"until": {"verdict": 0.95, "exact": True}, "budget": {"paths": 120}}
+    exact = replace(manifest, scenario={**manifest.scenario, "replications": told})
+    assert find_reserve(exact, verdicts(grown)) is None
+    assert find_reserve(manifest, verdicts(grown)) is not None
+    assert find_reserve(exact, verdicts(grown, design="fixed")) is not None, "which isn't judged by betting"
