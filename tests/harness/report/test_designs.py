@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.report.sections.facts import gather_facts
-from harness.report.sections.verdict_cards import judge_procedures
+from harness.report.sections.verdict_cards import describe_verdict, judge_procedures
 from harness.report.write import write
 from harness.results.estimates import estimate
 from harness.results.tables import table
@@ -59,6 +59,10 @@ def test_a_headline_does_not_call_borderline_cells_holding(grown_store: str) -> 
             {"invalid": 1, "borderline": 1},
         )
     ]
+    some = type(one)("exact", "y*", counts | {"valid": 2, "borderline": 1}, None, "")
+    assert describe_verdict(some, 9).startswith(
+        "No cell is shown to fall short; 2 of 3 cells are shown to hold. 1 cell is"
+    )
     assert said == ["holds everywhere", *["borderline in places"] * 2, "borderline everywhere", "falls short in places"]
 
 
@@ -124,6 +128,7 @@ def test_expected_coverage_is_called_so(grown: Reader, toy: Reader, grown_store:
     assert "noise of its test points" not in grown.words
     assert "largest error of expected coverage" in grown.words
     assert "expected" not in toy.words
+    assert "5 % quantile over replications of coverage (if counted, with the noise of its test points);" in toy.words
     assert "share of test points with y* in the region" in toy.words
 
 
