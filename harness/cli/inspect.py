@@ -6,7 +6,16 @@ import json
 
 import click
 
-from harness.cli.common import EXIT_FAILED, echo, json_option, shorten_path, split_names, user_errors, where_option
+from harness.cli.common import (
+    EXIT_FAILED,
+    design_option,
+    echo,
+    json_option,
+    shorten_path,
+    split_names,
+    user_errors,
+    where_option,
+)
 
 
 @click.command()
@@ -23,6 +32,7 @@ from harness.cli.common import EXIT_FAILED, echo, json_option, shorten_path, spl
 @where_option
 @click.option("--versus", metavar="PROCEDURE", help="Show paired differences from this procedure.")
 @click.option("--adjust", is_flag=True, help="Reduce errors by conformal coverages, whose expectations are exact.")
+@design_option
 @click.option(
     "--format",
     "form",
@@ -39,6 +49,7 @@ def table(
     where: tuple[str, ...],
     versus: str | None,
     adjust: bool,
+    design: str | None,
     form: str,
 ) -> None:
     """Print a table of measures of STORE with their Monte-Carlo errors.
@@ -51,7 +62,8 @@ def table(
     from harness.results.tables import table as made
 
     axes = [None if text is None else split_names(text) for text in (rows, columns)]
-    echo(FORMATS[form](made(store, split_names(measures), axes[0], axes[1], parse_where(where), versus, adjust)))
+    asked = made(store, split_names(measures), axes[0], axes[1], parse_where(where), versus, adjust, design)
+    echo(FORMATS[form](asked))
 
 
 @click.command()
@@ -80,13 +92,14 @@ def figure(store: str, name: str, wheres: tuple[str, ...], output: str | None) -
 @click.argument("store")
 @click.option("-o", "--output", metavar="FILE.html", help="Where to write it. [default: beside the store, NAME.html]")
 @click.option("--drawn", type=click.IntRange(min=0), help="Combinations of γ, θ, λ and α with figures. [default: 12]")
+@design_option
 @user_errors
-def report(store: str, output: str | None, drawn: int | None) -> None:
+def report(store: str, output: str | None, drawn: int | None, design: str | None) -> None:
     """Write a report of the study in STORE as one HTML file: verdicts, tables, figures, and how it was computed."""
     from harness.report.write import write
     from harness.store.locate import find_store
 
-    path = write(store, output, shorten_path(find_store(store)), drawn)
+    path = write(store, output, shorten_path(find_store(store)), drawn, design)
     echo(f"wrote {path} ({path.stat().st_size / 1e6:.1f} MB)")
 
 

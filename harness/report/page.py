@@ -17,6 +17,7 @@ from harness.report.sections.provenance import render_failures, render_provenanc
 from harness.report.sections.tables import render_mad_table, render_tables
 from harness.report.sections.uncertainty import (
     describe_resampling,
+    describe_reserves,
     describe_violations,
     render_key,
     render_level,
@@ -37,7 +38,7 @@ class Progress:
     driver: Driver | None
 
 
-def render_page(url: str, shown: str, settings: int = SETTINGS) -> str:
+def render_page(url: str, shown: str, settings: int = SETTINGS, design: str | None = None) -> str:
     """Render the report of a store.
 
     Parameters
@@ -48,8 +49,10 @@ def render_page(url: str, shown: str, settings: int = SETTINGS) -> str:
         Name of the store in the commands that the report shows.
     settings : int
         Maximal number of combinations of γ, θ, λ and α to draw figures for; 0 for a report without figures.
+    design : {"fixed", "anytime"}, optional
+        Design of the verdicts. Default: as the study needs it.
     """
-    facts = gather_facts(url)
+    facts = gather_facts(url, design)
     sections = [
         _make_verdicts_section(facts),
         _make_numbers_section(facts, shown),
@@ -60,8 +63,12 @@ def render_page(url: str, shown: str, settings: int = SETTINGS) -> str:
     ]
     title = f"{facts.manifest.scenario.get('name', 'study')} – ckrr report"
     return render_document(
-        title, _render_header(facts, sections), sections, render_footer(f"ckrr report {shown}"), script=True
+        title, _render_header(facts, sections), sections, render_footer(_format_command(shown, design)), script=True
     )
+
+
+def _format_command(shown: str, design: str | None) -> str:
+    return f"ckrr report {shown}{f' --design {design}' if design else ''}"
 
 
 def _render_header(facts: Facts, sections: list[Section]) -> Markup:
@@ -74,7 +81,7 @@ def _render_header(facts: Facts, sections: list[Section]) -> Markup:
         progress=_find_progress(facts),
         damage=format_damage(facts.damaged) if facts.damaged else "",
         lead=render_lead(facts),
-        caveats=[*describe_resampling(facts), *describe_violations(facts)],
+        caveats=[*describe_resampling(facts), *describe_violations(facts), *describe_reserves(facts)],
         sections=sections,
     )
 
@@ -91,7 +98,7 @@ def _find_progress(facts: Facts) -> Progress | None:
 def _make_verdicts_section(facts: Facts) -> Section:
     body = TEMPLATES.render(
         "verdicts.html",
-        key=render_key(),
+        key=render_key(facts.all_verdicts),
         level=render_level(facts),
         cards=render_cards(facts),
         map=render_verdict_map(facts),

@@ -26,7 +26,13 @@ def get_default_file(url: str) -> Path:
     return Path(f"{name}.html") if is_url(url) else Path(url).with_name(f"{name}.html")
 
 
-def write(url: str, output: str | None = None, shown: str | None = None, settings: int | None = None) -> Path:
+def write(
+    url: str,
+    output: str | None = None,
+    shown: str | None = None,
+    settings: int | None = None,
+    design: str | None = None,
+) -> Path:
     """Write the report of a store, and return the path of the file.
 
     The file is written completely or not at all.
@@ -41,6 +47,8 @@ def write(url: str, output: str | None = None, shown: str | None = None, setting
         Name of the store in the commands that the report shows. Default: `url`.
     settings : int, optional
         Maximal number of combinations of γ, θ, λ and α with figures.
+    design : {"fixed", "anytime"}, optional
+        Design of the verdicts. Default: as the study needs it.
     """
     url = find_store(url)
     target = Path(output) if output else get_default_file(url)
@@ -48,7 +56,7 @@ def write(url: str, output: str | None = None, shown: str | None = None, setting
     from harness.report.page import render_page
     from harness.report.sections.figures import SETTINGS
 
-    write_atomically(target, render_page(url, shown or url, SETTINGS if settings is None else settings))
+    write_atomically(target, render_page(url, shown or url, SETTINGS if settings is None else settings, design))
     return target
 
 

@@ -132,13 +132,17 @@ def _from_schema(one: schema.Measure) -> Measure:
     return Measure(one.name, one.title, one.reduction, reader)
 
 
+IF_COUNTED = " (if counted, with the noise of its test points)"
+"""End of the descriptions of quantiles of coverage, which doesn't concern expected coverage."""
+
+
 def _list_spreads() -> list[Measure]:
     """Make the measures of the spread of coverage over replications, and of widths over test points."""
     words = {0.05: "5 % quantile", 0.5: "median", 0.95: "95 % quantile"}
     found = [
         Measure(
             f"coverage_q{q * 100:02.0f}",
-            f"{text} over replications of coverage (if counted, with the noise of its test points)",
+            f"{text} over replications of coverage{IF_COUNTED}",
             "median",
             _read_judged,
             q,

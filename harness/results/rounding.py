@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import floor, inf, isfinite, isnan, log10
+from math import floor, inf, isfinite, isinf, isnan, log10
 
 DASH = "–"
 """Shown in place of a missing number."""
@@ -58,6 +58,35 @@ def format_with_error(value: float, error: float, least: float = 0.0) -> str:
         unit = 10.0 ** _find_last_place(error)
         return f"{round(value / unit) * unit:.0f} ± {round(error / unit) * unit:.0f}"
     return f"{_format_fixed(value, digits)} ± {error:.{digits}f}"
+
+
+def format_estimate(value: float, error: float, low: float, high: float, least: float = 0.0) -> str:
+    """Format a value with its standard error, or with the ends of its interval where no standard error says enough.
+
+    Parameters
+    ----------
+    value, error, least : float
+        As in `format_with_error`.
+    low, high : float
+        Ends of the confidence interval.
+
+    Examples
+    --------
+    >>> format_estimate(0.9, 0.01, 0.88, 0.92), format_estimate(1.76, inf, 1.37, inf)
+    ('0.900 ± 0.010', '1.76 (1.37 to ∞)')
+    >>> format_estimate(1.0, 0.0, 0.998, 1.0), format_estimate(0.0, 0.0, 0.0, 0.02)
+    ('1 (> 0.998)', '0 (< 0.02)')
+    """
+    if error == 0 and high > low and value in (0.0, 1.0):  # its error isn't 0: show a bound
+        return f"0 (< {high:.1g})" if value == 0 else f"1 (> {1 - float(f'{1 - low:.1g}'):g})"
+    if isfinite(value) and (isinf(low) or isinf(high)):  # no standard error says that
+        return f"{value:.3g} ({_format_end(low)} to {_format_end(high)})"
+    return format_with_error(value, error, least)
+
+
+def _format_end(value: float) -> str:
+    """Format an end of an interval, which may be infinite."""
+    return ("∞" if value > 0 else "−∞") if isinf(value) else f"{value:.3g}"
 
 
 def _format_fixed(value: float, digits: int) -> str:

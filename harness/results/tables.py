@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from math import isfinite, isinf, isnan
+from math import isnan
 
 import numpy as np
 import xarray as xr
@@ -19,13 +19,13 @@ from harness.core.labels import format_label
 from harness.core.schema import CUBE_DIMS
 from harness.core.text import format_table as columned, suggest_name
 from harness.monitor.state import status
+from harness.results.designs import describe_design, list_reserves
 from harness.results.estimates import difference, estimate
 from harness.results.mad import MAD
 from harness.results.measures import MEASURES
 from harness.results.replications import Where, count_damaged, describe_condition, format_damage, open_replications
-from harness.results.rounding import DASH, format_with_error
+from harness.results.rounding import DASH, format_estimate
 from harness.results.validity import verdicts
-from harness.statistics.intervals import LEVEL
 from harness.statistics.verdicts import SHARE_OF_ALPHA, TOLERANCE
 
 MEASURE, VERDICT, LEVELS = "measure", "verdict", "level"
@@ -49,18 +49,7 @@ class Cell:
     """Text shown instead of the value: a verdict."""
 
     def __str__(self) -> str:
-        if self.word:
-            return self.word
-        if self.se == 0 and self.high > self.low and self.value in (0.0, 1.0):  # its error isn't 0: show a bound
-            return f"0 (< {self.high:.1g})" if self.value == 0 else f"1 (> {1 - float(f'{1 - self.low:.1g}'):g})"
-        if isfinite(self.value) and (isinf(self.low) or isinf(self.high)):  # no standard error says that
-            return f"{self.value:.3g} ({_format_end(self.low)} to {_format_end(self.high)})"
-        return format_with_error(self.value, self.se, self.least)
-
-
-def _format_end(value: float) -> str:
-    """Format an end of an interval, which may be infinite."""
-    return ("∞" if value > 0 else "−∞") if isinf(value) else f"{value:.3g}"
+        return self.word or format_estimate(self.value, self.se, self.low, self.high, self.least)
 
 
 @dataclass(frozen=True)
@@ -114,6 +103,7 @@ def table(
     where: Where | None = None,
     versus: str | None = None,
     adjust: bool = False,
+    design: str | None = None,
 ) -> Table:
     """Make a table of measures over the cells of a store.
 
@@ -132,11 +122,16 @@ def table(
         A procedure. If given, the table has paired differences between each procedure and this one.
     adjust : bool
         Whether to adjust estimates by conformal coverages, whose expectations are exact; see `estimate`.
+    design : {"fixed", "anytime"}, optional
+        Whether verdicts hold at one look, or however often somebody looks. Default: as the study needs it; see
+        `verdicts`.
     """
     if adjust and versus is not None:
         raise UserError("adjust and versus exclude each other: paired differences aren't adjusted")
     measures = measures or [open_replications(url).judged]
-    found = {name: _load_measure(url, name, where, versus, adjust) for name in measures}
+    if design is not None and VERDICT not in measures:
+        raise UserError(f"design {design!r} is for verdicts, and the measures are {', '.join(measures)}: add {VERDICT}")
+    found = {name: _load_measure(url, name, where, versus, adjust, design) for name in measures}
     sizes = {axis: len(values) for axis, values in _list_labels(found).items()}
     rows, columns = lay_out_axes(sizes, rows, columns)
     labels = _list_labels(found)
@@ -148,8 +143,15 @@ def table(
             cells[_make_key(places, rows), _make_key(places, columns)] = cell
     row_keys = [key for key in product(*(labels[axis] for axis in rows)) if any(key == row for row, _ in cells)]
     column_keys = [key for key in product(*(labels[axis] for axis in columns)) if any(key == c for _, c in cells)]
-    caption = _format_caption(measures, fixed, versus, cells, describe_condition(open_replications(url).manifest))
-    notes = [*_describe_adjustment(found), *_describe_unscored(url, measures, where), *list_notes(url)]
+    runs = open_replications(url)
+    told = {VERDICT: _describe_verdict(found[VERDICT], runs.judged, design)} if VERDICT in found else {}
+    what, condition = (
+        ", ".join(told.get(name) or _describe_measure(name) for name in found),
+        describe_condition(runs.manifest),
+    )
+    caption = _format_caption(what, _format_error_note(measures, cells), fixed, versus, condition)
+    reserves = list_reserves(found[VERDICT]) if VERDICT in found else []
+    notes = [*reserves, *_describe_adjustment(found), *_describe_unscored(url, measures, where), *list_notes(url)]
     return Table(caption, notes, rows, columns, row_keys, column_keys, cells)
 
 
@@ -187,7 +189,9 @@ def list_notes(url: str) -> list[str]:
     return [share] * (done < 1) + [failed] * bool(state["failed"]) + ([format_damage(lost)] if lost else [])
 
 
-def _load_measure(url: str, name: str, where: Where | None, versus: str | None, adjust: bool) -> xr.Dataset:
+def _load_measure(
+    url: str, name: str, where: Where | None, versus: str | None, adjust: bool, design: str | None
+) -> xr.Dataset:
     """Estimate one measure; levels and verdicts get the variables of an estimate, too."""
     if versus is not None:
         return difference(url, versus, name, where)
@@ -195,7 +199,7 @@ def _load_measure(url: str, name: str, where: Where | None, versus: str | None, 
         found = verdicts(url, where)
         target = found["target"].broadcast_like(found["value"]).transpose(*found["value"].dims)
         return found.assign(value=target, se=0 * target, low=target, high=target)
-    return verdicts(url, where) if name == VERDICT else estimate(url, name, where, adjust=adjust)
+    return verdicts(url, where, design=design) if name == VERDICT else estimate(url, name, where, adjust=adjust)
 
 
 def _list_labels(found: Mapping[str, xr.Dataset]) -> dict[str, list[str]]:
@@ -273,19 +277,12 @@ def _make_key(places: Mapping[object, str], axes: Sequence[str]) -> Key:
     return tuple(places[axis] for axis in axes)
 
 
-def _format_caption(
-    measures: Sequence[str],
-    fixed: Mapping[str, str],
-    versus: str | None,
-    cells: Mapping[tuple[Key, Key], Cell],
-    condition: str,
-) -> str:
+def _format_caption(what: str, error: str, fixed: Mapping[str, str], versus: str | None, condition: str) -> str:
     """Return the caption: measures, the kind of error, and the values of fixed axes."""
-    what = ", ".join(_describe_measure(name) for name in measures)
     paired = f", less that of {versus} (paired)" if versus else ""
     at = ", ".join(f"{axis} = {value}" for axis, value in fixed.items() if axis != MEASURE)
     condition = f" ({condition})" if condition else ""
-    return f"{what}{paired}{_format_error_note(measures, cells)}{condition}{f'; {at}' if at else ''}"
+    return f"{what}{paired}{error}{condition}{f'; {at}' if at else ''}"
 
 
 def _format_error_note(measures: Sequence[str], cells: Mapping[tuple[Key, Key], Cell]) -> str:
@@ -298,13 +295,15 @@ def _format_error_note(measures: Sequence[str], cells: Mapping[tuple[Key, Key], 
     return f" ± Monte-Carlo standard error between paths{bounds}"
 
 
+def _describe_verdict(found: xr.Dataset, judged: str, design: str | None) -> str:
+    told = f"tolerance {TOLERANCE:g}, or α/{1 / SHARE_OF_ALPHA:.0f} if that is less"
+    return (
+        f"verdict on {MEASURES[judged].what} against its level ({told}; with probability {found.attrs['level']:g} no "
+        f"verdict in the whole grid is wrong; that {describe_design(found, design)})"
+    )
+
+
 def _describe_measure(name: str) -> str:
-    if name == VERDICT:
-        told = f"tolerance {TOLERANCE:g}, or α/{1 / SHARE_OF_ALPHA:.0f} if that is less"
-        return (
-            f"verdict on coverage against its level ({told}; "
-            f"with probability {LEVEL:g} no verdict in the whole grid is wrong)"
-        )
     if name == LEVELS:
         return "level: exact where one is promised, 1 − α elsewhere"
     if name == MAD:

@@ -36,7 +36,7 @@ EMPTY, INVALID, UNDECIDED, BORDERLINE, VALID, CONSERVATIVE = WORDS = (
     "conservative",
 )
 """Verdicts as words. The place of a word is its code: cells are valid from the code of `VALID` on."""
-VERDICTS = (VALID, CONSERVATIVE, INVALID, UNDECIDED)
+VERDICTS = (VALID, CONSERVATIVE, BORDERLINE, INVALID, UNDECIDED)
 """Verdicts in the order in which they are shown."""
 TOLERANCE, SHARE_OF_ALPHA = 0.02, 0.2
 """The default tolerance τ is the smaller of `TOLERANCE` and `SHARE_OF_ALPHA`·α."""

@@ -151,20 +151,20 @@ WIDTHS = (
 
 def judge_group(group: ClaimGroup, some: Sequence[ClaimPart]) -> ClaimOutcome:
     """Judge a claim about coverage on the cells of one group."""
-    total, decided, bad = judging.count_decided(some)
-    if not decided:
-        return ClaimOutcome(
-            OPEN, "not run yet" if not total else f"none of {total} cells can be decided with these paths"
-        )
-    if bad:
-        return ClaimOutcome(
-            AGAINST if group.holds else AGREES, f"{bad} of {total} cells {'falls' if bad == 1 else 'fall'} short"
-        )
-    if decided == total:
-        text = f"the level less the tolerance is held in all {total} cells"
+    cells = judging.count_cells(some)
+    near = f", {cells.borderline} {'is' if cells.borderline == 1 else 'are'} borderline" if cells.borderline else ""
+    if cells.short:
+        text = f"{cells.short} of {cells.total} cells {'falls' if cells.short == 1 else 'fall'} short{near}"
+        return ClaimOutcome(AGAINST if group.holds else AGREES, text)
+    if not cells.holding + cells.borderline:
+        none = f"none of {cells.total} cells can be decided with these paths"
+        return ClaimOutcome(OPEN, none if cells.total else "not run yet")
+    if cells.holding == cells.total:
+        text = f"the level less the tolerance is held in all {cells.total} cells"
         return ClaimOutcome(AGREES if group.holds else AGAINST, text)
-    text = f"none of {total} cells is shown to fall short, {decided} are shown to hold the level less the tolerance"
-    return ClaimOutcome(UNREFUTED if group.holds else OPEN, text)
+    held = f"{cells.holding} are shown to hold the level less the tolerance"
+    text = f"none of {cells.total} cells is shown to fall short, {held}{near}"
+    return ClaimOutcome(UNREFUTED if group.holds and cells.holding else OPEN, text)
 
 
 def judge_widths(claim: WidthClaim, some: Sequence[WidthRatio]) -> ClaimOutcome:

@@ -26,11 +26,11 @@ class Evidence:
 
     def __init__(self, stores: Mapping[CorrectedStudy, str], results: str) -> None:
         self.stores, self.results = stores, results
-        self._judged = judging.judge_studies(stores)
+        self.judged = judging.judge_studies(stores)
 
     def list_parts(self, group: ClaimGroup) -> list[ClaimPart]:
         """Return the cells of a group, one part for each study that has been run."""
-        return judging.list_parts(self._judged, group.studies, group.cells)
+        return judging.list_parts(self.judged, group.studies, group.cells)
 
     def list_ratios(self, claim: WidthClaim) -> list[WidthRatio]:
         """Return the width ratios of the Gaussian studies that have been run."""

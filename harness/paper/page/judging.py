@@ -30,7 +30,7 @@ from harness.results.measures import REFERENCE
 from harness.results.replications import Where
 from harness.results.validity import verdicts
 from harness.statistics.intervals import LEVEL
-from harness.statistics.verdicts import EMPTY, INVALID, UNDECIDED, VERDICTS
+from harness.statistics.verdicts import BORDERLINE, CONSERVATIVE, EMPTY, INVALID, VALID, VERDICTS
 
 CONFORMAL = ("RRCM", "RRCM-loo", "CRR", "CRR-loo")
 """Conformal procedures of the paper."""
@@ -155,7 +155,21 @@ def make_studies(names: Sequence[str], test: str) -> list[CorrectedStudy]:
     return [CorrectedStudy(name, test) for name in names]
 
 
-def count_decided(some: Sequence[ClaimPart]) -> tuple[int, int, int]:
-    """Return the number of cells, of decided ones, and of those that fall short."""
-    total = sum(one.cells for one in some)
-    return total, total - sum(one.counts[UNDECIDED] for one in some), sum(one.counts[INVALID] for one in some)
+@dataclass(frozen=True)
+class CellCounts:
+    """Number of cells with each kind of verdict, in all studies of a claim."""
+
+    total: int
+    holding: int
+    """Valid or conservative."""
+    borderline: int
+    short: int
+
+
+def count_cells(some: Sequence[ClaimPart]) -> CellCounts:
+    """Count the cells of a claim by their verdicts."""
+    holding, near, short = (
+        sum(one.counts[each] for one in some for each in words)
+        for words in ((VALID, CONSERVATIVE), (BORDERLINE,), (INVALID,))
+    )
+    return CellCounts(sum(one.cells for one in some), holding, near, short)

@@ -64,7 +64,9 @@ class PaperPage:
             *(render_coverage_claim(one, self.found) for one in CLAIMS),
             *(render_width_claim(one, self.found) for one in WIDTHS),
         ]
-        body = TEMPLATES.render("claims.html", level=f"{LEVEL:g}", key=render_key(), claims=claims)
+        body = TEMPLATES.render(
+            "claims.html", level=f"{LEVEL:g}", key=render_key(self.found.judged.values()), claims=claims
+        )
         return Section("claims", "Its claims, judged on many paths", body)
 
 

@@ -10,11 +10,11 @@ import numpy as np
 import xarray as xr
 
 from harness.core.labels import format_label
-from harness.core.schema import CUBE_DIMS
+from harness.core.schema import COVERAGE_EXPECTED, CUBE_DIMS
 from harness.core.types import Values
 from harness.report.sections.facts import Facts
 from harness.report.sections.glossary import AXES
-from harness.results.rounding import DASH, format_with_error
+from harness.results.rounding import DASH, format_estimate
 
 ROW_AXES = ("procedure", "gamma", "theta", "lam", "n")
 """Axes that identify a row of a table, at one α."""
@@ -78,10 +78,11 @@ def make_columns(facts: Facts, alpha: int) -> list[Column]:
     """Create the columns of a table, without those that have no value anywhere."""
     found = [
         _make_verdict_column(facts, alpha),
-        Column("coverage", "share of test points with y* in the region", make_error_formatter(facts.verdicts, alpha)),
+        _make_coverage_column(facts, alpha),
         *_make_adjusted_column(facts, alpha),
         _make_level_column(facts, alpha),
     ]
+    is_expected = facts.judged == COVERAGE_EXPECTED
     some = [(head, what, measure, parts) for head, what, measure, parts in _MEASURED if measure in facts.measures]
     for head, what, measure, parts in some:
         if _has_values(facts.measures[measure], alpha, measure in _SHARES):
@@ -90,16 +91,24 @@ def make_columns(facts: Facts, alpha: int) -> list[Column]:
                 if parts
                 else make_error_formatter(facts.measures[measure], alpha)
             )
-            found.append(Column(head, what, text))
+            found.append(Column(head, _WHAT_IF_EXPECTED.get(measure, what) if is_expected else what, text))
     return found
+
+
+def _make_coverage_column(facts: Facts, alpha: int) -> Column:
+    what = {
+        "coverage": "share of test points with y* in the region",
+        COVERAGE_EXPECTED: "probability that y* is in the region, given the training sample: mean over test points",
+    }[facts.judged]
+    return Column(facts.coverage, what, make_error_formatter(facts.measures[facts.judged], alpha))
 
 
 _MEASURED: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     ("of f(x*)", "share of test points with f(x*) in the region", "coverage_f", ()),
     (
         "coverage 5–95 %",
-        "coverage of single replications: 5 % and 95 % quantiles; where it is counted, it varies by the noise of its "
-        "test points, too, not only from one training sample to another",
+        "coverage of single replications: 5 % and 95 % quantiles; it is counted, so it varies by the noise of its test "
+        "points, too, not only from one training sample to another",
         "coverage_q05",
         ("coverage_q05", "coverage_q95"),
     ),
@@ -126,6 +135,8 @@ _MEASURED: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     ("failed", "share of replications that failed", "failed", ()),
 )
 """Heading, description, measure, and for ranges the two measures that are their ends."""
+_WHAT_IF_EXPECTED = {"coverage_q05": "expected coverage of single replications: 5 % and 95 % quantiles"}
+"""Descriptions that differ where coverage is the expected one."""
 _SHARES = ("unscored", "unbounded", "empty", "disconnected", "failed")
 """Measures whose column is omitted if it is zero everywhere."""
 
@@ -146,11 +157,14 @@ def _has_values(found: xr.Dataset, alpha: int, share: bool) -> bool:
 
 
 def make_error_formatter(found: xr.Dataset, alpha: int) -> Callable[[CellIndex], str]:
-    """Return a function that formats a measure of a cell with its Monte-Carlo error."""
-    values, errors = (found[part].values[..., alpha].tolist() for part in ("value", "se"))
-    return lambda place: format_with_error(
-        value := _get_nested(values, place), _drop_rounding_error(_get_nested(errors, place), value), 0.001
-    )
+    """Return a function that formats a measure of a cell as `ckrr table` does: with its error, or its interval."""
+    parts = [found[part].values[..., alpha].tolist() for part in ("value", "se", "low", "high")]
+
+    def format_place(place: CellIndex) -> str:
+        value, error, low, high = (_get_nested(part, place) for part in parts)
+        return format_estimate(value, _drop_rounding_error(error, value), low, high, 0.001)
+
+    return format_place
 
 
 def _drop_rounding_error(error: float, value: float) -> float:

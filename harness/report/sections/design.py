@@ -9,6 +9,7 @@ from markupsafe import Markup
 
 from harness.core.labels import format_label, list_axis_values
 from harness.core.procedures import describe_procedure
+from harness.core.schema import COVERAGE_EXPECTED
 from harness.core.text import format_count
 from harness.report.html.templating import TEMPLATES
 from harness.report.sections.facts import MEASURES, Facts
@@ -125,6 +126,12 @@ def _format_rule(rule: Mapping[str, tuple[object, ...]]) -> str:
 
 
 def _format_measures(facts: Facts) -> str:
-    return "; ".join(
-        measures.MEASURES[name].what for name in ("coverage", *MEASURES) if name in facts.measures or name == "coverage"
-    )
+    return "; ".join(_describe_measure(facts, name) for name in (facts.judged, *MEASURES) if name in facts.measures)
+
+
+def _describe_measure(facts: Facts, name: str) -> str:
+    """Describe a measure; quantiles of coverage say which coverage they are of."""
+    text = measures.MEASURES[name].what
+    if facts.judged != COVERAGE_EXPECTED or not text.endswith(measures.IF_COUNTED):
+        return text
+    return text.removesuffix(measures.IF_COUNTED).replace("coverage", facts.coverage)

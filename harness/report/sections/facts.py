@@ -10,6 +10,8 @@ import xarray as xr
 
 from harness.backends.base import Backend, open_backend
 from harness.core.procedures import is_for_function
+from harness.core.schema import COVERAGE_EXPECTED
+from harness.cube.levels import get_judged_measure
 from harness.maintenance.failures import group_failures
 from harness.monitor.state import status
 from harness.results.estimates import estimate
@@ -55,13 +57,15 @@ class Facts:
     """Contents of a store, as the sections of a report need them."""
 
     url: str
+    design: str | None
+    """Design of the verdicts that was requested, if any."""
     manifest: Manifest
     state: Mapping[str, Any]
     """Progress of the study, as `ckrr status --json` prints it."""
     driver: Driver | None
     """Driver that is active now."""
     verdicts: xr.Dataset
-    """Verdicts on the coverage of y*."""
+    """Verdicts on the coverage of y*, the expected one if the store has it."""
     function_verdicts: xr.Dataset | None
     """Verdicts on the coverage of f(x*), for procedures whose target it is."""
     widths: xr.Dataset
@@ -69,7 +73,7 @@ class Facts:
     included: xr.DataArray
     """Which cells the scenario doesn't exclude."""
     measures: Mapping[str, xr.Dataset]
-    """Estimates of each measure in `MEASURES` that the study has."""
+    """Estimates of the judged coverage, and of each measure in `MEASURES` that the study has."""
     adjusted: xr.Dataset | None
     """Coverage adjusted by control variates, NaN in cells that have none; None if that is all, or they are too many."""
     mad: xr.Dataset
@@ -82,22 +86,38 @@ class Facts:
     damaged: int
     """Number of replications that lack chunks which had been written."""
 
+    @property
+    def judged(self) -> str:
+        """Name of the coverage that verdicts are on."""
+        return get_judged_measure(self.manifest)
 
-def gather_facts(url: str) -> Facts:
-    """Read the facts of a store."""
+    @property
+    def coverage(self) -> str:
+        """That coverage in words."""
+        return "expected coverage" if self.judged == COVERAGE_EXPECTED else "coverage"
+
+    @property
+    def all_verdicts(self) -> list[xr.Dataset]:
+        """Verdicts on y*, and those on f(x*) if there are any."""
+        return [self.verdicts, *([] if self.function_verdicts is None else [self.function_verdicts])]
+
+
+def gather_facts(url: str, design: str | None = None) -> Facts:
+    """Read the facts of a store, with verdicts of the requested design."""
     backend = open_backend(find_store(str(url)))
     manifest = load_manifest(backend)
     assert manifest is not None, "find_store checks that the manifest exists"
     state = status(url)  # read first, so that numbers are at least as new
-    judged = verdicts(url)
+    judged = verdicts(url, design=design)
     driver = from_bytes(backend.get(DRIVER))
     return Facts(
         backend.url,
+        design,
         manifest,
         state,
         driver if driver is not None and driver.alive else None,
         judged,
-        _read_function_verdicts(url, manifest),
+        _read_function_verdicts(url, manifest, design),
         compare_widths(url, judged),
         open_replications(url).find_included(),
         _estimate_measures(url, manifest),
@@ -112,7 +132,8 @@ def gather_facts(url: str) -> Facts:
 
 def _estimate_measures(url: str, manifest: Manifest) -> dict[str, xr.Dataset]:
     """Estimate the measures that the study has; coverage of f(x*) isn't among them where f is unknown."""
-    found = {name: estimate(url, name) for name in MEASURES if _is_available(name, manifest)}
+    names = (get_judged_measure(manifest), *MEASURES)
+    found = {name: estimate(url, name) for name in names if _is_available(name, manifest)}
     if not bool(found["coverage_f"]["value"].notnull().any()):
         del found["coverage_f"]
     return found
@@ -120,7 +141,7 @@ def _estimate_measures(url: str, manifest: Manifest) -> dict[str, xr.Dataset]:
 
 def _estimate_adjusted(url: str) -> xr.Dataset | None:
     """Adjust coverage where its expectation isn't known exactly, and where there are controls (`results.adjust`)."""
-    found = estimate(url, "coverage", adjust=True)
+    found = estimate(url, adjust=True)
     return found.where(found["controls"] > 0) if bool((found["controls"] > 0).any()) else None
 
 
@@ -129,12 +150,12 @@ def _is_available(measure: str, manifest: Manifest) -> bool:
     return needs.get(measure, True)
 
 
-def _read_function_verdicts(url: str, manifest: Manifest) -> xr.Dataset | None:
+def _read_function_verdicts(url: str, manifest: Manifest, design: str | None) -> xr.Dataset | None:
     """Return None if no procedure has f(x*) as its target, or f is unknown."""
     names = [name for name in manifest.extent.grid.procedure if is_for_function(name)]
     if not names:
         return None
-    found = verdicts(url, {"procedure": names}, measure="coverage_f")
+    found = verdicts(url, {"procedure": names}, measure="coverage_f", design=design)
     return found if bool(found["value"].notnull().any()) else None
 
 

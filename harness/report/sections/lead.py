@@ -10,7 +10,7 @@ from harness.report.html.templating import TEMPLATES
 from harness.report.sections.facts import Facts
 from harness.report.sections.verdict_cards import ProcedureVerdict, judge_procedures
 from harness.report.sections.widths import summarise_widths
-from harness.statistics.verdicts import INVALID, UNDECIDED
+from harness.statistics.verdicts import BORDERLINE, INVALID, UNDECIDED
 
 
 def render_lead(facts: Facts) -> Markup:
@@ -27,6 +27,7 @@ def _describe_verdicts(facts: Facts) -> str:
     parts = [
         _describe_holding(run),
         _describe_shortfalls(run),
+        _describe_borderline(run),
         _describe_undecided(run),
     ]
     return " ".join(part for part in parts if part)
@@ -47,18 +48,32 @@ def _format_names(some: list[ProcedureVerdict]) -> str:
 
 
 def _describe_holding(run: list[ProcedureVerdict]) -> str:
-    good = [one for one in run if not one.counts[INVALID] and one.counts[UNDECIDED] < one.cells]
+    good = [one for one in run if not one.counts[INVALID] and one.holding]
     if not good:
         return ""
-    everywhere = all(not one.counts[UNDECIDED] for one in good)
-    where = "in every cell" if everywhere else "in every cell that could be decided"
+    everywhere = all(one.holding == one.cells for one in good)
+    is_near = any(one.counts[BORDERLINE] for one in good)
+    some = "neither undecided nor borderline" if is_near else "decided"
+    where = "in every cell" if everywhere else f"in every cell that {'is' if is_near else 'could be'} {some}"
     return f"{_format_names(good)} {'hold' if len(good) > 1 else 'holds'} the level less the tolerance τ {where}."
 
 
 def _describe_shortfalls(run: list[ProcedureVerdict]) -> str:
-    bad = [one for one in run if one.counts[INVALID]]
-    told = [f"{_format_name(one)} in {one.counts[INVALID]} of {format_count(one.cells, 'cell')}" for one in bad]
-    return f"Coverage falls short for {'; '.join(told)}." if told else ""
+    told = _list_counts(run, INVALID)
+    return f"Coverage falls short for {told}." if told else ""
+
+
+def _describe_borderline(run: list[ProcedureVerdict]) -> str:
+    told = _list_counts(run, BORDERLINE)
+    return f"Coverage is borderline, within τ/2 of the level less τ, for {told}." if told else ""
+
+
+def _list_counts(run: list[ProcedureVerdict], verdict: str) -> str:
+    """List the procedures that have a verdict in some cells, with the number of these."""
+    some = [one for one in run if one.counts[verdict]]
+    return "; ".join(
+        f"{_format_name(one)} in {one.counts[verdict]} of {format_count(one.cells, 'cell')}" for one in some
+    )
 
 
 def _describe_undecided(run: list[ProcedureVerdict]) -> str:

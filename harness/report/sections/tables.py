@@ -112,7 +112,7 @@ def _fit_tables(facts: Facts, order: Sequence[int], command: str) -> dict[int, M
         if sum(map(_count_bytes, found.values())) > ROOM:
             where = f"--where alpha={list_labels(facts, 'alpha')[i]}"
             found[i] = _render_left_out(
-                "This table would make the file too large", f"{command} --measure coverage {where}"
+                "This table would make the file too large", f"{command} --measure {facts.judged} {where}"
             )
     for i in order:
         if sum(map(_count_bytes, found.values())) - _count_bytes(found[i]) + _count_bytes(whole[i]) <= ROOM:
@@ -130,7 +130,7 @@ def _render_short(facts: Facts, alpha: int, command: str) -> Markup:
     return _render_left_out(
         "Only coverage and width are shown, to keep the file small",
         f"{command} --measure relative_width {where}",
-        [render_wide_table(facts, "coverage", alpha), render_wide_table(facts, "width", alpha)],
+        [render_wide_table(facts, facts.judged, alpha), render_wide_table(facts, "width", alpha)],
     )
 
 
@@ -171,11 +171,11 @@ def _make_cell(column: Column, place: tuple[int, ...]) -> Cell:
 
 def render_wide_table(facts: Facts, measure: str, alpha: int) -> Markup:
     """Render one measure with n along the top; coverage shows the symbols of its verdicts."""
-    found = facts.mad if measure == MAD else facts.verdicts if measure == "coverage" else facts.measures[measure]
+    found = facts.mad if measure == MAD else facts.measures[measure]
     text = make_error_formatter(
         found.expand_dims(alpha=1, axis=-1) if measure == MAD else found, 0 if measure == MAD else alpha
     )
-    verdicts = facts.verdicts["verdict"].values[..., alpha] if measure == "coverage" else None
+    verdicts = facts.verdicts["verdict"].values[..., alpha] if measure == facts.judged else None
     axes = list_varying_axes(facts, _ACROSS)
     texts = {axis: list_labels(facts, axis) for axis in axes}
     rows = []
@@ -205,9 +205,11 @@ def _iter_settings(facts: Facts) -> Iterator[tuple[int, ...]]:
 
 
 def _format_wide_caption(facts: Facts, measure: str, alpha: int) -> str:
-    what = {MAD: "MAD: the largest |error rate − α| over α", "width": "Median width", "coverage": "Coverage of y*"}[
-        measure
-    ]
+    what = {
+        MAD: "MAD: the largest |error rate − α| over α",
+        "width": "Median width",
+        facts.judged: f"{facts.coverage.capitalize()} of y*",
+    }[measure]
     at = "" if measure == MAD else f" at α = {list_labels(facts, 'alpha')[alpha]}"
     single = format_fixed_axes(facts, _ACROSS)
     return f"{what}{at}{f', {single}' if single else ''}{_format_condition(facts)}."

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import isnan
 
 import numpy as np
+import xarray as xr
 from markupsafe import Markup
 
 from harness.core.labels import format_label
+from harness.core.schema import COVERAGE_EXPECTED
 from harness.core.text import format_count
 from harness.report.html.templating import TEMPLATES
 from harness.report.sections.facts import TARGET, Facts
 from harness.report.sections.verdict_cards import MARKS
+from harness.results.designs import describe_design, find_reserve, is_by_betting, list_reserves
 from harness.results.required_paths import Need
-from harness.statistics.verdicts import CONSERVATIVE, INVALID, UNDECIDED, VALID
+from harness.statistics.verdicts import BORDERLINE, CONSERVATIVE, INVALID, UNDECIDED, VALID
 
 
 @dataclass(frozen=True)
@@ -27,11 +30,13 @@ class PrecisionTable:
     rows: Sequence[Sequence[str]]
 
 
-def render_key() -> Markup:
-    """Render the meaning of the four verdicts."""
+def render_key(judged: Iterable[xr.Dataset]) -> Markup:
+    """Render the meaning of the verdicts: of *borderline* only if it occurs among those that were judged."""
+    near = "within τ/2 of the border, the level less τ: neither shown valid nor invalid"
     said = {
         VALID: "coverage is at least the level less the tolerance τ",
         CONSERVATIVE: "valid, and above the level by more than the tolerance: wider than necessary",
+        **({BORDERLINE: near} if any(bool((one["verdict"] == BORDERLINE).any()) for one in judged) else {}),
         INVALID: "coverage is below the level by more than the tolerance",
         UNDECIDED: "the interval for coverage allows more than one of these",
     }
@@ -48,18 +53,18 @@ def render_level(facts: Facts) -> Markup:
     sure = float(judged.attrs["level"])
     said = (
         f"Tolerance τ: {', '.join(tolerances)}. With probability at least {sure:g} no verdict on y* is wrong, in all "
-        f"{judged.attrs['cells']} cells together."
+        f"{judged.attrs['cells']} cells together. That {describe_design(judged, facts.design)}."
     )
     return TEMPLATES.render("level.html", text=said)
 
 
 def describe_rules(facts: Facts) -> list[str]:
     """Explain what coverage is compared with, and how errors are estimated."""
-    judged = facts.verdicts
-    wrong, cells = 1 - float(judged.attrs["level"]), judged.attrs["cells"]
     said = [
-        f"A verdict is given only if the whole confidence interval of a cell's coverage says so. Each interval has the "
-        f"level 1 − {wrong:.2g}/{cells}, so that all {cells} hold simultaneously (Bonferroni).",
+        *describe_intervals(facts),
+        *describe_unseen(facts),
+        *describe_reserves(facts),
+        *describe_expectation(facts),
         "Standard errors (±) are between paths, because training samples on one path aren't independent.",
         *describe_resampling(facts),
         *describe_exchangeability(facts),
@@ -70,6 +75,59 @@ def describe_rules(facts: Facts) -> list[str]:
             "Verdicts on f(x*) stand beside those on y*, at the same level for each cell, and are counted apart."
         )
     return said
+
+
+def describe_intervals(facts: Facts) -> list[str]:
+    """Explain how verdicts follow from intervals, in each design that the study has."""
+    judged = facts.verdicts
+    wrong, cells = 1 - float(judged.attrs["level"]), judged.attrs["cells"]
+    once = (
+        "A verdict is given only if the whole confidence interval of a cell's coverage says so. Each interval has the "
+        f"level 1 − {wrong:.2g}/{cells}, so that all {cells} hold simultaneously (Bonferroni)."
+    )
+    often = (
+        "In the anytime design, intervals hold at all numbers of paths together, and in all cells, so they are wider. "
+        "A cell is judged by its first 50, 75, 100 and so on paths, until there is a verdict. That verdict stands, but "
+        "a valid cell may be shown to be conservative later."
+    )
+    by_betting = "Cells are decided by betting, which is exact for every distribution of coverage."
+    anytime = by_betting if is_by_betting(facts.manifest) else often
+    return [once] * (not judged["anytime"].all()) + [anytime] * bool(judged["anytime"].any())
+
+
+def describe_unseen(facts: Facts) -> list[str]:
+    """Say how rare a kind of path may be that no path has shown; nothing if no verdict depends on it."""
+    found = find_reserve(facts.manifest, facts.verdicts)
+    if found is None:
+        return []
+    part = f"unless more than {found.part:.2g} of all paths are unlike those seen"
+    bound = part if found.part < 1 else "unless other paths are unlike those seen, of which so few say nothing"
+    return [
+        f"A cell that is valid, or conservative, is so {bound}: ln(1/δ)/P in the worst such cell, with "
+        f"P = {found.paths} paths to its verdict and the probability of error δ = {found.wrong:.2g}. A study with "
+        "“until = { verdict = 0.95, exact = true }” has verdicts that need no such reserve."
+    ]
+
+
+def describe_reserves(facts: Facts) -> list[str]:
+    """Note cells that were added later, and verdicts that later paths contradict."""
+    names = ["on y*", "on f(x*)"] if facts.function_verdicts is not None else [""]
+    return [
+        f"{f'Verdicts {name}: {text}' if name else text[0].upper() + text[1:]}."
+        for name, found in zip(names, facts.all_verdicts, strict=True)
+        for text in list_reserves(found)
+    ]
+
+
+def describe_expectation(facts: Facts) -> list[str]:
+    """Say what expected coverage is, where verdicts are on it."""
+    if facts.judged != COVERAGE_EXPECTED:
+        return []
+    return [
+        "Coverage is expected coverage: the probability that y* is in the region, given the training sample, as a mean "
+        "over test points. It estimates the same as the share of test points with y* in the region, without the noise "
+        "of their values."
+    ]
 
 
 def describe_resampling(facts: Facts) -> list[str]:
@@ -145,14 +203,20 @@ def make_precision_table(facts: Facts) -> PrecisionTable:
     """Tabulate the current error for each n, and the paths or draws that a smaller one needs."""
     extent = facts.manifest.extent
     several = extent.draws > 1  # one draw per path doesn't show the variance between draws
-    heads = ["n", "largest error of coverage", f"paths for {TARGET:g}", *([f"or draws for {TARGET:g}"] * several)]
+    heads = [
+        "n",
+        f"largest error of {facts.coverage}",
+        f"paths for {TARGET:g}",
+        *([f"or draws for {TARGET:g}"] * several),
+    ]
     rows = [
         [str(need.n), _format_error(need), _format_paths(need), *([_format_draws(need)] * several)]
         for need in facts.needs
     ]
     caption = (
-        f"Monte-Carlo error of coverage in the worst cell of each n, with {format_count(extent.paths, 'path')} × "
-        f"{format_count(extent.draws, 'draw')}; and what would bring it to {TARGET:g}."
+        f"Monte-Carlo error of {facts.coverage} in the worst cell of each n, with "
+        f"{format_count(extent.paths, 'path')} × {format_count(extent.draws, 'draw')}; and what would bring it to "
+        f"{TARGET:g}."
     )
     return PrecisionTable(caption, heads, rows)
 

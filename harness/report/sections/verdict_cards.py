@@ -17,11 +17,11 @@ from harness.report.html.templating import TEMPLATES
 from harness.report.sections.facts import Facts
 from harness.report.sections.glossary import AXES
 from harness.results.rounding import format_with_error
-from harness.statistics.verdicts import CONSERVATIVE, EMPTY, INVALID, UNDECIDED, VALID, VERDICTS
+from harness.statistics.verdicts import BORDERLINE, CONSERVATIVE, EMPTY, INVALID, UNDECIDED, VALID, VERDICTS
 
-SYMBOLS = {VALID: "✓", CONSERVATIVE: "▲", INVALID: "✗", UNDECIDED: "?", EMPTY: "·"}
+SYMBOLS = {VALID: "✓", CONSERVATIVE: "▲", BORDERLINE: "≈", INVALID: "✗", UNDECIDED: "?", EMPTY: "·"}
 """Symbol of each verdict."""
-CLASSES = {VALID: "v", CONSERVATIVE: "c", INVALID: "i", UNDECIDED: "u", EMPTY: "e"}
+CLASSES = {VALID: "v", CONSERVATIVE: "c", BORDERLINE: "b", INVALID: "i", UNDECIDED: "u", EMPTY: "e"}
 """CSS classes, short because a report may have very many."""
 SOME, ALL = "some", "all"
 """Extents of `ProcedureVerdict.broken`."""
@@ -102,6 +102,11 @@ class ProcedureVerdict:
         return sum(self.counts[each] for each in VERDICTS)
 
     @property
+    def holding(self) -> int:
+        """Number of cells that are shown to hold their level less the tolerance."""
+        return self.counts[VALID] + self.counts[CONSERVATIVE]
+
+    @property
     def headline(self) -> str:
         """Summary in two or three words."""
         if not self.cells:
@@ -110,6 +115,8 @@ class ProcedureVerdict:
             return "falls short everywhere" if self.counts[INVALID] == self.cells else "falls short in places"
         if self.counts[UNDECIDED] == self.cells:
             return "undecided"
+        if self.counts[BORDERLINE]:
+            return "borderline everywhere" if self.counts[BORDERLINE] == self.cells else "borderline in places"
         return "holds where decided" if self.counts[UNDECIDED] else "holds everywhere"
 
 
@@ -179,15 +186,16 @@ def _make_card(one: ProcedureVerdict, facts: Facts) -> Card:
 def _get_card_mark(one: ProcedureVerdict) -> Mark:
     if not one.cells or one.counts[UNDECIDED] == one.cells:
         return MARKS[UNDECIDED]
-    return MARKS[INVALID if one.counts[INVALID] else VALID]
+    return MARKS[INVALID if one.counts[INVALID] else BORDERLINE if one.counts[BORDERLINE] else VALID]
 
 
 def list_counts(counts: Mapping[str, int]) -> VerdictCounts:
-    """List the verdicts to show: in the bar those that occur, in the text all but an empty count of no result."""
+    """List the verdicts to show: those that occur, and in the text also those that every study can have."""
+    listed = [each for each in (*VERDICTS, EMPTY) if counts[each] or each not in (BORDERLINE, EMPTY)]
     return VerdictCounts(
-        label=", ".join(f"{counts[each]} {each}" for each in VERDICTS),
-        bar=[(MARKS[each], counts[each]) for each in (*VERDICTS, EMPTY) if counts[each]],
-        listed=[(MARKS[each], counts[each]) for each in (*VERDICTS, EMPTY) if counts[each] or each != EMPTY],
+        label=", ".join(f"{counts[each]} {each}" for each in listed if each != EMPTY),
+        bar=[(MARKS[each], counts[each]) for each in listed if counts[each]],
+        listed=[(MARKS[each], counts[each]) for each in listed],
     )
 
 
@@ -197,6 +205,7 @@ def describe_verdict(one: ProcedureVerdict, paths: int) -> str:
         return "Not run yet."
     parts = [
         _describe_outcome(one),
+        _describe_borderline(one),
         _describe_undecided(one, paths),
         _describe_conservative(one),
         _describe_whole_line(one),
@@ -211,10 +220,17 @@ def _describe_outcome(one: ProcedureVerdict) -> str:
     level = "its level" if one.broken else f"what it {'promises' if _has_promise(one) else 'claims'}"
     if bad:
         return f"Covers less than {level}, by more than τ, in {bad} of {all_of_them}."
-    decided = one.cells - one.counts[UNDECIDED]
-    if decided == one.cells:
+    if one.holding == one.cells:
         return f"Covers {level}, less τ, in all {all_of_them}."
-    return f"No cell is shown to fall short; {decided} of {all_of_them} are shown to hold." if decided else ""
+    return f"No cell is shown to fall short; {one.holding} of {all_of_them} are shown to hold." if one.holding else ""
+
+
+def _describe_borderline(one: ProcedureVerdict) -> str:
+    count = one.counts[BORDERLINE]
+    if not count:
+        return ""
+    are = "is borderline: its" if count == 1 else "are borderline: their"
+    return f"{format_count(count, 'cell')} {are} coverage is within τ/2 of the border, the level less τ."
 
 
 def _has_promise(one: ProcedureVerdict) -> bool:

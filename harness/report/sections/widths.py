@@ -11,7 +11,7 @@ from harness.core.schema import CUBE_DIMS
 from harness.core.text import format_count
 from harness.report.sections.facts import Facts
 from harness.report.sections.glossary import AXES
-from harness.statistics.verdicts import EMPTY, INVALID, UNDECIDED
+from harness.statistics.verdicts import BORDERLINE, EMPTY, INVALID, UNDECIDED
 
 
 @dataclass(frozen=True)
@@ -92,10 +92,11 @@ def _explain_absence(facts: Facts, name: str) -> str:
     if is_for_function(name):
         return "its intervals are for f(x*), not for y*"
     found = facts.verdicts["verdict"].sel(procedure=name)
-    short, unknown = int((found == INVALID).sum()), int((found == UNDECIDED).sum())
-    alone = int((found != EMPTY).sum()) - short - unknown
+    short, near, unknown = (int((found == each).sum()) for each in (INVALID, BORDERLINE, UNDECIDED))
+    alone = int((found != EMPTY).sum()) - short - near - unknown
     told = [
         f"falls short in {format_count(short, 'cell')}" if short else "",
+        f"is borderline in {format_count(near, 'cell')}" if near else "",
         f"is undecided in {format_count(unknown, 'cell')}" if unknown else "",
         f"has no equal level to compare with in {format_count(alone, 'cell')}" if alone else "",
     ]

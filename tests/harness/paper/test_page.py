@@ -158,6 +158,23 @@ def test_claims_are_judged(found: Evidence) -> None:
     assert [judge_group(group, []).state for group in conformal.groups] == [OPEN] * 4
 
 
+def test_borderline_cells_neither_hold_nor_fall_short() -> None:
+    def judge(holds: bool, **some: int) -> tuple[str, str]:
+        counts = {name: some.get(name, 0) for name in (*VERDICTS, "")}
+        part = judging.ClaimPart(CorrectedStudy("f2", GRID), 50, counts, 0.0, 0.0, None)
+        group = next(group for claim in CLAIMS for group in claim.groups if group.holds == holds)
+        found = judge_group(group, [part])
+        return found.state, found.text
+
+    none = "none of 3 cells is shown to fall short,"
+    held = f"{none} 2 are shown to hold the level less the tolerance, 1 is borderline"
+    assert judge(True, valid=1, conservative=1, borderline=1) == (UNREFUTED, held)
+    assert judge(False, valid=1, conservative=1, borderline=1) == (OPEN, held)
+    assert judge(True, borderline=2, undecided=1)[0] == OPEN
+    assert judge(True, borderline=2, invalid=1) == (AGAINST, "1 of 3 cells falls short, 2 are borderline")
+    assert judge(True, undecided=3) == (OPEN, "none of 3 cells can be decided with these paths")
+
+
 def test_widths_are_judged(found: Evidence) -> None:
     assert [judge_widths(claim, found.list_ratios(claim)).state for claim in WIDTHS] == [AGREES, AGREES]
     (one,) = found.list_ratios(WIDTHS[0])

@@ -28,3 +28,13 @@ def krr_store(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture(scope="session")
 def krr_report(krr_store: str) -> Path:
     return write(krr_store, settings=0)
+
+
+@pytest.fixture(scope="session")
+def grown_store(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return stores.grown(tmp_path_factory.mktemp("grown") / "toy.zarr")
+
+
+@pytest.fixture(scope="session")
+def grown_report(grown_store: str) -> Path:
+    return write(grown_store, settings=0)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from harness.store.arrays import open_array
 from tests.harness.studies import run_serially
 
 HOSTILE = 'jumps <script>alert("1")</script> & "more"'
@@ -73,4 +74,28 @@ def table(where: Path, **changes: Any) -> str:
         "replications": {"paths": 40, "draws": 1},
     }
     run_serially(where, **{**plain, **changes})
+    return str(where)
+
+
+def grown(where: Path) -> str:
+    """A study that grew in paths, and then by `random`. At γ = 0.25, `exact` covers 0.01 more or less than 0.88.
+
+    That is the border at α = 0.1, and invalid at α = 0.05. At γ = 1, `random` is valid, later paths contradict the
+    verdict on `wide`, and nearly half of its regions are unbounded.
+    """
+    plain: dict[str, Any] = {
+        "source": {"function": "tests.harness.toy:KnownToy", "test_points": 10},
+        "grid__n": [200],
+        "grid__theta": [1],
+        "grid__lam": [1],
+    }
+    for paths, names in ((40, ["exact", "wide"]), (120, ["exact", "wide"]), (120, ["exact", "wide", "random"])):
+        last = run_serially(where, **plain, grid__procedure=names, replications={"paths": paths, "draws": 1})
+    coverage, width = (
+        open_array(str(where), f"replications/n=200/{name}", last.generation) for name in ("coverage_expected", "width")
+    )
+    coverage[::2, :, 0, 1], coverage[1::2, :, 0, 1] = 0.87, 0.89
+    coverage[::2, :, 2, 0], coverage[1::2, :, 2, 0] = 0.96, 0.98
+    coverage[60:, :, 1, 0] = 0.5
+    width[:57, :, 1, 0] = np.inf
     return str(where)

@@ -17,16 +17,18 @@ from harness.report.sections.facts import gather_facts
 from harness.report.sections.verdict_cards import judge_procedures
 from harness.report.write import get_default_file, write
 from harness.results.estimates import estimate
-from harness.results.rounding import format_with_error
+from harness.results.rounding import format_estimate
 from harness.results.tables import table as results_table
 from harness.results.validity import verdicts
 from harness.results.widths import compare_widths
-from harness.statistics.verdicts import VERDICTS
 from harness.store.heartbeat import current_driver, to_bytes
 from harness.store.manifest import DRIVER
 from tests.harness.report import stores
 from tests.harness.report.reading import Reader
 from tests.harness.studies import run_serially
+
+SIGNS = {"valid": "✓", "conservative": "▲", "invalid": "✗", "undecided": "?"}
+"""Verdicts of a study of the fixed design, in the order in which they are shown."""
 
 
 @pytest.fixture(scope="module")
@@ -40,24 +42,22 @@ def krr(krr_report: Path) -> Reader:
 
 
 def as_shown(one: xr.Dataset) -> str:
-    """An estimate with its error; one that is only rounding is none."""
-    value, error = float(one["value"]), float(one["se"])
-    return format_with_error(value, 0.0 if error < 1e-9 * value else error, 0.001)
+    """An estimate with its error, or its interval; an error that is only rounding is none."""
+    value, error, low, high = (float(one[part]) for part in ("value", "se", "low", "high"))
+    return format_estimate(value, 0.0 if error < 1e-9 * value else error, low, high, 0.001)
 
 
 def test_counts_are_those_of_the_verdicts(toy: Reader, toy_store: str) -> None:
     found = verdicts(toy_store)["verdict"]
     for name in ("exact", "wide", "random", "split"):
         here = found.sel(procedure=name).values
-        said = " ".join(
-            f"{sign} {(here == verdict).sum()} {verdict}" for sign, verdict in zip("✓▲✗?", VERDICTS, strict=True)
-        )
+        said = " ".join(f"{sign} {(here == verdict).sum()} {verdict}" for verdict, sign in SIGNS.items())
         assert f"{name} " in toy.words
         assert said in toy.words, (name, said)
 
 
 def test_every_cell_is_in_a_table_with_its_numbers(toy: Reader, toy_store: str) -> None:
-    found, width = verdicts(toy_store), estimate(toy_store, "width")
+    found, coverage, width = verdicts(toy_store), estimate(toy_store, "coverage"), estimate(toy_store, "width")
     for alpha in (0.05, 0.1):
         head, *rows = toy.table(f"Cells at α = {alpha}").rows
         assert len(rows) == 4 * 2 * 3 * 2 * 2 - 2 * 2, "all but those that are excluded"
@@ -72,14 +72,14 @@ def test_every_cell_is_in_a_table_with_its_numbers(toy: Reader, toy_store: str) 
                 "alpha": alpha,
             }
             one, wide = found.sel(at), width.sel(at)
-            assert cell["coverage"] == as_shown(one)
+            assert cell["coverage"] == as_shown(coverage.sel(at))
             assert cell["verdict"].partition(" ")[2] == one["verdict"].item()
             assert cell["width"] == as_shown(wide)
 
 
 def test_the_map_has_a_sign_for_every_cell(toy: Reader, toy_store: str) -> None:
     found = verdicts(toy_store)["verdict"]
-    signs = dict(zip(VERDICTS, "✓▲✗?", strict=True)) | {"": "·"}
+    signs = SIGNS | {"": "·"}
     for row in toy.table("Verdicts on y* at α = 0.05").rows[1:]:
         gamma, theta, lam, *cells = row
         for name, cell in zip(("exact", "wide", "random", "split"), cells, strict=True):
@@ -125,7 +125,7 @@ def test_a_name_in_a_store_stays_text(toy_store: str, monkeypatch: pytest.Monkey
     facts = gather_facts(toy_store)
     scenario = {**facts.manifest.scenario, "name": stores.HOSTILE}
     hostile = replace(facts, manifest=replace(facts.manifest, scenario=scenario))
-    monkeypatch.setattr(page, "gather_facts", lambda url: hostile)
+    monkeypatch.setattr(page, "gather_facts", lambda url, design: hostile)
     raw = page.render_page(toy_store, stores.HOSTILE, settings=0)
     found = Reader(raw)
     assert f"{stores.HOSTILE} – ckrr report" in found.words
@@ -150,9 +150,7 @@ def test_what_breaks_exchangeability_is_said(toy: Reader, krr: Reader, krr_store
 
 def test_intervals_for_the_function_are_judged_on_it_too(krr: Reader, krr_store: str) -> None:
     found = verdicts(krr_store, {"procedure": ["GPR-p"]}, measure="coverage_f")["verdict"].values
-    said = " ".join(
-        f"{sign} {(found == verdict).sum()} {verdict}" for sign, verdict in zip("✓▲✗?", VERDICTS, strict=True)
-    )
+    said = " ".join(f"{sign} {(found == verdict).sum()} {verdict}" for verdict, sign in SIGNS.items())
     assert re.search(rf"GPR-p for f\(x\*\) .{{1,40}}{re.escape(said)}", krr.words)
     assert "It is an interval for f(x*), not for y*" in krr.words
 
@@ -230,7 +228,7 @@ def test_of_a_table_nothing_is_said_that_needs_f(table_store: str, krr: Reader) 
 
 
 def test_the_spread_of_coverage_is_said_to_include_the_noise_of_test_points(toy: Reader, toy_store: str) -> None:
-    assert "5 % and 95 % quantiles; where it is counted, it varies by the noise of its test points, too" in toy.words
+    assert "5 % and 95 % quantiles; it is counted, so it varies by the noise of its test points, too" in toy.words
     for q in ("q05", "q95"):
         assert "with the noise of its test points" in results_table(toy_store, [f"coverage_{q}"]).caption
 
