@@ -202,11 +202,11 @@ def find_generations(manifest: Manifest, n: int) -> Values:
     found = np.full(shape, _NEVER)
     for i, extent in reversed(list(enumerate(manifest.extents))):
         if n in extent.grid.n:
-            found[_find_places(extent, manifest.extent, n)] = i
+            found[find_places(extent, manifest.extent, n)] = i
     return found
 
 
-def _find_places(part: Extent, whole: Extent, n: int) -> Bools:
+def find_places(part: Extent, whole: Extent, n: int) -> Bools:
     """Return a mask of the cells of an extent among those of a larger one, at one n."""
     places = [[getattr(whole.grid, axis).index(each) for each in getattr(part.grid, axis)] for axis in (*CELL, "alpha")]
     mask = np.zeros([len(getattr(whole.grid, axis)) for axis in (*CELL, "alpha")], dtype=bool)
