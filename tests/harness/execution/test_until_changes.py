@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+import xarray as xr
 
 from harness.backends.base import open_backend
 from harness.core.types import Status
 from harness.cube.reader import open_cube
 from harness.cube.rounds import iter_rounds
+from harness.maintenance.merge import merge_stores
 from harness.monitor.state import status
 from harness.results.validity import verdicts
 from harness.store.manifest_io import load_manifest
@@ -115,3 +117,25 @@ def test_a_round_does_not_depend_on_later_paths(until: dict[str, Any], tmp_path:
         part = look(prefix)
         assert part
         assert part == whole[: len(part)]
+
+
+def test_a_merge_keeps_how_a_study_grew(tmp_path: Path) -> None:
+    """Otherwise cells that were added later would share the error of the first ones, and their words could change."""
+    one, other, both = (str(tmp_path / f"{name}.zarr") for name in ("one", "other", "both"))
+    Driver(Path(one), grid__n=[10]).go_on()
+    Driver(Path(one), grid__n=[10], grid__procedure=["exact", "wide", "split", "random"]).go_on().finish()
+    Driver(Path(other), grid__n=[20]).go_on().finish()
+    merge_stores([one], both)
+    xr.testing.assert_identical(verdicts(both), verdicts(one))
+    assert verdicts(both).added_later.any()
+    merge_stores([other, one], str(tmp_path / "all.zarr"))
+    found = verdicts(str(tmp_path / "all.zarr"))
+    assert found.added_later.sel(procedure="random").all()
+    assert not found.added_later.sel(procedure=["exact", "wide", "split"]).any()
+
+
+def test_a_merge_does_not_hide_that_paths_were_added(tmp_path: Path) -> None:
+    for paths in (60, 120):
+        run_serially(tmp_path / "one.zarr", **{**STUDY, "replications": {"paths": paths}})
+    merge_stores([str(tmp_path / "one.zarr")], str(tmp_path / "both.zarr"))
+    assert verdicts(str(tmp_path / "both.zarr")).attrs["design"] == "anytime"
