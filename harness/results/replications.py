@@ -60,6 +60,11 @@ class ReplicationReader:
         """Return the number of paths at one n that results are made from."""
         return self._paths[n]
 
+    def get_path_range(self) -> tuple[int, int]:
+        """Return the least and the largest number of paths that results at the selected n are made from."""
+        counts = [self.count_paths(n) for n in self.select_values("n")]
+        return min(counts), max(counts)
+
     def iter_slabs(self) -> Iterator[Slab]:
         """Yield slabs that fit into memory and together contain all selected cells."""
         grid = self.manifest.extent.grid

@@ -50,9 +50,9 @@ def check_not_empty(found: Sequence[Array], sheet: PanelLayout) -> None:
 def make_subtitle(sheet: PanelLayout, skip: Sequence[str] = ()) -> str:
     """Format the values that all panels share, except the axes in `skip`, and the number of paths and draws."""
     fixed = labels.format_cell({axis: value for axis, value in sheet.fixed.items() if axis not in skip})
-    extent = sheet.runs.manifest.extent
-    draws = f" of {extent.draws} draws" if extent.draws > 1 else ""
-    count = f"{extent.paths} path{'s' * (extent.paths != 1)}{draws}"
+    each, (fewest, most) = sheet.runs.manifest.extent.draws, sheet.runs.get_path_range()
+    paths = f"{fewest} to {most}" if fewest < most else str(most)
+    count = f"{paths} path{'s' * (most != 1)}" + (f" of {each} draws" if each > 1 else "")
     return f"{fixed}; {count}" if fixed else count
 
 

@@ -13,12 +13,15 @@ from harness.backends.base import open_backend
 from harness.core.types import Status
 from harness.cube.reader import open_cube
 from harness.cube.rounds import iter_rounds
+from harness.figures import draw
 from harness.maintenance.merge import merge_stores
 from harness.monitor.state import status
+from harness.results.replications import open_replications
 from harness.results.validity import verdicts
 from harness.store.manifest_io import load_manifest
 from harness.store.rounds import Round, list_rounds
 from tests.harness.execution.test_until import STUDY, Driver
+from tests.harness.figures.test_figures import texts
 from tests.harness.studies import run_serially
 
 
@@ -139,3 +142,14 @@ def test_a_merge_does_not_hide_that_paths_were_added(tmp_path: Path) -> None:
         run_serially(tmp_path / "one.zarr", **{**STUDY, "replications": {"paths": paths}})
     merge_stores([str(tmp_path / "one.zarr")], str(tmp_path / "both.zarr"))
     assert verdicts(str(tmp_path / "both.zarr")).attrs["design"] == "anytime"
+
+
+def test_figures_tell_the_paths_that_were_computed_not_the_budget(tmp_path: Path) -> None:
+    one = Driver(tmp_path / "toy.zarr").go_on()
+    one.finish()
+    counts = sorted(each.paths for each in one.queue.rounds.values())
+    chosen = open_replications(one.url)
+    assert chosen.get_path_range() == (counts[0], counts[-1])
+    assert counts[-1] < chosen.manifest.extent.paths
+    for name in ("coverage", "paths"):
+        assert f"{counts[-1]} paths" in texts(draw(one.url, name))
