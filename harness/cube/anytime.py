@@ -16,7 +16,7 @@ import numpy as np
 from harness.core.extent import find_included
 from harness.core.schema import CELL
 from harness.core.types import FAILED, Array, Bools, Extent, Status, Values
-from harness.cube.levels import compute_targets, count_cells_of, get_judged_measure
+from harness.cube.levels import compute_targets, find_uncertain, get_judged_measure
 from harness.statistics.betting import decide_by_betting
 from harness.statistics.intervals import LEVEL
 from harness.statistics.sequential import Decision, allocate_error, decide
@@ -27,6 +27,8 @@ from harness.store.rounds import get_target
 
 FIXED, ANYTIME = "fixed", "anytime"
 """Designs: a number of paths that was given in advance, judged once; or one that may grow while somebody looks."""
+_NEVER = -1
+"""Generation of cells that were always excluded."""
 Read = Callable[[str, tuple[Any, ...]], Values]
 """Function from the name of a variable and an index to its values at one n, over path, draw, procedure, γ, θ, λ, …"""
 
@@ -172,23 +174,39 @@ def allocate_cells(manifest: Manifest, n: int, wrong: float) -> Array:
 
     Cells that were added later have a share of their own, so that they change no older verdict.
     """
-    each = allocate_error([count_cells_of(manifest, extent) for extent in manifest.extents], wrong)
+    each = allocate_error(np.cumsum(count_new_cells(manifest)).tolist(), wrong)
     generations = find_generations(manifest, n)
     return np.asarray(np.nan_to_num(np.array(each), nan=wrong)[generations])
 
 
-def find_generations(manifest: Manifest, n: int) -> Values:
-    """Return the number of the store's extent that first had each cell at one n, over procedure, γ, θ, λ and α."""
-    whole = manifest.extent.grid
-    shape = tuple(len(getattr(whole, axis)) for axis in (*CELL, "alpha"))
-    found = np.full(shape, len(manifest.extents) - 1)
-    for i, extent in reversed(list(enumerate(manifest.extents))):
-        if n in extent.grid.n:
-            found[_find_places(extent, manifest.extent, n)] = i
+def count_new_cells(manifest: Manifest) -> Values:
+    """Return the number of cells that are new in each extent of a store, but for those whose exact level is 1.
+
+    An extent may also exclude cells that older ones had, so the sizes of extents don't tell.
+    """
+    found = np.zeros(len(manifest.extents), dtype=np.int64)
+    for n in manifest.extent.grid.n:
+        generations = find_generations(manifest, n)
+        here = find_uncertain(manifest, manifest.extent, n) & (generations != _NEVER)
+        found += np.bincount(generations[here], minlength=len(found))
     return found
 
 
-def _find_places(part: Extent, whole: Extent, n: int) -> Bools:
+def find_generations(manifest: Manifest, n: int) -> Values:
+    """Return the number of the store's extent that first had each cell at one n, over procedure, γ, θ, λ and α.
+
+    It is −1 for cells that all extents exclude.
+    """
+    whole = manifest.extent.grid
+    shape = tuple(len(getattr(whole, axis)) for axis in (*CELL, "alpha"))
+    found = np.full(shape, _NEVER)
+    for i, extent in reversed(list(enumerate(manifest.extents))):
+        if n in extent.grid.n:
+            found[find_places(extent, manifest.extent, n)] = i
+    return found
+
+
+def find_places(part: Extent, whole: Extent, n: int) -> Bools:
     """Return a mask of the cells of an extent among those of a larger one, at one n."""
     places = [[getattr(whole.grid, axis).index(each) for each in getattr(part.grid, axis)] for axis in (*CELL, "alpha")]
     mask = np.zeros([len(getattr(whole.grid, axis)) for axis in (*CELL, "alpha")], dtype=bool)

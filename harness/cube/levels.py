@@ -50,13 +50,16 @@ def count_cells_of(manifest: Manifest, extent: Extent) -> int:
 
     These are the whole line by arithmetic, so nothing can be wrong about them.
     """
-    count = 0
-    for n in extent.grid.n:
-        target, exact = _compute_targets(manifest, extent, n)
-        included = find_included(extent, n)
-        uncertain = np.broadcast_to(~(exact & (target == 1)), (*included.shape, len(extent.grid.alpha)))
-        count += int((uncertain & included[..., None]).sum())
-    return count
+    masks = ((find_uncertain(manifest, extent, n), find_included(extent, n)) for n in extent.grid.n)
+    return sum(int((uncertain & included[..., None]).sum()) for uncertain, included in masks)
+
+
+def find_uncertain(manifest: Manifest, extent: Extent, n: int) -> Bools:
+    """Return which cells of an extent aren't the whole line by arithmetic, over procedure, γ, θ, λ and α."""
+    target, exact = _compute_targets(manifest, extent, n)
+    grid = extent.grid
+    shape = tuple(len(axis) for axis in (grid.procedure, grid.gamma, grid.theta, grid.lam, grid.alpha))
+    return np.broadcast_to(~(exact & (target == 1)), shape)
 
 
 def get_judged_measure(manifest: Manifest) -> str:

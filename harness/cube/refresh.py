@@ -20,7 +20,7 @@ from harness.cube.aggregate import compute_cube
 from harness.store import arrays
 from harness.store.manifest import Manifest
 from harness.store.manifest_io import load_manifest
-from harness.store.rounds import count_wanted_paths, list_rounds
+from harness.store.rounds import count_shown_paths
 
 _NICE = 10
 """Increment of the niceness, so that units take precedence."""
@@ -47,8 +47,7 @@ def refresh(url: str, manifest: Manifest, sizes: Iterable[int], between: Callabl
             between()
             return arrays.read(url, n, name, manifest.generation, where, between, bounded=False)
 
-        paths = count_wanted_paths(manifest, list_rounds(backend, manifest, [n]), n)
-        values = compute_cube(manifest, n, read, paths)
+        values = compute_cube(manifest, n, read, count_shown_paths(backend, manifest, n))
         between()
         arrays.write_cube(url, manifest.generation, manifest.extent.grid.n.index(n), values)
 

@@ -12,10 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from harness.core.extent import find_included
 from harness.core.schema import QUANTILES
 from harness.core.types import FIRST_ROUND, Array, Bools, Values
-from harness.cube.anytime import Read, read_cells
+from harness.cube.anytime import Read, find_places, read_cells
 from harness.statistics.intervals import LEVEL
 from harness.statistics.stopping import (
     choose_paths,
@@ -24,9 +23,10 @@ from harness.statistics.stopping import (
     expect_paths,
     find_precise_look,
 )
-from harness.statistics.verdicts import BORDERLINE, EMPTY, UNDECIDED, WORDS, get_code
+from harness.statistics.verdicts import BORDERLINE, UNDECIDED, WORDS, get_code
 from harness.store.manifest import Manifest
-from harness.store.rounds import Round, get_target
+from harness.store.requests import get_requested_extent
+from harness.store.rounds import Round, get_target, hash_question
 
 
 def iter_rounds(manifest: Manifest, n: int, read: Read, prefix: int) -> Iterator[Round]:
@@ -51,7 +51,7 @@ def iter_rounds(manifest: Manifest, n: int, read: Read, prefix: int) -> Iterator
     paths = min(FIRST_ROUND, budget)
     if prefix < paths:
         return
-    aims = _Aims(manifest, n, read, min(prefix, budget), target["until"])
+    aims, question = _Aims(manifest, n, read, min(prefix, budget), target["until"]), hash_question(manifest)
     while paths <= prefix:
         is_open, expected = aims.look(paths)
         wanted = choose_paths(paths, expected, budget)
@@ -64,6 +64,7 @@ def iter_rounds(manifest: Manifest, n: int, read: Read, prefix: int) -> Iterator
             round(median) if np.isfinite(median) else None,
             None if wanted == paths else wanted,
             target,
+            question,
         )
         if wanted == paths:
             return
@@ -71,13 +72,12 @@ def iter_rounds(manifest: Manifest, n: int, read: Read, prefix: int) -> Iterator
 
 
 class _Aims:
-    """What a study is to reach at one n, and since how many paths each cell has reached it."""
+    """What a study is to reach at one n, and since how many paths each cell that was asked for has reached it."""
 
     def __init__(self, manifest: Manifest, n: int, read: Read, prefix: int, until: Mapping[str, Any]) -> None:
         self._n, self._until = n, until
-        included = find_included(manifest.extent, n)[..., None]
         self.cells = read_cells(manifest, n, read, prefix, level=until.get("verdict") or LEVEL)
-        self.included: Bools = np.broadcast_to(included, self.cells.values.shape[2:])
+        self.included: Bools = find_places(get_requested_extent(manifest), manifest.extent, n)
         self.decision = self.cells.decide(bool(until.get("exact")))
         self._widths: Values | None = None
         if until.get("width"):
@@ -88,10 +88,10 @@ class _Aims:
     def look(self, paths: int) -> tuple[Bools, Array]:
         """Return which cells are open after a number of paths, and when each of these is expected to be decided."""
         is_open = np.zeros(self.included.shape, dtype=bool)
-        expected = np.zeros(is_open.shape)
+        expected, has_results = np.zeros(is_open.shape), self._get_ok(paths).any(axis=(0, 1))
         if self._until.get("verdict"):
             since = self.decision.settled if self._until.get("conservative") else self.decision.paths
-            late = self._is_late(since, paths) & (self.decision.codes != get_code(EMPTY))
+            late = self._is_late(since, paths) & has_results
             is_open |= late
             expected = np.where(late, self._expect_verdicts(paths), expected)
         if self._until.get("se"):
@@ -99,7 +99,7 @@ class _Aims:
             is_open |= late
             expected = np.where(late, np.maximum(expected, needed), expected)
         if self._widths is not None:
-            late = self._is_late(self._widths, paths)
+            late = self._is_late(self._widths, paths) & has_results
             is_open |= late
             expected = np.where(late, np.maximum(expected, 2.0 * paths), expected)
         return is_open, np.nan_to_num(expected[is_open], nan=np.inf, posinf=np.inf)
@@ -112,9 +112,12 @@ class _Aims:
     def _is_late(self, since: Values, paths: int) -> Bools:
         return np.asarray(self.included & ((since == 0) | (since > paths)))
 
+    def _get_ok(self, paths: int) -> Bools:
+        return np.broadcast_to(self.cells.ok, self.cells.values.shape)[:paths]
+
     def _summarise(self, paths: int) -> tuple[Array, Array]:
         """Return mean and standard deviation of the path means of each cell."""
-        ok = np.broadcast_to(self.cells.ok, self.cells.values.shape)[:paths]
+        ok = self._get_ok(paths)
         counts = ok.sum(axis=1)
         with np.errstate(invalid="ignore", divide="ignore"):
             means = np.where(ok, self.cells.values[:paths], 0.0).sum(axis=1) / counts
@@ -132,9 +135,7 @@ class _Aims:
         """Return the cells of an n that isn't precise enough, and the paths that each needs."""
         cells, target = self.cells, float(self._until["se"])
         worth = cells.points if cells.is_counted else 4.0 * (self._n + 2)
-        if find_precise_look(
-            cells.values[:paths], np.broadcast_to(cells.ok, cells.values.shape)[:paths], target, worth
-        ):
+        if find_precise_look(cells.values[:paths], self._get_ok(paths) & self.included, target, worth):
             return np.zeros(self.included.shape, dtype=bool), np.zeros(self.included.shape)
         centre, sd = self._summarise(paths)
         needed = np.maximum(sd**2, centre * (1 - centre) / worth) / target**2

@@ -53,6 +53,8 @@ class Outcome:
     """What a study with `until` found at each n; empty without."""
     rounds: Mapping[int, Round] = field(default_factory=dict)
     """Latest round at each n of such a study."""
+    is_complete: bool = True
+    """Whether nothing more is wanted; False if the hours of a budget ended the run."""
 
 
 def run_prepared(
@@ -146,11 +148,11 @@ def _run(
             told_of = (result["unit"], result["failed"], result["ended"] - result["began"])
             progress.advance(*told_of)
             tally.add(*told_of)
-            keeper.note_unit(result["unit"].n)
             if queue is not None and queue.note_done(result["unit"]):
                 progress.note(describe_round(queue.rounds[result["unit"].n]))
                 progress.extend(queue.list_wanted())
                 tally.extend(queue.list_wanted())
+            keeper.note_unit(result["unit"].n)  # after the round, which says how many paths the cube is made from
             presence.set_progress(tally.to_dict())
             if queue is not None and _is_finished(queue, manifest, start, progress):
                 break
@@ -159,6 +161,8 @@ def _run(
         raise
     finally:
         progress.finish()
+    if queue is not None:
+        keeper.stale |= set(queue.rounds)  # another driver may have completed a round since the last refresh
     if keeper.is_slow:
         progress.note("all units are done; the cube is being computed from them")
     if retry_call(lambda: arrays.restore_root(backend)):
@@ -169,7 +173,8 @@ def _run(
     outcome = Outcome(backend.url, spent.units, failed, monotonic() - start, efficiency)
     if queue is None:
         return outcome
-    return replace(outcome, answers=tuple(queue.list_answers()), rounds=queue.rounds)
+    answers = tuple(queue.list_answers())
+    return replace(outcome, answers=answers, rounds=queue.rounds, is_complete=queue.is_empty)
 
 
 def _make_round_queue(prepared: Prepared, manifest: Manifest, shared: bool) -> RoundQueue | None:
@@ -183,10 +188,10 @@ def _make_round_queue(prepared: Prepared, manifest: Manifest, shared: bool) -> R
 def _is_finished(queue: RoundQueue, manifest: Manifest, start: float, progress: Progress) -> bool:
     """Return whether nothing more is wanted, or the hours of the budget are spent."""
     hours = get_hours(manifest)
-    if hours is not None and monotonic() - start > 3600 * hours:
-        progress.note(f"the budget of {hours:g} hours is spent: the same command goes on")
-        return True
-    return queue.is_empty
+    if queue.is_empty or hours is None or monotonic() - start <= 3600 * hours:
+        return queue.is_empty
+    progress.note(f"the budget of {hours:g} hours is spent: the same command goes on")
+    return True
 
 
 @dataclass

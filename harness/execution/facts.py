@@ -20,7 +20,7 @@ def outcome_to_dict(prepared: Prepared, outcome: Outcome) -> dict[str, Any]:
     return {
         "scenario": prepared.loaded.scenario.name,
         "store": outcome.url,
-        "complete": True,
+        "complete": outcome.is_complete,
         "units": outcome.units,
         "replications": sum(prepared.plan.replications_of.values()),
         "failed": outcome.failed,

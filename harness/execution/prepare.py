@@ -18,7 +18,7 @@ from harness.planning.blocks import choose_blocks
 from harness.planning.cost import ReplicationShape
 from harness.planning.machine import Machine
 from harness.planning.plan import Plan, add_preparations, make_plan
-from harness.scenario.load import Loaded
+from harness.scenario.load import Loaded, knows_noise_law
 from harness.scenario.probe import check_source
 from harness.scenario.spec import Replications
 from harness.store import artifacts, locate, receipts
@@ -145,6 +145,7 @@ def prepare(
     if found is not None:
         loaded = _with_known_files(loaded.with_variables_of(found.keep), backend, found)
         check_fingerprint(backend.url, found.fingerprint, loaded.fingerprint, accept_changed)
+        _check_noise_law(loaded, backend.url)
     _check_budget(loaded, found, backend.url)
     source = artifacts.attach(loaded.built.source, backend)
     whole = loaded.extent if found is None else found.extend(loaded.extent).extent  # units span the whole store
@@ -197,6 +198,13 @@ def _make_manifest(loaded: Loaded, found: Manifest | None, shape: ReplicationSha
 def _get_most_paths(loaded: Loaded) -> int | None:
     """Return the largest number of paths of a unit: few, if the study adds paths in rounds."""
     return None if loaded.scenario.replications.until is None else _ROUND_PATHS
+
+
+def _check_noise_law(loaded: Loaded, url: str) -> None:
+    """Raise UserError if a store has expected coverage, and the edited source doesn't know its noise any more."""
+    if COVERAGE_EXPECTED in loaded.keep and not knows_noise_law(loaded.built.source):
+        text = f"{url} has expected coverage, and the edited source doesn't know f and its noise (noise_cdf)"
+        raise UserError(f"{loaded.where}: {text}: put noise_cdf back, or choose another --store")
 
 
 def _check_budget(loaded: Loaded, found: Manifest | None, url: str) -> None:

@@ -116,7 +116,8 @@ def _is_same_study(one: _InputStore, other: _InputStore) -> bool:
 
 def _merge_manifests(parts: Sequence[_InputStore]) -> Manifest:
     """Return the manifest of the union; each n has the blocks of the first store that has it."""
-    extent = reduce(union, (part.manifest.extent for part in parts))
+    extents = _merge_extents([part.manifest.extents for part in parts])
+    extent = extents[-1]
     groups = {n: group for part in reversed(parts) for n, group in part.manifest.groups.items()}
     now = get_timestamp()
     merged = {
@@ -129,16 +130,21 @@ def _merge_manifests(parts: Sequence[_InputStore]) -> Manifest:
     ordered = {n: groups[n] for n in extent.grid.n}
     levels = reduce(merge_levels, (part.manifest.exact_levels for part in parts))
     spared = reduce(merge_holdout_levels, (part.manifest.holdout_levels for part in parts))
-    extents = _list_extents(parts, extent)
     first = replace(parts[0].manifest, extents=extents, history=(*history, merged), is_smoke=False)
     first = replace(first, cube_version=CUBE_VERSION)
     return replace(first, scenario=get_full_scenario(first), groups=ordered, exact_levels=levels, holdout_levels=spared)
 
 
-def _list_extents(parts: Sequence[_InputStore], whole: Extent) -> tuple[Extent, ...]:
-    """Return the extents of the union: two, if its paths grew, since that decides how it is judged."""
-    fewest = min(extent.paths for part in parts for extent in part.manifest.extents)
-    return (whole,) if fewest == whole.paths else (replace(whole, paths=fewest), whole)
+def _merge_extents(each: Sequence[Sequence[Extent]]) -> tuple[Extent, ...]:
+    """Return the extents of the union: how the stores grew stays known, because verdicts depend on it.
+
+    A store that has no growth of some number is taken as it was last.
+    """
+    found: list[Extent] = []
+    for growth in range(max(map(len, each))):
+        both = reduce(union, [*found[-1:], *(some[min(growth, len(some) - 1)] for some in each)])
+        found += [both] if [both] != found[-1:] else []
+    return tuple(found)
 
 
 def _read_files(part: _InputStore) -> dict[str, bytes]:

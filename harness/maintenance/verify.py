@@ -29,7 +29,7 @@ from harness.store.layout import get_group_name, make_template
 from harness.store.manifest import COPY, FILES, LARGEST_FILE, ROOT, TORN, Manifest, hash_fingerprint
 from harness.store.manifest_io import add_to_history, has_damaged_copy, load_manifest, save_manifest
 from harness.store.receipts import Content, Receipt, list_receipts, parse_content
-from harness.store.rounds import count_wanted_paths, list_rounds
+from harness.store.rounds import count_shown_paths
 
 _CONCURRENT_UNITS = 4
 """Number of units read concurrently, to hide network latency."""
@@ -289,7 +289,7 @@ def _compute_expected_cube(backend: Backend, manifest: Manifest, n: int) -> Mapp
     The result is empty if a chunk can't be read: it has no receipt, so its unit is still to be computed.
     """
     try:
-        paths = count_wanted_paths(manifest, list_rounds(backend, manifest, [n]), n)
+        paths = count_shown_paths(backend, manifest, n)
         return compute_cube(
             manifest, n, lambda name, where: arrays.read(backend.url, n, name, manifest.generation, where), paths
         )

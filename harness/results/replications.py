@@ -26,7 +26,7 @@ from harness.store.locate import find_store
 from harness.store.manifest import Manifest, cache_key
 from harness.store.manifest_io import load_manifest
 from harness.store.receipts import FOLDER, list_receipts
-from harness.store.rounds import Round, count_wanted_paths, list_rounds
+from harness.store.rounds import count_shown_paths
 
 _CACHED_BYTES = 8e6
 """Largest part of a variable that is cached, in bytes. A report reads the same variables about a hundred times."""
@@ -52,17 +52,23 @@ class ReplicationReader:
     where: Where = field(default_factory=dict)
 
     @cached_property
-    def _rounds(self) -> Mapping[int, Round]:
-        return list_rounds(open_backend(self.url), self.manifest, self.manifest.extent.grid.n)
+    def _paths(self) -> Mapping[int, int]:
+        backend = open_backend(self.url)
+        return {n: count_shown_paths(backend, self.manifest, n) for n in self.manifest.extent.grid.n}
 
     def count_paths(self, n: int) -> int:
         """Return the number of paths at one n that results are made from."""
-        return count_wanted_paths(self.manifest, self._rounds, n)
+        return self._paths[n]
+
+    def get_path_range(self) -> tuple[int, int]:
+        """Return the least and the largest number of paths that results at the selected n are made from."""
+        counts = [self.count_paths(n) for n in self.select_values("n")]
+        return min(counts), max(counts)
 
     def format_paths(self) -> str:
         """Format the number of paths, or the range of these over the selected n."""
-        counts = sorted({self.count_paths(int(n)) for n in self.select_values("n")})
-        return format_count(counts[0], "path") if len(counts) == 1 else f"{counts[0]} to {counts[-1]} paths"
+        fewest, most = self.get_path_range()
+        return format_count(most, "path") if fewest == most else f"{fewest} to {most} paths"
 
     def iter_slabs(self) -> Iterator[Slab]:
         """Yield slabs that fit into memory and together contain all selected cells."""

@@ -260,17 +260,17 @@ def check(
         tables = _get_table_keys(built)
         ordered = sorted(complaints, key=lambda one: "is missing" in one.text)
         raise make_user_error(where, [suggest_table(one, tables) for one in ordered], changed)
-    keep = _list_kept(scenario, _knows_noise_law(built.source) and scenario.expected_coverage is not False)
+    keep = _list_kept(scenario, knows_noise_law(built.source) and scenario.expected_coverage is not False)
     return Loaded(where, scenario, built, known, _make_fingerprint(scenario, built, known, keep), keep)
 
 
-def _knows_noise_law(source: Source) -> bool:
+def knows_noise_law(source: Source) -> bool:
     """Return whether a source knows f and the distribution of its noise, so that coverage has an expectation."""
     return source.knows_f and isinstance(source, SupportsNoiseLaw)
 
 
 def _check_noise_law(scenario: Scenario, source: Source) -> Iterable[Complaint]:
-    if scenario.expected_coverage and not _knows_noise_law(source):
+    if scenario.expected_coverage and not knows_noise_law(source):
         text = "must be left out or false: this source doesn't know f and the distribution of its noise (noise_cdf)"
         yield Complaint("expected_coverage", text)
 

@@ -114,9 +114,10 @@ def _run_to_outcome(backend: Backend, found: Submission, logbook: Logbook, clien
     except Exception as error:
         logbook.note(_format_traceback(error))
         return CLUSTER, f"the driver failed: {type(error).__name__}: {error}"
+    ended = "complete" if done.is_complete else "the budget of hours is spent, `ckrr submit` goes on"
     if done.failed:
-        return FAILED, f"complete, but {done.failed} replications of cells failed: `ckrr errors` says why"
-    return COMPLETE, "complete"
+        return FAILED, f"{ended}, but {done.failed} replications of cells failed: `ckrr errors` says why"
+    return COMPLETE, ended
 
 
 def _is_ours(backend: Backend, found: Submission) -> bool:

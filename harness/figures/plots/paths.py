@@ -128,7 +128,7 @@ def _make_handles(shown: PanelLayout) -> list[Any]:
     levels = any(name in shown.runs.manifest.exact_levels for name in shown.procedures)
     exact = [Line2D([], [], color=INK, linewidth=1.2, label="exact level, on average")] if levels else []
     dots = Line2D([], [], color=FAINT, marker="o", linestyle="none", label="a path, with its interval")
-    many = max(shown.runs.count_paths(int(n)) for n in shown.runs.select_values("n")) > MOST_DOTS
+    many = shown.runs.get_path_range()[1] > MOST_DOTS
     line = Line2D([], [], color=FAINT, linewidth=1.6, label="paths, with their intervals")
     nominal = Line2D([], [], color=INK, linewidth=0.9, linestyle=(0, (5, 2)), label=marks.NOMINAL)
     return [line if many else dots, nominal, *exact, Patch(color=_MIDDLE, label="the middle 90 % of paths")]
@@ -143,5 +143,5 @@ def _make_notes(shown: PanelLayout, stretched: bool) -> Sequence[str]:
     if expected:
         text = "Expected coverage: the probability that y* is in the region, given the training sample."
         first = f"{text} {first}" if extent.draws > 1 else text
-    alone = ["One path: the spread between paths is unknown."] if extent.paths == 1 else []
+    alone = ["One path: the spread between paths is unknown."] if shown.runs.get_path_range()[1] == 1 else []
     return [first, *alone, *([STRETCHED] if stretched else []), *shown.notes]

@@ -38,7 +38,7 @@ def render_design(facts: Facts) -> Markup:
         sizes=_format_values(facts, "n"),
         test_points=manifest.test_points,
         layout=LAYOUTS[manifest.test],
-        paths=format_count(extent.paths, "path"),
+        paths=facts.paths,
         draws=format_count(extent.draws, "training sample"),
         is_resampled=manifest.is_resampled,
         has_function="coverage_f" in facts.measures,
@@ -57,7 +57,7 @@ def summarise_design(facts: Facts) -> str:
     name = str(facts.manifest.scenario.get("source", {}).get("function", ""))
     return (
         f"{format_count(len(extent.grid.procedure), 'procedure')} × {' × '.join(sizes)} on data from {name}, "
-        f"each with {format_count(extent.paths, 'path')} × {format_count(extent.draws, 'training sample')} "
+        f"each with {facts.paths} × {format_count(extent.draws, 'training sample')} "
         f"and {format_count(facts.manifest.test_points, 'test point')}"
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import xarray as xr
@@ -90,6 +91,11 @@ class Facts:
     def judged(self) -> str:
         """Name of the coverage that verdicts are on."""
         return get_judged_measure(self.manifest)
+
+    @cached_property
+    def paths(self) -> str:
+        """Number of paths, or its range over n, as text."""
+        return open_replications(self.url).format_paths()
 
     @property
     def coverage(self) -> str:

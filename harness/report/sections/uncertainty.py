@@ -215,7 +215,7 @@ def make_precision_table(facts: Facts) -> PrecisionTable:
     ]
     caption = (
         f"Monte-Carlo error of {facts.coverage} in the worst cell of each n, with "
-        f"{format_count(extent.paths, 'path')} × {format_count(extent.draws, 'draw')}; and what would bring it to "
+        f"{facts.paths} × {format_count(extent.draws, 'draw')}; and what would bring it to "
         f"{TARGET:g}."
     )
     return PrecisionTable(caption, heads, rows)

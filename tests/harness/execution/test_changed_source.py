@@ -147,3 +147,16 @@ def test_python_can_vouch_for_it_too(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"mine.py was edited"):
         harness.run(tmp_path / "toy.toml", **where)
     harness.run(tmp_path / "toy.toml", **where, accept_changed_source=True)
+
+
+def test_a_source_that_forgot_its_noise_is_refused_where_the_store_has_expected_coverage(tmp_path: Path) -> None:
+    """Every new replication would fail otherwise."""
+    for base in ("KnownToy", "Toy"):
+        (tmp_path / "mine.py").write_text(
+            f"from tests.harness.toy import {base}\n\n\ndef source():\n    return {base}()\n"
+        )
+        one = check(toy(source={"function": "mine.py"}, grid__procedure=["exact"]), "toy.toml", tmp_path)
+        if base == "KnownToy":
+            assert run(one, tmp_path / "toy.zarr").failed == 0
+    with pytest.raises(UserError, match=r"toy\.zarr has expected coverage, and the edited source doesn't know"):
+        run(one, tmp_path / "toy.zarr", accept_changed=True)

@@ -22,6 +22,7 @@ from harness.cube.reader import open_cube
 from harness.cube.refresh import refresh
 from harness.execution import driver, lifecycle, prepare
 from harness.execution.driver import _make_round_queue
+from harness.execution.facts import outcome_to_dict
 from harness.execution.progress import SilentProgress
 from harness.execution.rounds import RoundQueue
 from harness.maintenance.merge import merge_stores
@@ -264,6 +265,7 @@ def test_on_workers_with_a_kill_it_is_the_same(store: Path, tmp_path: Path) -> N
     again = driver.run_prepared(prepare.prepare(loaded(**STUDY), str(where), workers=2, speed=2e8), SilentProgress())
     assert again.units == 0
     assert again.answers == done.answers
+    assert again.is_complete
 
 
 TOML = """
@@ -331,8 +333,10 @@ def test_hours_end_a_run_and_the_next_one_goes_on(store: Path, tmp_path: Path) -
         def note(self, text: str) -> None:
             notes.append(text)
 
-    done = driver.run_prepared(prepare.prepare(loaded(**short), str(where), workers=2, speed=2e8), Noted())
+    made = prepare.prepare(loaded(**short), str(where), workers=2, speed=2e8)
+    done = driver.run_prepared(made, Noted())
     assert done.units == 1
+    assert not outcome_to_dict(made, done)["complete"]
     assert "the budget of 1e-09 hours is spent: the same command goes on" in notes
     assert not status(str(where))["complete"]
     Driver(where).go_on().finish()
