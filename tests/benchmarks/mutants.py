@@ -118,7 +118,8 @@ def load_whole_run(tree: Path, kept: Path | None) -> WholeRun:
         callers: dict[str, set[str]] = {}
         for line in sorted({line for each in Path(folder).iterdir() for line in each.read_text().splitlines()}):
             test_file, called, first = line.split("\t")
-            callers.setdefault(f"{called}:{first}", set()).add(test_file)
+            if test_file:  # else it is called before the first test
+                callers.setdefault(f"{called}:{first}", set()).add(test_file)
     run = WholeRun(_FAILED.findall(out), {called: sorted(files) for called, files in callers.items()})
     if kept is not None:
         kept.write_text(json.dumps(run._asdict()))
@@ -228,16 +229,21 @@ def find_function(source: bytes, place: int) -> int | None:
 
 
 def list_rounds(tree: Path, mutant: Mutant, whole: WholeRun) -> tuple[list[str], list[str]]:
-    """Return the test files that import the broken module (and its doctests), and others that call the function."""
+    """Return the test files that import the broken module (and its doctests), and others that call the function.
+
+    Quick ones that don't call it are left out, unless the line is outside functions.
+    """
     path, (first, _, _) = mutant
     module = path.relative_to(tree).with_suffix("").as_posix().replace("/", ".").removesuffix(".__init__")
     package, _, name = module.rpartition(".")
     pattern = re.compile(rf"{re.escape(module)}\b|from {re.escape(package)} import [^\n]*\b{name}\b")
-    files = _list_tests(tree)
     mirror = tree / "tests" / path.relative_to(tree).parent
-    near = [str(path), *(str(each) for each in files if each.parent == mirror or pattern.search(each.read_text()))]
-    callers = whole.callers.get(f"{path.relative_to(tree)}:{find_function(path.read_bytes(), first)}", [])
-    return near, [str(tree / each) for each in callers if str(tree / each) not in near]
+    near = [each for each in _list_tests(tree) if each.parent == mirror or pattern.search(each.read_text())]
+    function = find_function(path.read_bytes(), first)
+    callers = [tree / each for each in whole.callers.get(f"{path.relative_to(tree)}:{function}", [])]
+    if function is not None:
+        near = [each for each in near if each in callers or not _is_quick(tree, each)]
+    return [str(each) for each in (path, *near)], [str(each) for each in callers if each not in near]
 
 
 def _list_tests(tree: Path) -> list[Path]:
