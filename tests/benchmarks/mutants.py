@@ -3,10 +3,10 @@
 `python -m tests.benchmarks.mutants --count 50 --seed 1` breaks lines in a clone of this repository: a comparison, an
 operator, a number, a condition, a returned value or a call is changed. First the quick tests (all but those that need
 Slurm, SSH, a browser or minutes) run on whole code. Those that fail are left out, and the functions that each file
-calls are recorded. A broken line is tried with the tests of modules that import its module, quick or not, and with the
-quick ones that call its function. The lines that survive are broken together, and all quick tests run: if one fails,
-halves of these lines are tried. A line is caught if a test hangs, or fails and passes on whole code. Fifty lines take
-an hour on two cores. `--tree` breaks another tree, such as an older version.
+calls are recorded. A broken line is tried with a minute of tests: those that import its module first, then those that
+call its function. The lines that survive are broken together, and all quick tests run, with slow ones that import one
+of their modules: if a test fails, halves of these lines are tried. A line is caught if a test hangs, or fails and
+passes on whole code. Fifty lines take an hour on two cores. `--tree` breaks another tree, such as an older version.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple
 
@@ -36,6 +37,9 @@ SWAPS = {
     ast.And: "or", ast.Or: "and",
 }  # fmt: skip
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
+_DURATION = re.compile(r"^([0-9.]+)s (?:setup|call|teardown) +([^:]+)::", re.MULTILINE)
+_BUDGET, _SLOW_SECONDS = 60.0, 20.0
+"""Seconds of tests that a line is tried with alone, and how long a slow test file is assumed to take."""
 _SET_CHILD_SUBREAPER = 36
 """The option of prctl(2) that makes orphans of tests children of this process, which can then end them."""
 Edit = tuple[int, int, bytes]
@@ -49,6 +53,8 @@ class WholeRun(NamedTuple):
     failing: list[str]
     callers: dict[str, list[str]]
     """Test files by `path:first line` of a function, relative to the tree."""
+    seconds: dict[str, float]
+    """How long each test file takes."""
 
 
 def main() -> None:
@@ -81,12 +87,11 @@ def main() -> None:
         print(f"{len(whole.failing)} tests fail on whole code: {' '.join(whole.failing)}", flush=True)
         survived = {}
         for number, mutant in chosen.items():
-            end = next((end for tests in list_rounds(tree, mutant, whole) if (end := attempt([mutant], tests))), None)
-            print(f"{number:3} {describe(tree, mutant)}: {end or 'survived those near'}", flush=True)
+            end = attempt([mutant], list_first_tests(tree, mutant, whole))
+            print(f"{number:3} {describe(tree, mutant)}: {end or 'survived the first tests'}", flush=True)
             if end is None:
                 survived[number] = mutant
-        quick = [str(each) for each in _list_tests(tree) if _is_quick(tree, each)]
-        ends = try_together(survived, lambda mutants: attempt(mutants, quick))
+        ends = try_together(survived, lambda mutants: attempt(mutants, list_all_tests(tree, mutants)))
         for number, end in ends.items():
             print(f"{number:3} {describe(tree, survived[number])}: {end or 'survived'}", flush=True)
         print(f"caught {len(chosen) - list(ends.values()).count(None)} of {len(chosen)}")
@@ -114,13 +119,17 @@ def load_whole_run(tree: Path, kept: Path | None) -> WholeRun:
         traced = {"CALLS_ROOT": str(tree), "CALLS_OUT": folder}
         path = f"{Path(__file__).parent / 'calls'}:{tree}"
         tests = [str(each) for each in _list_tests(tree) if _is_quick(tree, each)]
-        out, _ = _run_pytest(tree, ["-p", "sitecustomize", *tests], None, traced | {"PYTHONPATH": path})
+        words = ["-p", "sitecustomize", "--durations=0", "-vv", *tests]
+        out, _ = _run_pytest(tree, words, None, traced | {"PYTHONPATH": path})
         callers: dict[str, set[str]] = {}
         for line in sorted({line for each in Path(folder).iterdir() for line in each.read_text().splitlines()}):
             test_file, called, first = line.split("\t")
             if test_file:  # else it is called before the first test
                 callers.setdefault(f"{called}:{first}", set()).add(test_file)
-    run = WholeRun(_FAILED.findall(out), {called: sorted(files) for called, files in callers.items()})
+    seconds: dict[str, float] = {}
+    for duration, test_file in _DURATION.findall(out):
+        seconds[test_file] = seconds.get(test_file, 0.0) + float(duration)
+    run = WholeRun(_FAILED.findall(out), {called: sorted(files) for called, files in callers.items()}, seconds)
     if kept is not None:
         kept.write_text(json.dumps(run._asdict()))
     return run
@@ -228,22 +237,42 @@ def find_function(source: bytes, place: int) -> int | None:
     return found
 
 
-def list_rounds(tree: Path, mutant: Mutant, whole: WholeRun) -> tuple[list[str], list[str]]:
-    """Return the test files that import the broken module (and its doctests), and others that call the function.
+def list_first_tests(tree: Path, mutant: Mutant, whole: WholeRun) -> list[str]:
+    """Return test files to try a broken line with (and its doctests), the shortest of the most likely ones first.
 
-    Quick ones that don't call it are left out, unless the line is outside functions.
+    Quick ones that don't call its function are left out, unless the line is outside functions.
     """
     path, (first, _, _) = mutant
+    function = find_function(path.read_bytes(), first)
+    near = _list_near_tests(tree, path)
+    callers = [tree / each for each in whole.callers.get(f"{path.relative_to(tree)}:{function}", [])]
+    if function is not None:
+        near = [each for each in near if each in callers or not _is_quick(tree, each)]
+
+    def get_seconds(test: Path) -> float:
+        return whole.seconds.get(str(test.relative_to(tree)), 0.0 if _is_quick(tree, test) else _SLOW_SECONDS)
+
+    likely = [*sorted(near, key=get_seconds), *sorted(set(callers) - set(near), key=get_seconds)]
+    ends = accumulate(map(get_seconds, likely))
+    return [
+        str(path),
+        *(str(each) for i, (each, end) in enumerate(zip(likely, ends, strict=True)) if not i or end < _BUDGET),
+    ]
+
+
+def list_all_tests(tree: Path, mutants: list[Mutant]) -> list[str]:
+    """Return all quick test files, and slow ones that import a broken module."""
+    near = {each for path, _ in mutants for each in _list_near_tests(tree, path)}
+    return [str(each) for each in _list_tests(tree) if _is_quick(tree, each) or each in near]
+
+
+def _list_near_tests(tree: Path, path: Path) -> list[Path]:
+    """Return the test files that import the module of `path`, or lie in the folder for its package."""
     module = path.relative_to(tree).with_suffix("").as_posix().replace("/", ".").removesuffix(".__init__")
     package, _, name = module.rpartition(".")
     pattern = re.compile(rf"{re.escape(module)}\b|from {re.escape(package)} import [^\n]*\b{name}\b")
     mirror = tree / "tests" / path.relative_to(tree).parent
-    near = [each for each in _list_tests(tree) if each.parent == mirror or pattern.search(each.read_text())]
-    function = find_function(path.read_bytes(), first)
-    callers = [tree / each for each in whole.callers.get(f"{path.relative_to(tree)}:{function}", [])]
-    if function is not None:
-        near = [each for each in near if each in callers or not _is_quick(tree, each)]
-    return [str(each) for each in (path, *near)], [str(each) for each in callers if each not in near]
+    return [each for each in _list_tests(tree) if each.parent == mirror or pattern.search(each.read_text())]
 
 
 def _list_tests(tree: Path) -> list[Path]:
