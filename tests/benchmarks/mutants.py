@@ -3,10 +3,10 @@
 `python -m tests.benchmarks.mutants --count 50 --seed 1` breaks lines in a clone of this repository: a comparison, an
 operator, a number, a condition, a returned value or a call is changed. First the quick tests (all but those that need
 Slurm, SSH, a browser or minutes) run on whole code. Those that fail are left out, and the functions that each file
-calls are recorded. A broken line is tried with a minute of tests: those that import its module first, then those that
-call its function. The lines that survive are broken together, and all quick tests run, with slow ones that import one
-of their modules: if a test fails, halves of these lines are tried. A line is caught if a test hangs, or fails and
-passes on whole code. Fifty lines take an hour on two cores. `--tree` breaks another tree, such as an older version.
+calls are recorded. A broken line is tried with some tests: those that import its module first, then those that call its
+function. The lines that survive are broken together, and all quick tests run, with slow ones that import one of their
+modules: if a test fails, halves of these lines are tried. A line is caught if a test hangs, or fails twice and passes
+on whole code. Fifty lines take an hour on two cores. `--tree` breaks another tree, such as an older version.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ SWAPS = {
 }  # fmt: skip
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
 _DURATION = re.compile(r"^([0-9.]+)s (?:setup|call|teardown) +([^:]+)::", re.MULTILINE)
-_BUDGET, _SLOW_SECONDS = 60.0, 20.0
-"""Seconds of tests that a line is tried with alone, and how long a slow test file is assumed to take."""
+_BUDGET, _SLOW_SECONDS, _MANY = 30.0, 10.0, 10
+"""Seconds of tests that a line is tried with alone, how long a slow file takes, files that are worth two processes."""
 _SET_CHILD_SUBREAPER = 36
 """The option of prctl(2) that makes orphans of tests children of this process, which can then end them."""
 Edit = tuple[int, int, bytes]
@@ -76,12 +76,20 @@ def main() -> None:
         whole = load_whole_run(tree, asked.whole)
 
         def attempt(mutants: list[Mutant], tests: list[str]) -> str | None:
+            skipped = list(whole.failing)
             while tests:
                 with broken(mutants):
-                    end = _find_failure(tree, tests, asked.limit, whole.failing)
-                if end is None or "::" not in end or _find_failure(tree, [end], asked.limit, []) is None:
+                    end = _find_failure(tree, tests, asked.limit, skipped)
+                    if end is None or "::" not in end:
+                        return end
+                    fails_again = _find_failure(tree, [end], asked.limit, []) is not None
+                if fails_again and (
+                    _is_quick(tree, tree / end.partition("::")[0])
+                    or _find_failure(tree, [end], asked.limit, []) is None
+                ):
                     return end
-                whole.failing.append(end)
+                print(f"    not counted: {end}", flush=True)
+                skipped.append(end)
             return None
 
         print(f"{len(whole.failing)} tests fail on whole code: {' '.join(whole.failing)}", flush=True)
@@ -119,7 +127,7 @@ def load_whole_run(tree: Path, kept: Path | None) -> WholeRun:
         traced = {"CALLS_ROOT": str(tree), "CALLS_OUT": folder}
         path = f"{Path(__file__).parent / 'calls'}:{tree}"
         tests = [str(each) for each in _list_tests(tree) if _is_quick(tree, each)]
-        words = ["-p", "sitecustomize", "--durations=0", "-vv", *tests]
+        words = ["-n", "2", "-p", "sitecustomize", "--durations=0", "-vv", *tests]
         out, _ = _run_pytest(tree, words, None, traced | {"PYTHONPATH": path})
         callers: dict[str, set[str]] = {}
         for line in sorted({line for each in Path(folder).iterdir() for line in each.read_text().splitlines()}):
@@ -285,7 +293,8 @@ def _is_quick(tree: Path, test: Path) -> bool:
 
 def _find_failure(tree: Path, tests: list[str], limit: float, skipped: list[str]) -> str | None:
     """Run tests until one fails, and return its name; None if all pass."""
-    words = ["-x", *tests, *(f"--deselect={each}" for each in skipped)]
+    many = len(tests) > _MANY  # several processes start slowly
+    words = ["-x", "-n", "2" if many else "0", *tests, *(f"--deselect={each}" for each in skipped)]
     out, code = _run_pytest(tree, words, limit, {"PYTHONPATH": str(tree)})
     if code is None:
         return f"{len(tests)} files hang"
@@ -296,7 +305,7 @@ def _find_failure(tree: Path, tests: list[str], limit: float, skipped: list[str]
 def _run_pytest(tree: Path, words: list[str], limit: float | None, extra: dict[str, str]) -> tuple[str, int | None]:
     """Run pytest in a tree; return what it prints and its exit code, None if it takes longer than `limit` seconds."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", "--no-header", *words],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--no-header", *words],
         cwd=tree,
         env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"} | extra,
         stdout=subprocess.PIPE,
