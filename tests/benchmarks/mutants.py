@@ -262,10 +262,8 @@ def list_first_tests(tree: Path, mutant: Mutant, whole: WholeRun) -> list[str]:
 
     likely = [*sorted(near, key=get_seconds), *sorted(set(callers) - set(near), key=get_seconds)]
     ends = accumulate(map(get_seconds, likely))
-    return [
-        str(path),
-        *(str(each) for i, (each, end) in enumerate(zip(likely, ends, strict=True)) if not i or end < _BUDGET),
-    ]
+    tests = [each for i, (each, end) in enumerate(zip(likely, ends, strict=True)) if not i or end < _BUDGET]
+    return [str(each) for each in (*tests, path)]  # doctests first would import the module twice
 
 
 def list_all_tests(tree: Path, mutants: list[Mutant]) -> list[str]:
