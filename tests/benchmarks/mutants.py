@@ -248,19 +248,19 @@ def find_function(source: bytes, place: int) -> int | None:
 def list_first_tests(tree: Path, mutant: Mutant, whole: WholeRun) -> list[str]:
     """Return test files to try a broken line with (and its doctests), the shortest of the most likely ones first.
 
-    Quick ones that don't call its function are left out, unless the line is outside functions.
+    Those that import the module and call the function come first, then others that import it, then other callers.
     """
     path, (first, _, _) = mutant
-    function = find_function(path.read_bytes(), first)
-    near = _list_near_tests(tree, path)
-    callers = [tree / each for each in whole.callers.get(f"{path.relative_to(tree)}:{function}", [])]
-    if function is not None:
-        near = [each for each in near if each in callers or not _is_quick(tree, each)]
+    near = set(_list_near_tests(tree, path))
+    function = f"{path.relative_to(tree)}:{find_function(path.read_bytes(), first)}"
+    callers = {tree / each for each in whole.callers.get(function, [])}
 
     def get_seconds(test: Path) -> float:
         return whole.seconds.get(str(test.relative_to(tree)), 0.0 if _is_quick(tree, test) else _SLOW_SECONDS)
 
-    likely = [*sorted(near, key=get_seconds), *sorted(set(callers) - set(near), key=get_seconds)]
+    likely = [
+        each for some in (near & callers, near - callers, callers - near) for each in sorted(some, key=get_seconds)
+    ]
     ends = accumulate(map(get_seconds, likely))
     tests = [each for i, (each, end) in enumerate(zip(likely, ends, strict=True)) if not i or end < _BUDGET]
     return [str(each) for each in (*tests, path)]  # doctests first would import the module twice

@@ -58,8 +58,9 @@ def pytest_make_collect_report(collector: Any) -> None:
 
 
 def pytest_runtest_logstart(nodeid: str) -> None:
-    """Enter the file of a test that begins."""
+    """Enter the file of a test that begins; trace again, because an exception in a traced call ends tracing."""
     CALLS.enter(nodeid.partition("::")[0])
+    sys.settrace(CALLS.trace)
 
 
 if "CALLS_ROOT" in os.environ:
