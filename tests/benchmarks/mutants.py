@@ -21,6 +21,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import accumulate
@@ -311,12 +312,26 @@ def _run_pytest(tree: Path, words: list[str], limit: float | None, extra: dict[s
         text=True,
         start_new_session=True,
     )
+    ended = threading.Event()
+    reaper = threading.Thread(target=_reap_orphans, args=(process.pid, ended))
+    reaper.start()
     try:
         return process.communicate(timeout=limit)[0], process.returncode
     except subprocess.TimeoutExpired:
         return "", None
     finally:
+        ended.set()
+        reaper.join()
         _end_descendants()
+
+
+def _reap_orphans(but: int, ended: threading.Event) -> None:
+    """Reap orphans that have ended, all but one child, until `ended` is set: tests wait until they are gone."""
+    while not ended.wait(0.1):
+        for each in psutil.Process().children():
+            with suppress(psutil.NoSuchProcess, ChildProcessError):
+                if each.pid != but and each.status() == psutil.STATUS_ZOMBIE:
+                    os.waitpid(each.pid, 0)
 
 
 def _end_descendants() -> None:
