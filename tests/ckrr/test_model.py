@@ -118,6 +118,18 @@ def test_a_test_point_has_the_bits_it_has_alone(n: int) -> None:
     assert np.array_equal(fit.predict(X_new[shuffled]), fit.predict(X_new)[shuffled])
 
 
+def test_regions_of_many_points_are_those_of_few() -> None:
+    """More than are computed at once, in regions of several pieces, too."""
+    X, y, X_new, _ = sample(150, m=4 * TEST_BLOCK)
+    fit = ckrr.fit(X, y, theta=30.0, lam=1e-5)
+    together = fit.regions(X_new, "CRR", 0.5)
+    assert (together.count[-TEST_BLOCK:] > 1).any()
+    for start in range(0, len(X_new), TEST_BLOCK):
+        alone = fit.regions(X_new[start : start + TEST_BLOCK], "CRR", 0.5)
+        for i in range(TEST_BLOCK):
+            assert together.components(start + i) == alone.components(i)
+
+
 _TYPES = {"SkylakeX": "avx512dq avx512bw avx512vl", "Haswell": "avx2 fma", "Sandybridge": "avx"}
 """Types of CPU that OpenBLAS has code of its own for, and what a CPU must know to run it."""
 

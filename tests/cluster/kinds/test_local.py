@@ -207,6 +207,9 @@ def test_a_plan_says_what_workers_need(tmp_path: Path) -> None:
     assert re.search(rf"a worker of {file} has 1.0 GB of memory, 35\d MB are needed", text)
     assert "a worker lives for 45 min 0 s, a unit takes up to 0." in text
     assert "of 100 workers are enough" in text
+    assert "BLAS threads" not in text
+    threaded = planned(write(file, f"{options}threads = 2\n"), tmp_path / "one.zarr")
+    assert "each worker has 2 BLAS threads, which the store is tied to" in format_plan(plan_to_dict(threaded))
     slow = planned(write(file, options.replace("01:00:00", "1")), tmp_path / "one.zarr", speed=1e3)
     with pytest.raises(UserError, match=r"a unit at n = 10 takes about \d+ s, and workers live for \d+ s: give them"):
         check_fits(slow.plan, slow.machine, "toy.toml")

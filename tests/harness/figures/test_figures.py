@@ -146,6 +146,12 @@ def test_tradeoff_puts_coverage_against_width(store: str) -> None:
         np.testing.assert_array_equal(marks, expected)
 
 
+def test_tradeoff_marks_infinite_widths(krr: str) -> None:
+    assert np.isinf(estimate(krr, "width")["value"]).any(), "this study has unbounded regions"
+    (ax,) = draw(krr, "tradeoff").axes
+    assert "∞" in [each.get_text() for each in ax.texts]
+
+
 def _marks(ax: Axes) -> list[Any]:
     return [each.get_offsets() for each in ax.collections if type(each).__name__ == "PathCollection"]
 

@@ -17,7 +17,8 @@ import ckrr
 from harness.cli import main
 from harness.core.errors import UserError
 from harness.core.types import Array
-from harness.paper.figures import against_n, index, studies
+from harness.paper.figures import against_n, index, studies, surfaces
+from harness.paper.figures.data import SURFACES
 from harness.paper.figures.write import draw, write
 from harness.paper.printed import ALPHA
 from scenarios.published.profiles import draw_far_profile, draw_function_profile, draw_gp_profile
@@ -159,6 +160,13 @@ def test_surfaces_are_written(tmp_path: Path) -> None:
     assert png.read_bytes().startswith(b"\x89PNG")
     assert "a Gaussian process path, γ = 10⁻⁶" in svg.read_text(encoding="utf-8")
     assert [each.name for each in (png, svg)] == ["figure-8.png", "figure-8.svg"]
+
+
+def test_surfaces_have_the_values_at_the_test_points() -> None:
+    for ax, (name, gamma, *_) in zip(draw(8, {}).axes, surfaces.SHOWN, strict=True):
+        X, y = SURFACES[name](gamma)
+        drawn = [*ax.xy_dataLim.get_points(), ax.zz_dataLim.intervalx]  # type: ignore[attr-defined]
+        np.testing.assert_allclose(drawn, [X.min(axis=0), X.max(axis=0), [y.min(), y.max()]])
 
 
 def paper(*arguments: Any) -> tuple[int, str]:

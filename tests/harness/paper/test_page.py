@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from base64 import b64decode
 from collections.abc import Callable, Mapping
 from itertools import pairwise, product
 from pathlib import Path
@@ -233,6 +234,8 @@ def test_the_page_is_one_well_formed_file(page: str) -> None:
         assert all((attributes.get(key) or "data:").startswith("data:") for key in LOADS), (name, attributes)
         assert (attributes.get("href") or attributes.get("xlink:href") or "#").startswith("#")
     assert names.count("figure") == 8 == len(FIGURES)
+    (bitmap,) = [one["src"] or "" for name, one in seen.elements if name == "img"]
+    assert b64decode(bitmap.removeprefix("data:image/png;base64,")).startswith(b"\x89PNG")
     assert all("scope" in one for name, one in seen.elements if name == "th")
 
 
