@@ -23,7 +23,6 @@ from harness.statistics.sequential import Decision, allocate_error, decide
 from harness.statistics.verdicts import compute_tolerance
 from harness.store.inventory import is_damaged
 from harness.store.manifest import Manifest
-from harness.store.rounds import get_target
 
 FIXED, ANYTIME = "fixed", "anytime"
 """Designs: a number of paths that was given in advance, judged once; or one that may grow while somebody looks."""
@@ -37,10 +36,11 @@ def choose_design(manifest: Manifest, is_complete: bool) -> str:
     """Return the design that the verdicts of a store need.
 
     Verdicts of the fixed design hold at one look: at all paths that were asked for from the beginning. A study that
-    isn't complete, that grew in paths, or that runs until it is decided, is looked at more than once.
+    isn't complete, that grew in paths or draws, or that ever ran until it is decided, is looked at more than once.
     """
-    grew = any(one.paths != manifest.extent.paths for one in manifest.extents)
-    return FIXED if is_complete and not grew and get_target(manifest) is None else ANYTIME
+    now = manifest.extent
+    grew = any((one.paths, one.draws) != (now.paths, now.draws) for one in manifest.extents)
+    return FIXED if is_complete and not grew and not manifest.had_rounds else ANYTIME
 
 
 @dataclass(frozen=True, eq=False)

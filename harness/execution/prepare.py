@@ -180,7 +180,9 @@ def _make_manifest(loaded: Loaded, found: Manifest | None, shape: ReplicationSha
             compute_exact_levels(loaded.family, loaded.extent.grid),
             compute_holdout_levels(loaded.family, loaded.extent.grid),
         )
-        return Manifest(*shared, loaded.built.source.test, levels, holdout_levels=spared, is_smoke=loaded.is_smoke)
+        rounds = loaded.scenario.replications.until is not None
+        test, smoke = loaded.built.source.test, loaded.is_smoke
+        return Manifest(*shared, test, levels, holdout_levels=spared, is_smoke=smoke, had_rounds=rounds)
     grown = found.extend(loaded.extent)
     levels = merge_levels(found.exact_levels, compute_exact_levels(loaded.family, grown.extent.grid))
     spared = merge_holdout_levels(found.holdout_levels, compute_holdout_levels(loaded.family, grown.extent.grid))
@@ -192,7 +194,8 @@ def _make_manifest(loaded: Loaded, found: Manifest | None, shape: ReplicationSha
     groups = {**found.groups, **fresh}
     smoke = found.is_smoke and loaded.is_smoke
     grown = replace(grown, scenario=scenario, fingerprint=loaded.fingerprint, groups=groups, cube_version=CUBE_VERSION)
-    return replace(grown, exact_levels=levels, holdout_levels=spared, is_smoke=smoke)
+    rounds = found.had_rounds or loaded.scenario.replications.until is not None
+    return replace(grown, exact_levels=levels, holdout_levels=spared, is_smoke=smoke, had_rounds=rounds)
 
 
 def _get_most_paths(loaded: Loaded) -> int | None:

@@ -131,7 +131,8 @@ def _merge_manifests(parts: Sequence[_InputStore]) -> Manifest:
     levels = reduce(merge_levels, (part.manifest.exact_levels for part in parts))
     spared = reduce(merge_holdout_levels, (part.manifest.holdout_levels for part in parts))
     first = replace(parts[0].manifest, extents=extents, history=(*history, merged), is_smoke=False)
-    first = replace(first, cube_version=CUBE_VERSION)
+    rounds = any(part.manifest.had_rounds for part in parts)
+    first = replace(first, cube_version=CUBE_VERSION, had_rounds=rounds)
     return replace(first, scenario=get_full_scenario(first), groups=ordered, exact_levels=levels, holdout_levels=spared)
 
 

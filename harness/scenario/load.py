@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import stat
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,9 +20,9 @@ from harness.core.packaged import list_scenario_files
 from harness.core.protocols import Family, LimitedSource, Source, SupportsNoiseLaw
 from harness.core.schema import COVERAGE_EXPECTED
 from harness.core.seeds import Seeds
-from harness.core.text import escape_line, shorten_repr, suggest_name
+from harness.core.text import shorten_repr, suggest_name
 from harness.core.types import Extent
-from harness.parsing.toml import DEEPEST, parse_toml, read_toml
+from harness.parsing.toml import read_toml
 from harness.scenario.errors import (
     Complaint,
     ScenarioError,
@@ -33,15 +32,12 @@ from harness.scenario.errors import (
     suggest_table,
 )
 from harness.scenario.families import find_family, kernel_options, with_kernel, with_smoothing
+from harness.scenario.settings import apply_setting, apply_until, quote_input
 from harness.scenario.sources import Built, build_source
 from harness.scenario.spec import GridPart, Replications, Scenario
 
 BLAS_THREADS = 1
 """BLAS threads of a worker, unless a cluster file says otherwise."""
-_WORD = re.compile(r"[A-Za-z0-9_.:/-]+")
-"""Strings that need no quotes as the value of a `--set` option."""
-_LONGEST_TYPED = 100
-"""Maximum number of characters of user input that a message repeats."""
 
 
 @dataclass(frozen=True)
@@ -102,8 +98,8 @@ def load(reference: str, settings: Iterable[str] = (), until: str | None = None,
     """
     path = find_scenario_file(reference)
     plain = _read(path)
-    changed = {_apply_setting(plain, setting): f"--set {_quote(setting)}" for setting in settings}
-    _apply_until(plain, until, budget)
+    changed = {apply_setting(plain, setting): f"--set {quote_input(setting)}" for setting in settings}
+    apply_until(plain, until, budget)
     return check(plain, str(path), path.parent, changed)
 
 
@@ -119,7 +115,7 @@ def find_scenario_file(reference: str) -> Path:
         what = "a directory" if stat.S_ISDIR(mode) else "no regular file"
         raise UserError(f"{reference} is {what}; a scenario is a .toml file")
     raise UserError(
-        f"{_quote(reference)}: no such file, and no bundled scenario of that name (`ckrr list` shows them)"
+        f"{quote_input(reference)}: no such file, and no bundled scenario of that name (`ckrr list` shows them)"
         f"{suggest_name(reference, known)}"
     )
 
@@ -137,93 +133,6 @@ def _read(path: Path) -> dict[str, Any]:
         return read_toml(path)
     except ValueError as error:
         raise UserError(f"{path}: {error}") from None
-
-
-def _apply_setting(plain: dict[str, Any], setting: str) -> str:
-    """Override one value of a scenario with a `--set` option.
-
-    Parameters
-    ----------
-    plain : dict
-        The scenario as read from its file; changed in place.
-    setting : str
-        For example `grid.n=[25,50]`; a value that is not TOML is taken as a string.
-
-    Returns
-    -------
-    str
-        The key that was set.
-    """
-    key, equals, text = setting.partition("=")
-    *folders, last = parts = key.strip().split(".")
-    if not equals or not all(parts):
-        raise UserError(f"--set {_quote(setting)}: must be key=value, as in grid.n=[25,50]")
-    if len(parts) > DEEPEST:
-        raise UserError(f"--set {_quote(setting)}: the key has more than {DEEPEST} parts")
-    value = _parse_value(text, setting)
-    for folder in folders:
-        plain = plain.setdefault(folder, {})
-        if not isinstance(plain, dict):
-            raise UserError(f"--set {_quote(setting)}: {_quote(folder)} is no table")
-    plain[last] = value
-    return key.strip()
-
-
-def _apply_until(plain: dict[str, Any], until: str | None, budget: int | None) -> None:
-    """Let a scenario run until something is reached, in place of its number of paths; changed in place."""
-    if until is None and budget is None:
-        return
-    table = plain.setdefault("replications", {})
-    if not isinstance(table, dict):
-        return  # the check of the whole scenario reports that
-    if until is not None:
-        table["until"] = _parse_until(until)
-        table.pop("paths", None)
-    if budget is not None:
-        table["budget"] = {**_get_table(table, "budget"), "paths": budget}
-
-
-def _get_table(table: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    found = table.get(key)
-    return found if isinstance(found, dict) else {}
-
-
-def _parse_until(text: str) -> dict[str, float]:
-    """Parse the value of `--until`.
-
-    Examples
-    --------
-    >>> _parse_until("verdict"), _parse_until("se=0.002,width=0.02")
-    ({'verdict': 0.95}, {'se': 0.002, 'width': 0.02})
-    """
-    found = {}
-    for part in text.split(","):
-        name, _, value = part.strip().partition("=")
-        try:
-            found[name] = 0.95 if name == "verdict" and not value else float(value)
-        except ValueError:
-            how = "it must be verdict, verdict=0.99, se=0.002 or width=0.02, or several separated by commas"
-            raise UserError(f"--until {_quote(text)}: {how}") from None
-    return found
-
-
-def _parse_value(text: str, setting: str) -> Any:
-    """Parse the value of a `--set` option: TOML, or a word without quotes."""
-    try:
-        found = parse_toml(f"value = {text}")
-    except ValueError as error:
-        if _WORD.fullmatch(text.strip()):
-            return text.strip()
-        reason, hint = str(error).partition(":")[0], "lists are written [25,50], strings in them need quotes"
-        raise UserError(f"--set {_quote(setting)}: the value {reason}: {hint}") from None
-    if len(found) > 1:
-        raise UserError(f"--set {_quote(setting)}: must be one value, got several keys")
-    return found["value"]
-
-
-def _quote(text: str) -> str:
-    """Return user input shortened and escaped for a one-line message."""
-    return escape_line(text, _LONGEST_TYPED)
 
 
 def check(

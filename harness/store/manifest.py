@@ -96,6 +96,8 @@ class Manifest:
     """Exact levels with each search for θ that holds out training points, by the name of the search."""
     is_smoke: bool = False
     """Whether `ckrr run --smoke` created the store, so that the next smoke run may replace it."""
+    had_rounds: bool = False
+    """Whether a run of this store had `until`, so that its results were looked at while it grew."""
     cube_version: int = CUBE_VERSION
     """Version of the variables and attributes that the cube has; 1 for stores of version 0.1."""
     root_is_lost: bool = field(default=False, compare=False)
@@ -234,6 +236,7 @@ def to_attributes(manifest: Manifest) -> dict[str, Any]:
     return {
         "ckrr_schema": SCHEMA,
         **({"smoke": True} if manifest.is_smoke else {}),
+        **({"had_rounds": True} if manifest.had_rounds else {}),
         "coordinates": "theta_value",
         "title": manifest.scenario.get("name", ""),
         "test_points": manifest.test_points,
@@ -264,8 +267,8 @@ def from_attributes(plain: Mapping[str, Any]) -> Manifest:
     extents = tuple(from_json(one) for one in parts["extents"])
     shared = (parts["scenario"], parts["fingerprint"], extents, groups, tuple(parts["keep"]))
     levels, history = _parse_levels(parts["levels"]), tuple(parts["history"])
-    smoke = plain.get("smoke") is True
-    return Manifest(*shared, plain["test_points"], plain["test"], levels, history, spared, smoke, cube_version)
+    smoke, looked = plain.get("smoke") is True, plain.get("had_rounds") is True
+    return Manifest(*shared, plain["test_points"], plain["test"], levels, history, spared, smoke, looked, cube_version)
 
 
 def _parse_levels(plain: Mapping[str, Any]) -> Levels:

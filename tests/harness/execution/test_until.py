@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from pathlib import Path
 from shutil import copytree
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,80 +17,20 @@ from harness.cli import main
 from harness.core.errors import UserError
 from harness.core.types import Unit
 from harness.cube.reader import open_cube
-from harness.cube.refresh import refresh
-from harness.execution import driver, lifecycle, prepare
-from harness.execution.driver import _make_round_queue
+from harness.execution import driver, prepare
 from harness.execution.facts import outcome_to_dict
 from harness.execution.progress import SilentProgress
-from harness.execution.rounds import RoundQueue
 from harness.maintenance.merge import merge_stores
 from harness.monitor.state import status
 from harness.results.validity import verdicts
 from harness.scenario.dump import dump_scenario
-from harness.store.manifest import Manifest, cache_key
+from harness.store.manifest import cache_key
 from harness.store.manifest_io import load_manifest
 from harness.store.rounds import FOLDER, list_rounds
 from harness.worker.task import run_unit
 from tests.harness.commands import start
+from tests.harness.rounds import STUDY, Driver, assert_same
 from tests.harness.studies import loaded, replications, toy
-
-STUDY: dict[str, Any] = {
-    "source__test_points": 20,
-    "grid__gamma": [1.0],
-    "grid__theta": [1],
-    "grid__lam": [0.1],
-    "grid__alpha": [0.1, 0.25],
-    "grid__procedure": ["exact", "wide", "split"],
-    "replications": {"until": {"verdict": 0.95}, "budget": {"paths": 2000}},
-}
-
-
-class Driver:
-    """A driver without Dask: takes units from its queue, and computes them here in any order."""
-
-    def __init__(self, where: Path, speed: float = 2e8, shared: bool = False, **changes: Any) -> None:
-        made = prepare.prepare(loaded(**{**STUDY, **changes}), str(where), workers=2, speed=speed)
-        self.manifest: Manifest = lifecycle.begin_run(made)
-        self.url, self.units = made.backend.url, 0
-        queue = _make_round_queue(made, self.manifest, shared)
-        assert queue is not None
-        self.queue: RoundQueue = queue
-
-    def take(self, room: int = 1, running: int = 0) -> list[Unit]:
-        return [unit for unit, _ in self.queue.take(room, running)]
-
-    def compute(self, unit: Unit) -> None:
-        run_unit(self.url, cache_key(self.manifest), self.manifest.generation, False, unit)
-        self.queue.note_done(unit)
-        self.units += 1
-
-    def go_on(self, most: int | None = None, shuffle: Callable[[list[Unit]], None] = lambda units: None) -> Driver:
-        """Until nothing more is wanted, or a number of units was computed."""
-        while not self.queue.is_empty and (most is None or self.units < most):
-            some = self.take(7 if most is None else 1)
-            shuffle(some)
-            for unit in some:
-                self.compute(unit)
-        return self
-
-    def finish(self) -> xr.Dataset:
-        refresh(self.url, self.manifest, self.manifest.extent.grid.n)
-        return open_cube(self.url).load()
-
-
-def rounds(where: Path) -> dict[str, bytes]:
-    """Every record of a round, by its name."""
-    return {str(each.relative_to(where)): each.read_bytes() for each in sorted((where / FOLDER).rglob("*.json"))}
-
-
-def assert_same(one: Path, other: Path) -> None:
-    """The same rounds, words and numbers: units that were computed in advance don't count."""
-    assert rounds(one) == rounds(other)
-    ours, theirs = (verdicts(str(each)) for each in (one, other))
-    xr.testing.assert_identical(ours, theirs)
-    ours, theirs = (open_cube(str(each)).load() for each in (one, other))
-    for name in ours:
-        assert ours[name].to_numpy().tobytes() == theirs[name].to_numpy().tobytes(), name
 
 
 @pytest.fixture(scope="module")
@@ -221,11 +159,12 @@ def test_a_grown_grid_changes_no_old_word(store: Path, tmp_path: Path) -> None:
 
 
 def test_failed_replications_neither_stop_it_nor_disappear(tmp_path: Path) -> None:
-    one = Driver(tmp_path / "toy.zarr", source__fails_at=0.005).go_on()
+    few = {"until": {"verdict": 0.95}, "budget": {"paths": 300}}
+    one = Driver(tmp_path / "toy.zarr", source__fails_at=0.005, replications=few).go_on()
     cube = one.finish()
     assert float(cube.failed.max()) > 0
     assert one.queue.is_empty
-    worse = Driver(tmp_path / "worse.zarr", source__fails_at=0.2, replications=STUDY["replications"]).go_on()
+    worse = Driver(tmp_path / "worse.zarr", source__fails_at=0.2, replications=few).go_on()
     worse.finish()
     found = verdicts(str(tmp_path / "worse.zarr")).squeeze()
     assert set(found.verdict.sel(procedure="exact", alpha=0.1).to_numpy()) == {"undecided"}, "a fifth may be misses"

@@ -20,8 +20,8 @@ from harness.results.replications import open_replications
 from harness.results.validity import verdicts
 from harness.store.manifest_io import load_manifest
 from harness.store.rounds import Round, list_rounds
-from tests.harness.execution.test_until import STUDY, Driver
-from tests.harness.figures.test_figures import texts
+from tests.harness.figures.reading import texts
+from tests.harness.rounds import STUDY, Driver
 from tests.harness.studies import run_serially
 
 
@@ -153,3 +153,12 @@ def test_figures_tell_the_paths_that_were_computed_not_the_budget(tmp_path: Path
     assert counts[-1] < chosen.manifest.extent.paths
     for name in ("coverage", "paths"):
         assert f"{counts[-1]} paths" in texts(draw(one.url, name))
+
+
+def test_a_study_that_was_looked_at_stays_so(tmp_path: Path) -> None:
+    """Asked for a number of paths that it has already, it isn't judged as if nobody had looked."""
+    Driver(tmp_path / "toy.zarr", replications=ask(100)).go_on().finish()
+    run_serially(tmp_path / "toy.zarr", **{**STUDY, "replications": {"paths": 100}})
+    assert verdicts(str(tmp_path / "toy.zarr")).attrs["design"] == "anytime"
+    run_serially(tmp_path / "fixed.zarr", **{**STUDY, "replications": {"paths": 100}})
+    assert verdicts(str(tmp_path / "fixed.zarr")).attrs["design"] == "fixed"

@@ -28,14 +28,11 @@ from harness.figures.plots.seconds import _PARTS, fit_exponent
 from harness.results.estimates import estimate
 from harness.store.manifest_io import load_manifest
 from harness.store.receipts import list_receipts, read
+from tests.harness.figures.reading import texts
 from tests.harness.studies import prepared, run_serially
 
 SOME = {"lam": [0.1], "gamma": [1.0]}
 ONE = {"theta": ["1"], "lam": [0.1], "gamma": [1.0]}
-
-
-def texts(figure: Figure) -> str:
-    return "\n".join(each.get_text() for each in figure.findobj(match=lambda each: hasattr(each, "get_text")))  # type: ignore[attr-defined]
 
 
 def drawn(ax: Axes, colour: str) -> list[list[float]]:
