@@ -5,6 +5,7 @@ Workers must not receive Ctrl-C, and Ctrl-C is deferred until a cluster is up.
 
 from __future__ import annotations
 
+import logging
 import os
 import shlex
 import signal
@@ -79,6 +80,8 @@ def sigint_free_loop() -> Iterator[Any]:
     Ctrl-C reaches the whole process group, but only the driver must receive it: it then stops the workers. Processes
     inherit the signal mask of the thread that starts them.
     """
+    # A connection that closes as a cluster ends is logged with a traceback, when silence_logs may be over already.
+    logging.getLogger("distributed.batched").setLevel(logging.WARNING)
     start_tracker()  # would otherwise be started by that thread, and unblock SIGINT there
     with block_sigint():
         runner = LoopRunner()

@@ -36,8 +36,10 @@ accept_changed_option = click.option(
 retry_option = click.option("--retry-failed", "retry", is_flag=True, help="Recompute what failed in earlier runs.")
 until_option = click.option(
     "--until",
+    multiple=True,
     metavar="AIM",
     help="Add paths until every cell is decided (verdict), or until se=0.002 or width=0.02 is reached.",
+    callback=lambda context, option, values: ",".join(values) or None,
 )
 budget_option = click.option("--budget", type=click.IntRange(min=1), metavar="PATHS", help="Most paths, with --until.")
 design_option = click.option(

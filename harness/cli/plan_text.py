@@ -75,15 +75,19 @@ def format_until(facts: Mapping[str, Any]) -> list[str]:
         return []
     until, first = facts["until"]["until"], facts["until"]["next_round"]
     aims = {
-        "verdict": "every cell is decided",
+        "verdict": "every cell is decided (with probability {:g} none wrongly)",
         "se": "standard errors are at most {:g}",
         "width": "widths are ± {:.0%}",
     }
     said = " and ".join(text.format(until[key]) for key, text in aims.items() if until.get(key))
+    hours = facts["until"]["budget"].get("hours")
+    most = f"at most {facts['until']['budget']['paths']} paths at each n" + (f" and {hours:g} hours" if hours else "")
+    head = f"runs until {said}, with {most}"
+    if first is None:
+        return [head, "next round: as the paths in the store leave cells open"]
     paths = ", ".join(f"{format_count(count, 'path')} at n = {n}" for n, count in first["paths"].items())
     cost = f"{format_count(first['replications'], 'replication')}, about {format_duration(first['seconds'])}"
-    most = f"with at most {facts['until']['budget']['paths']} paths at each n"
-    return [f"runs until {said}, {most}", f"next round: {paths}: {cost}"]
+    return [head, f"next round: {paths}: {cost}"]
 
 
 def format_plan(facts: Mapping[str, Any]) -> str:

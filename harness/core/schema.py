@@ -291,7 +291,7 @@ _JUDGED = (
         "verdict",
         "uint8",
         "whether coverage is at least the target less min(0.02, alpha/5); no verdict of the grid is wrong with "
-        "probability 0.95; at least 4 means valid",
+        "probability 0.95 (or as until says); at least 4 means valid",
         "verdict on coverage",
         flags=VERDICT_FLAGS,
     ),

@@ -55,13 +55,13 @@ def iter_rounds(manifest: Manifest, n: int, read: Read, prefix: int) -> Iterator
     while paths <= prefix:
         is_open, expected = aims.look(paths)
         wanted = choose_paths(paths, expected, budget)
-        median = float(np.median(expected)) if expected.size else np.inf
+        median = float(np.median(expected)) if expected.size and not target["until"].get("exact") else np.inf
         yield Round(
             n,
             paths,
             int(is_open.sum()),
             aims.count_borderline(paths),
-            round(median) if np.isfinite(median) else None,
+            round(median) if paths < median < np.inf else None,
             None if wanted == paths else wanted,
             target,
             question,

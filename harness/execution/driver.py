@@ -49,6 +49,8 @@ class Outcome:
     seconds: float
     efficiency: float
     """Seconds of pure computing, divided by the workers' seconds from the first unit's start to the last one's end."""
+    replications: int = 0
+    """Number of replications that were computed."""
     answers: tuple[Answer, ...] = ()
     """What a study with `until` found at each n; empty without."""
     rounds: Mapping[int, Round] = field(default_factory=dict)
@@ -132,7 +134,9 @@ def _run(
     failed, spent = prepared.failed, Usage()
     presence.watch_store(lambda: is_same_store(backend, manifest))
     queue = _make_round_queue(prepared, manifest, shared)
-    stale = set(manifest.extent.grid.n) if prepared.grows or queue else find_stale_sizes(prepared.manifest)
+    stale = (
+        set(manifest.extent.grid.n) if prepared.grows or manifest.had_rounds else find_stale_sizes(prepared.manifest)
+    )
     keeper = CubeKeeper(backend.url, manifest, stale | find_cube_gaps(backend, manifest))
     if prepared.damaged:
         lost = len(prepared.damaged)
@@ -170,7 +174,7 @@ def _run(
     retry_call(keeper.finish)
     retry_call(lambda: mark_ended(backend, manifest.history[-1], start))
     efficiency = spent.compute_efficiency(prepared.machine.workers)
-    outcome = Outcome(backend.url, spent.units, failed, monotonic() - start, efficiency)
+    outcome = Outcome(backend.url, spent.units, failed, monotonic() - start, efficiency, tally.count)
     if queue is None:
         return outcome
     answers = tuple(queue.list_answers())

@@ -22,7 +22,7 @@ def outcome_to_dict(prepared: Prepared, outcome: Outcome) -> dict[str, Any]:
         "store": outcome.url,
         "complete": outcome.is_complete,
         "units": outcome.units,
-        "replications": sum(prepared.plan.replications_of.values()),
+        "replications": outcome.replications,
         "failed": outcome.failed,
         "seconds": round(outcome.seconds, 3),
         "efficiency": round(outcome.efficiency, 4) if outcome.units else None,
@@ -76,6 +76,8 @@ def _until_to_dict(prepared: Prepared) -> dict[str, Any] | None:
         return None
     rounds = list_rounds(prepared.backend, prepared.manifest, prepared.loaded.extent.grid.n)
     wanted = {n: count_wanted_paths(prepared.manifest, rounds, n) for n in prepared.loaded.extent.grid.n}
+    if not prepared.is_new and not rounds:  # only its paths can tell, and a plan doesn't read them
+        return {**target, "next_round": None}
     units = [unit for unit in plan.units if unit.paths.start < wanted[unit.n]]
     seconds = [plan.seconds_of[unit.name] for unit in units]
     return {

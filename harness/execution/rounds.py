@@ -21,7 +21,7 @@ from harness.execution.tasks import Task
 from harness.store import arrays
 from harness.store.manifest import Manifest
 from harness.store.receipts import list_receipts
-from harness.store.rounds import Round, count_wanted_paths, get_target, is_over, write_round
+from harness.store.rounds import Round, count_shown_paths, count_wanted_paths, get_target, is_over, write_round
 
 _RELIST = 5.0
 """Seconds between two listings of receipts, to see what other drivers have done."""
@@ -85,8 +85,9 @@ class RoundQueue:
 
     def list_answers(self) -> Iterator[Answer]:
         """Yield what was found at each n that had a round."""
-        for n, one in sorted(self.rounds.items()):
-            yield summarise_size(self._manifest, n, self._make_reader(n), one.paths)
+        for n in sorted(self.rounds):
+            paths = count_shown_paths(self._backend, self._manifest, n)
+            yield summarise_size(self._manifest, n, self._make_reader(n), paths)
 
     def take(self, room: int, running: int) -> Sequence[Task]:
         """Return wanted units, the most expensive n first, and some in advance if workers would idle."""

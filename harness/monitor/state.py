@@ -82,7 +82,7 @@ def _compute_progress(backend: Backend, manifest: Manifest) -> dict[str, Any]:
     finished = sum(min(one["done"], one["units"]) for one in sizes)
     total = sum(one["units"] for one in sizes)
     share, is_decided = finished / total, all(is_over(manifest, rounds, n) for n in asked.grid.n)
-    whole = get_target(manifest) is not None or is_whole_extent(manifest, asked)
+    whole = manifest.had_rounds or is_whole_extent(manifest, asked)  # a budget isn't a request
     return {
         "scenario": manifest.scenario["name"],
         "until": get_target(manifest),

@@ -231,7 +231,8 @@ def check(url: str, where: Where | None = None, allow: str | Iterable[str] = (),
             found = verdicts(url, {**chosen.where, "procedure": some}, measure=measure, design=design)
             parts.append(list_cells(found, included.sel(procedure=some), judged_on))
     aim = [f"{', '.join(on_function)}: judged on coverage of f(x*), which its intervals are for, and not of y*"]
-    return Outcome(xr.concat(parts, "cell"), allow, [*aim * bool(on_function), *list_notes(url)])
+    told = [f"judged by the {design} design, as requested"] * (design is not None)
+    return Outcome(xr.concat(parts, "cell"), allow, [*told, *aim * bool(on_function), *list_notes(url)])
 
 
 def list_cells(found: xr.Dataset, included: xr.DataArray, judged_on: str) -> xr.Dataset:

@@ -119,7 +119,8 @@ def difference(
             apart = values - others
         both = ok & counts
         known = both & ~np.isnan(apart)  # inf − inf, where both are unbounded, says nothing
-        return reduce_replications(apart, known, "mean" if one.reduction == "share" else one.reduction, level=level)
+        is_share = one.reduction in ("share", "probability")  # a difference of these is neither
+        return reduce_replications(apart, known, "mean" if is_share else one.reduction, level=level)
 
     return make_dataset(chosen, f"{one.what}, less that of {versus}, paired", of)
 

@@ -62,7 +62,7 @@ def _format_value(value: Any) -> str:
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(_format_value, value))}]"
     if isinstance(value, Mapping):
-        return f"{{ {', '.join(f'{_format_key(key)} = {_format_value(each)}' for key, each in value.items())} }}"
+        return f"{{ {', '.join(_format_lines(value))} }}"
     return repr(value)
 
 

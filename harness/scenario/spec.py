@@ -184,14 +184,14 @@ class Replications(_Part):
     def _check_replications(self) -> Replications:
         """Raise an error if paths are given twice or not at all, or paths × draws is too large."""
         if self.until is None and self.budget is not None:
-            raise PydanticCustomError(COMPLETE_MESSAGE, "must have until where it has a budget")
+            raise PydanticCustomError(COMPLETE_MESSAGE, "must have until where it has a budget (or --until verdict)")
         if (self.paths is None) == (self.until is None):
             got = "neither" if self.paths is None else "both"
             text = "must have paths, or until and budget in their place, got {got}"
             raise PydanticCustomError(COMPLETE_MESSAGE, text, {"got": got})
         if self.until is not None and self.budget is None:
             text = "must have budget where it has until, as in budget = {example}"
-            raise PydanticCustomError(COMPLETE_MESSAGE, text, {"example": "{ paths = 4000 }"})
+            raise PydanticCustomError(COMPLETE_MESSAGE, text, {"example": "{ paths = 4000 } (or --budget 4000)"})
         if self.most_paths * self.draws > MOST_REPLICATIONS:
             text = "must have paths × draws of at most {most}, got {paths} × {draws}"
             context = {"most": MOST_REPLICATIONS, "paths": self.most_paths, "draws": self.draws}

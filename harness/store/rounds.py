@@ -38,7 +38,7 @@ class Round:
     borderline: int
     """Number of cells that were found to be at the border."""
     expected: int | None
-    """Number of paths at which half of the open cells are expected to be decided; None if there are none."""
+    """Number of paths at which half of the open cells are expected to be decided; None if that isn't known."""
     wanted: int | None
     """Number of paths that are wanted next; None if there is nothing more to do at this n."""
     target: Mapping[str, Any]

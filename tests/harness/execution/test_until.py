@@ -250,7 +250,10 @@ def test_the_command_line_asks_for_it(tmp_path: Path, monkeypatch: pytest.Monkey
     words = ["toy.toml", "--until", "verdict", "--budget", "400", "--workers", "1"]
     planned = CliRunner().invoke(main, ["plan", *words])
     assert planned.exit_code == 0, planned.output
-    assert "runs until every cell is decided, with at most 400 paths at each n" in planned.output
+    assert (
+        "runs until every cell is decided (with probability 0.95 none wrongly), with at most 400 paths"
+        in planned.output
+    )
     assert "next round: 100 paths at n = 10: 100 replications" in planned.output
     done = CliRunner().invoke(main, ["run", *words])
     assert done.exit_code == 0, done.output

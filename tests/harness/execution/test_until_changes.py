@@ -13,16 +13,24 @@ from harness.backends.base import open_backend
 from harness.core.types import Status
 from harness.cube.reader import open_cube
 from harness.cube.rounds import iter_rounds
+from harness.execution import driver, prepare
+from harness.execution.progress import SilentProgress
 from harness.figures import draw
 from harness.maintenance.merge import merge_stores
 from harness.monitor.state import status
+from harness.parsing.toml import parse_toml
+from harness.results.estimates import difference
 from harness.results.replications import open_replications
 from harness.results.validity import verdicts
+from harness.scenario.dump import dump_scenario
+from harness.scenario.load import load
+from harness.store.manifest import cache_key
 from harness.store.manifest_io import load_manifest
 from harness.store.rounds import Round, list_rounds
+from harness.worker.task import run_unit
 from tests.harness.figures.reading import texts
 from tests.harness.rounds import STUDY, Driver
-from tests.harness.studies import run_serially
+from tests.harness.studies import loaded, run_serially
 
 
 def ask(paths: int = 2000, **until: Any) -> dict[str, Any]:
@@ -162,3 +170,35 @@ def test_a_study_that_was_looked_at_stays_so(tmp_path: Path) -> None:
     assert verdicts(str(tmp_path / "toy.zarr")).attrs["design"] == "anytime"
     run_serially(tmp_path / "fixed.zarr", **{**STUDY, "replications": {"paths": 100}})
     assert verdicts(str(tmp_path / "fixed.zarr")).attrs["design"] == "fixed"
+
+
+def test_the_cube_follows_a_number_of_paths_that_is_there_already(tmp_path: Path) -> None:
+    """Units of later paths were computed in advance: asked for, they count, though nothing is left to compute."""
+    wide = {"grid__procedure": ["wide"], "grid__alpha": [0.25]}
+    one = Driver(tmp_path / "toy.zarr", speed=1e13, replications=ask(150), **wide).go_on()
+    for unit in [unit for some in one.queue._left.values() for unit in some.values()]:
+        run_unit(one.url, cache_key(one.manifest), one.manifest.generation, False, unit)
+    one.finish()
+    assert count_paths(tmp_path / "toy.zarr") == [100, 100]
+    fixed = loaded(**{**STUDY, **wide, "replications": {"paths": 150}})
+    done = driver.run_prepared(prepare.prepare(fixed, one.url, workers=2, speed=1e13), SilentProgress())
+    assert done.units == 0
+    assert count_paths(tmp_path / "toy.zarr") == [150, 150]
+    assert status(one.url)["share_of_everything"] == 1.0
+
+
+def test_the_scenario_in_a_report_can_be_run_again(tmp_path: Path) -> None:
+    told = loaded(**STUDY).scenario.model_dump(mode="json")
+    assert parse_toml(dump_scenario(told))["replications"]["until"]["verdict"] == 0.95
+    (tmp_path / "toy.toml").write_text(dump_scenario(told))
+    assert load(str(tmp_path / "toy.toml")).extent == loaded(**STUDY).extent
+
+
+def test_a_difference_of_probabilities_is_no_share(tmp_path: Path) -> None:
+    """Of a procedure from itself it is 0, without any error."""
+    run_serially(
+        tmp_path / "toy.zarr", source__function="tests.harness.toy:KnownToy", grid__procedure=["exact", "random"]
+    )
+    found = difference(str(tmp_path / "toy.zarr"), "exact", "coverage_expected").sel(procedure="exact")
+    for part in ("value", "low", "high"):
+        assert (found[part] == 0).all()
