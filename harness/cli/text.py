@@ -31,7 +31,8 @@ def format_submission(prepared: Prepared, done: SubmissionResult, store: str) ->
         return f"{prepared.loaded.scenario.name}: complete, nothing to do"
     plan = prepared.plan
     long = f"about {format_duration(plan.duration)}" if plan.duration > 5 else "a few seconds"
-    count = format_count(sum(plan.replications_of.values()), "replication")
+    most = "at most " * (prepared.loaded.scenario.replications.until is not None)
+    count = f"{most}{format_count(sum(plan.replications_of.values()), 'replication')}"
     silent = "" if done.is_alive else "\nno heartbeat of its driver yet: `ckrr status` may say why"
     rest = f"its logs: ckrr logs {store}\nto end it: ckrr cancel {store}"
     return f"submitted as {done.submission.id}: {count}, {long} of computing{silent}\n{follow}\n{rest}"

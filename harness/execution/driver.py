@@ -177,8 +177,8 @@ def _run(
     outcome = Outcome(backend.url, spent.units, failed, monotonic() - start, efficiency, tally.count)
     if queue is None:
         return outcome
-    answers = tuple(queue.list_answers())
-    return replace(outcome, answers=answers, rounds=queue.rounds, is_complete=queue.is_empty)
+    outcome = replace(outcome, failed=queue.count_failed(), is_complete=queue.is_empty)
+    return replace(outcome, answers=tuple(queue.list_answers()), rounds=queue.rounds)
 
 
 def _make_round_queue(prepared: Prepared, manifest: Manifest, shared: bool) -> RoundQueue | None:

@@ -89,6 +89,16 @@ class RoundQueue:
             paths = count_shown_paths(self._backend, self._manifest, n)
             yield summarise_size(self._manifest, n, self._make_reader(n), paths)
 
+    def count_failed(self) -> int:
+        """Return the number of failed cells in units whose paths count: not in those that were computed in advance."""
+        signed, total = list_receipts(self._backend, tuple(self._limits)), 0
+        for n in self._limits:
+            shown = count_shown_paths(self._backend, self._manifest, n)
+            units = self._manifest.list_units(n, self._manifest.extent)
+            names = [unit.name for unit in units if unit.paths.start < shown]
+            total += sum(signed[name].failed for name in names if name in signed)
+        return total
+
     def take(self, room: int, running: int) -> Sequence[Task]:
         """Return wanted units, the most expensive n first, and some in advance if workers would idle."""
         if running == 0 or monotonic() > self._relisted + _RELIST:

@@ -26,6 +26,7 @@ from harness.scenario.dump import dump_scenario
 from harness.scenario.load import load
 from harness.store.manifest import cache_key
 from harness.store.manifest_io import load_manifest
+from harness.store.receipts import list_receipts
 from harness.store.rounds import Round, list_rounds
 from harness.worker.task import run_unit
 from tests.harness.figures.reading import texts
@@ -202,3 +203,14 @@ def test_a_difference_of_probabilities_is_no_share(tmp_path: Path) -> None:
     found = difference(str(tmp_path / "toy.zarr"), "exact", "coverage_expected").sel(procedure="exact")
     for part in ("value", "low", "high"):
         assert (found[part] == 0).all()
+
+
+def test_failures_in_advance_do_not_count(tmp_path: Path) -> None:
+    """Otherwise the exit code would depend on how far ahead workers were."""
+    wide = {"grid__procedure": ["wide"], "grid__alpha": [0.25], "source__fails_at": 0.05}
+    one = Driver(tmp_path / "toy.zarr", speed=1e13, replications=ask(400, se=0.05), **wide).go_on()
+    counted = one.queue.count_failed()
+    for unit in [unit for some in one.queue._left.values() for unit in some.values()]:
+        run_unit(one.url, cache_key(one.manifest), one.manifest.generation, False, unit)
+    assert 0 < counted == one.queue.count_failed()
+    assert sum(each.failed for each in list_receipts(open_backend(one.url), (10, 20)).values()) > counted
