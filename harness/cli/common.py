@@ -38,7 +38,7 @@ until_option = click.option(
     "--until",
     multiple=True,
     metavar="AIM",
-    help="Add paths until every cell is decided (verdict), or until se=0.002 or width=0.02 is reached.",
+    help="Add paths until every cell is decided (verdict), or se=0.002 or width=0.02 is reached; may be repeated.",
     callback=lambda context, option, values: ",".join(values) or None,
 )
 budget_option = click.option("--budget", type=click.IntRange(min=1), metavar="PATHS", help="Most paths, with --until.")

@@ -195,7 +195,9 @@ def _make_manifest(loaded: Loaded, found: Manifest | None, shape: ReplicationSha
     smoke = found.is_smoke and loaded.is_smoke
     grown = replace(grown, scenario=scenario, fingerprint=loaded.fingerprint, groups=groups, cube_version=CUBE_VERSION)
     rounds = found.had_rounds or loaded.scenario.replications.until is not None
-    return replace(grown, exact_levels=levels, holdout_levels=spared, is_smoke=smoke, had_rounds=rounds)
+    fixed = max(found.asked_paths, loaded.scenario.replications.paths or 0) if rounds else 0
+    grown = replace(grown, had_rounds=rounds, fixed_paths=fixed)
+    return replace(grown, exact_levels=levels, holdout_levels=spared, is_smoke=smoke)
 
 
 def _get_most_paths(loaded: Loaded) -> int | None:

@@ -132,7 +132,8 @@ def _merge_manifests(parts: Sequence[_InputStore]) -> Manifest:
     spared = reduce(merge_holdout_levels, (part.manifest.holdout_levels for part in parts))
     first = replace(parts[0].manifest, extents=extents, history=(*history, merged), is_smoke=False)
     rounds = any(part.manifest.had_rounds for part in parts)
-    first = replace(first, cube_version=CUBE_VERSION, had_rounds=rounds)
+    fixed = max(part.manifest.asked_paths for part in parts) if rounds else 0
+    first = replace(first, cube_version=CUBE_VERSION, had_rounds=rounds, fixed_paths=fixed)
     return replace(first, scenario=get_full_scenario(first), groups=ordered, exact_levels=levels, holdout_levels=spared)
 
 

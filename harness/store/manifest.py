@@ -16,7 +16,7 @@ from harness.core.extent import from_json, get_axis_lengths, to_json, union
 from harness.core.labels import is_number
 from harness.core.schema import COORDINATES, CUBE, CUBE_VERSION
 from harness.core.types import INNER, Extent, Unit
-from harness.parsing.json import check_text, load_json, require
+from harness.parsing.json import check_text, check_whole, load_json, require
 from harness.store.checks.manifest import check_manifest
 
 SCHEMA = 2
@@ -98,6 +98,8 @@ class Manifest:
     """Whether `ckrr run --smoke` created the store, so that the next smoke run may replace it."""
     had_rounds: bool = False
     """Whether a run of this store had `until`, so that its results were looked at while it grew."""
+    fixed_paths: int = 0
+    """Largest number of paths that was asked for as such, not as a budget; only for stores that had rounds."""
     cube_version: int = CUBE_VERSION
     """Version of the variables and attributes that the cube has; 1 for stores of version 0.1."""
     root_is_lost: bool = field(default=False, compare=False)
@@ -144,6 +146,11 @@ class Manifest:
     def generation(self) -> int:
         """Index of the latest extent."""
         return len(self.extents) - 1
+
+    @property
+    def asked_paths(self) -> int:
+        """Largest number of paths that was asked for as such; 0 if there were only budgets."""
+        return self.fixed_paths if self.had_rounds else self.extent.paths
 
     def extend(self, asked: Extent) -> Manifest:
         """Return the manifest grown to include `asked`; the same object if it already does."""
@@ -236,7 +243,7 @@ def to_attributes(manifest: Manifest) -> dict[str, Any]:
     return {
         "ckrr_schema": SCHEMA,
         **({"smoke": True} if manifest.is_smoke else {}),
-        **({"had_rounds": True} if manifest.had_rounds else {}),
+        **({"had_rounds": True, "fixed_paths": manifest.fixed_paths} if manifest.had_rounds else {}),
         "coordinates": "theta_value",
         "title": manifest.scenario.get("name", ""),
         "test_points": manifest.test_points,
@@ -268,7 +275,9 @@ def from_attributes(plain: Mapping[str, Any]) -> Manifest:
     shared = (parts["scenario"], parts["fingerprint"], extents, groups, tuple(parts["keep"]))
     levels, history = _parse_levels(parts["levels"]), tuple(parts["history"])
     smoke, looked = plain.get("smoke") is True, plain.get("had_rounds") is True
-    return Manifest(*shared, plain["test_points"], plain["test"], levels, history, spared, smoke, looked, cube_version)
+    fixed = check_whole(plain.get("fixed_paths", 0), "fixed_paths", 0, extents[-1].paths) if looked else 0
+    points, test = plain["test_points"], plain["test"]
+    return Manifest(*shared, points, test, levels, history, spared, smoke, looked, fixed, cube_version)
 
 
 def _parse_levels(plain: Mapping[str, Any]) -> Levels:

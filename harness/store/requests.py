@@ -64,7 +64,7 @@ def _get_full_counts(manifest: Manifest) -> dict[str, Any]:
     told, extent = manifest.scenario["replications"], manifest.extent
     if told.get("until"):
         return {"budget": {**told["budget"], "paths": extent.paths}, "draws": extent.draws}
-    return {"paths": extent.paths, "draws": extent.draws}
+    return {"paths": manifest.asked_paths or extent.paths, "draws": extent.draws}
 
 
 def count_units(manifest: Manifest, n: int, asked: Extent) -> int:

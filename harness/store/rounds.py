@@ -100,16 +100,16 @@ def _list_looked(backend: Backend, n: int) -> list[int]:
 def count_shown_paths(backend: Backend, manifest: Manifest, n: int) -> int:
     """Return how many paths at one n results are made from.
 
-    All of them, unless the latest run has `until`: then those that are wanted so far, and those that an earlier run
-    looked at, so that a new question takes no result away. Units that workers computed in advance don't count, so that
-    results don't depend on how many there are.
+    All of them, unless a run had `until`: then those that are wanted so far, those that an earlier run looked at, and
+    those that were asked for by their number, so that a new question takes no result away. Units that workers computed
+    in advance don't count, so that results don't depend on how many there are.
     """
-    if get_target(manifest) is None:
+    if not manifest.had_rounds:
         return manifest.extent.paths
-    looked = min(max(_list_looked(backend, n), default=0), manifest.extent.paths)
-    if n not in get_requested_extent(manifest).grid.n:
-        return looked or manifest.extent.paths
-    return max(looked, count_wanted_paths(manifest, list_rounds(backend, manifest, [n]), n))
+    shown = max(_list_looked(backend, n), default=0)
+    if get_target(manifest) is not None and n in get_requested_extent(manifest).grid.n:
+        shown = max(shown, count_wanted_paths(manifest, list_rounds(backend, manifest, [n]), n))
+    return min(max(shown, manifest.asked_paths) or manifest.extent.paths, manifest.extent.paths)
 
 
 def count_wanted_paths(manifest: Manifest, rounds: Mapping[int, Round], n: int) -> int:

@@ -27,6 +27,7 @@ from harness.scenario.load import load
 from harness.store.manifest import cache_key
 from harness.store.manifest_io import load_manifest
 from harness.store.receipts import list_receipts
+from harness.store.requests import get_full_scenario
 from harness.store.rounds import Round, list_rounds
 from harness.worker.task import run_unit
 from tests.harness.figures.reading import texts
@@ -214,3 +215,19 @@ def test_failures_in_advance_do_not_count(tmp_path: Path) -> None:
         run_unit(one.url, cache_key(one.manifest), one.manifest.generation, False, unit)
     assert 0 < counted == one.queue.count_failed()
     assert sum(each.failed for each in list_receipts(open_backend(one.url), (10, 20)).values()) > counted
+
+
+def test_a_number_of_paths_is_what_results_are_made_from(tmp_path: Path) -> None:
+    """After rounds with a budget: neither the budget counts, nor what workers computed in advance."""
+    where = tmp_path / "toy.zarr"
+    one = Driver(where, speed=1e13, replications=ask(2000), grid__procedure=["wide"], grid__alpha=[0.25]).go_on()
+    assert {each.paths for each in one.queue.rounds.values()} == {100}
+    wide = {**STUDY, "grid__procedure": ["wide"], "grid__alpha": [0.25]}
+    run_serially(where, **{**wide, "replications": {"paths": 130}})
+    assert count_paths(where) == [130, 130]
+    assert open_replications(str(where)).get_path_range() == (130, 130)
+    manifest = load_manifest(open_backend(str(where)))
+    assert get_full_scenario(manifest)["replications"]["paths"] == 130
+    assert status(str(where))["complete"]
+    Driver(where, speed=1e13, replications=ask(2000), grid__procedure=["wide"], grid__alpha=[0.25]).go_on().finish()
+    assert count_paths(where) == [130, 130], "nothing is taken away"
