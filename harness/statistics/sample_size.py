@@ -22,7 +22,7 @@ can't be predicted.
 
 **ρ is an assumption.** It is 1/(n + 2) if coverage given the training sample has the beta distribution of conformal
 regions. In the quickstart, standard errors of conformal cells are 0.9 to 1.5 times those that this gives at the target
-(median 1.06), and those of GPR up to 7 times, in cells so far below their level that all are decided.
+(median 1.06), and those of GPR up to 7 times.
 
 For beta distributed coverage and a power of 0.9, 85 to 96 % of simulated cells at this distance are decided, with 20 to
 1000 paths (`test_cells_at_the_distance_are_decided` in `tests/harness/statistics/test_sample_size.py`).
