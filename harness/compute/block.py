@@ -15,6 +15,7 @@ from harness.compute.study import Study
 from harness.compute.watchdog import start_step
 from harness.core.errors import StoreUnreachableError
 from harness.core.extent import find_included
+from harness.core.families import StudyFamily
 from harness.core.protocols import Factor, Scores, Target, TimedScores
 from harness.core.schema import COVERAGE_EXPECTED, QUANTILES, Variable, list_variables
 from harness.core.text import format_error
@@ -33,25 +34,22 @@ class CellGroup:
     lams: Sequence[int]
     at: Mapping[str, object] = field(default_factory=dict)
 
+    def __iter__(self) -> Iterator[tuple[int, int, int]]:
+        return product(self.gammas, self.thetas, self.lams)
+
 
 @dataclass(frozen=True, eq=False)
 class FactorJob:
-    """A factor with its targets, one for each γ, and the indices of its results in the block."""
+    """A factor of one family with its targets, one for each γ of the cells that its results belong to."""
 
     path: int
     draw: int
-    gammas: Sequence[int]
-    theta: int
-    lam: int
+    family: StudyFamily
+    cells: CellGroup
     factor: Factor
     target: Target
     law: OutcomeLaw | None = None
     """Distribution of the test values, if the store keeps expected coverage."""
-
-    @property
-    def cells(self) -> CellGroup:
-        """Cells that the results belong to."""
-        return CellGroup(self.gammas, [self.theta], [self.lam])
 
 
 class BlockBuilder:
@@ -64,7 +62,7 @@ class BlockBuilder:
     unit : Unit
         The unit to compute.
     todo : array of bool, optional
-        Cells to compute, over path, draw, γ, θ and λ. Default: all that the scenario includes.
+        Results to compute, over path, draw, procedure, γ, θ and λ. Default: all that the scenario includes.
     """
 
     def __init__(self, study: Study, unit: Unit, todo: Bools | None = None) -> None:
@@ -75,6 +73,9 @@ class BlockBuilder:
         self._values["status"][:] = np.where(self.included, np.uint8(Status.NOT_RUN), np.uint8(Status.EXCLUDED))
         self._failures: list[Failure] = []
         self._seconds: dict[str, float] = {}
+        grid = study.extent.grid
+        self._places = {one.name: one.find_places(grid) for one in study.families}
+        self._scored = {one.name: one.list_scored(grid) for one in study.families}
 
     def build(self) -> Block:
         """Return the block with everything collected so far."""
@@ -100,73 +101,134 @@ class BlockBuilder:
         return CellGroup(range(gammas), range(thetas), range(lams))
 
     def requested(self, path: int, draw: int) -> Bools:
-        """Return which cells of a replication to compute, over γ, θ and λ."""
-        wanted = np.asarray(self.included.any(axis=0))
-        return wanted if self._todo is None else wanted & self._todo[self._get_index(path, draw)]
+        """Return which results of a replication to compute, over procedure, γ, θ and λ."""
+        return self.included if self._todo is None else self.included & self._todo[self._get_index(path, draw)]
+
+    def requested_of(self, path: int, draw: int, family: StudyFamily) -> Bools:
+        """Return which cells of a replication a family is to compute, over γ, θ and λ."""
+        return np.asarray(self.requested(path, draw)[self._places[family.name]].any(axis=0))
+
+    def get_scored(self, family: StudyFamily) -> tuple[str, ...]:
+        """Return what a family is to score: its procedures of the grid, and its reference."""
+        return self._scored[family.name]
 
     def add_scores(self, job: FactorJob, scores: Scores) -> None:
-        """Compute the measures of a job from its scores and store them in the block."""
-        study, grid = self.study, self.study.extent.grid
-        reference = None if study.family.reference is None else study.scored_procedures.index(study.family.reference)
+        """Compute the measures of a job from its scores and store them in all cells that they belong to."""
+        study, grid, family = self.study, self.study.extent.grid, job.family.family
+        reference = None if family.reference is None else self.get_scored(job.family).index(family.reference)
         found = compute_measures(scores, job.target.Y_test.T, grid.alpha, reference, study.keep, job.law)
-        kept = len(grid.procedure)
+        places = self._places[job.family.name]
+        kept = len(places)
         sums = found["coverage"] + found["width_mean"] + found.get(COVERAGE_EXPECTED, 0.0)
         bad = np.asarray(np.isnan(sums).any(axis=2))[:, :kept]
         here = self._get_index(job.path, job.draw)
-        for name, values in found.items():
-            for row, g in enumerate(job.gammas):
-                self._values[name][here][:, g, job.theta, job.lam] = values[row, :kept]
-        for row, g in enumerate(job.gammas):
-            self._values["theta_hat"][here][g, job.theta, job.lam] = job.factor.theta
-            self._set_status(job, g, bad[row])
+        rows = {g: row for row, g in enumerate(job.cells.gammas)}
+        for g, t, r in job.cells:
+            for name, values in found.items():
+                self._values[name][here][places, g, t, r] = values[rows[g], :kept]
+            if job.family is study.searching_family:
+                self._values["theta_hat"][here][g, t, r] = job.factor.theta
+            self._set_status(job, (g, t, r), bad[rows[g]])
+        self._record_nans(job, bad)
         if isinstance(scores, TimedScores):
+            labels = {job.family.get_own_name(label): label for label in job.family.labels}
             for name, seconds in scores.seconds.items():
-                self._add_seconds(f"{PROCEDURE_TIME_PREFIX}{name}", seconds)
+                self._add_seconds(f"{PROCEDURE_TIME_PREFIX}{labels.get(name, name)}", seconds)
 
-    def add_replication(self, block: Block) -> None:
-        """Copy a replication that was computed in another process, given as a block with one replication."""
-        here = self._get_index(block.unit.paths.start, block.unit.draws.start)
-        for name, values in block.values.items():
-            self._values[name][here] = values[0, 0]
-        self._failures += block.failures
+    def add_replication(self, block: Block, family: StudyFamily) -> None:
+        """Copy a family's results of a replication from a block that was computed in another process."""
+        here, places = self._get_index(block.unit.paths.start, block.unit.draws.start), self._places[family.name]
+        for variable in list_variables(self.study.keep):
+            mine, new = self._values[variable.name][here], block.values[variable.name][0, 0]
+            if variable.dims[0] == "procedure":
+                mine[places] = new[places]
+            elif family is self.study.searching_family:
+                mine[:] = new
+        self._failures += [one for one in block.failures if one not in self._failures]  # data fail for each family
         for what, seconds in block.seconds.items():
             self._add_seconds(what, seconds)
 
-    def record_exception(self, path: int, draw: int, part: CellGroup, error: Exception) -> None:
+    def record_exception(
+        self, path: int, draw: int, part: CellGroup, error: Exception, family: StudyFamily | None = None
+    ) -> None:
         """Record an exception as the failure of some cells; raise it again if the store is unreachable."""
         if isinstance(error, StoreUnreachableError):
             raise error
-        self.record_failure(path, draw, part, classify_error(error), format_error(error))
+        self.record_failure(path, draw, part, classify_error(error), format_error(error), family)
 
-    def record_failure(self, path: int, draw: int, part: CellGroup, kind: Status, message: str) -> None:
-        """Record the failure in every affected cell, as a status and a message."""
-        grid = self.study.extent.grid
-        for g, t, r in product(part.gammas, part.thetas, part.lams):
-            wanted = self.included[:, g, t, r] & self.requested(path, draw)[g, t, r]
-            self._values["status"][self._get_index(path, draw)][wanted, g, t, r] = kind
-            if wanted.any():
-                cell = (grid.gamma[g], grid.theta[t], grid.lam[r])
-                self._failures.append(Failure(path, draw, *cell, kind.name, message))
+    def record_failure(
+        self, path: int, draw: int, part: CellGroup, kind: Status, message: str, family: StudyFamily | None = None
+    ) -> None:
+        """Record the failure in every affected cell as a status, and once for each fit as a message.
+
+        Parameters
+        ----------
+        path, draw : int
+            The replication that failed.
+        part : CellGroup
+            The cells that it affects.
+        kind, message
+            What happened.
+        family : StudyFamily, optional
+            The family that failed. Default: all of them, because data could not be drawn.
+        """
+        some = range(len(self.included)) if family is None else self._places[family.name]
+        affected = np.zeros_like(self.included)
+        affected[some] = self.requested(path, draw)[some]
+        status, told = self._values["status"][self._get_index(path, draw)], set[tuple[int, int, int]]()
+        for g, t, r in part:
+            status[affected[:, g, t, r], g, t, r] = kind
+            fit = (g, t, r) if family is None else _find_fit(family, (g, t, r))
+            if affected[:, g, t, r].any() and fit not in told:
+                told.add(fit)
+                self._add_failure(path, draw, (g, t, r), kind, message, family)
+
+    def _add_failure(
+        self,
+        path: int,
+        draw: int,
+        cell: tuple[int, int, int],
+        kind: Status,
+        message: str,
+        family: StudyFamily | None,
+    ) -> None:
+        grid, (g, t, r) = self.study.extent.grid, cell
+        name = "" if family is None or len(self.study.families) == 1 else family.name
+        values = (grid.gamma[g], grid.theta[t], grid.lam[r])
+        self._failures.append(Failure(path, draw, *values, kind.name, message, name))
 
     def _get_index(self, path: int, draw: int) -> tuple[int, int]:
         return path - self.unit.paths.start, draw - self.unit.draws.start
 
-    def _set_status(self, job: FactorJob, gamma: int, bad: Bools) -> None:
+    def _set_status(self, job: FactorJob, cell: tuple[int, int, int], bad: Bools) -> None:
         """Set the status of each procedure in a cell: OK, NaN, or excluded (whose results become fill values)."""
-        here, cell = self._get_index(job.path, job.draw), (slice(None), gamma, job.theta, job.lam)
-        wanted = self.included[cell]
+        here, places = self._get_index(job.path, job.draw), self._places[job.family.name]
+        wanted = self.included[(places, *cell)]
         status = np.where(bad, Status.NOT_A_NUMBER, Status.OK)
-        self._values["status"][here][cell] = np.where(wanted, status, Status.EXCLUDED)
+        self._values["status"][here][(places, *cell)] = np.where(wanted, status, Status.EXCLUDED)
         if not wanted.all():
+            without = [place for place, one in zip(places, wanted, strict=True) if not one]
             for variable in list_variables(self.study.keep):
                 if variable.dims[0] == "procedure" and variable.name != "status":
-                    np.asarray(self._values[variable.name][here][cell])[~wanted] = variable.fill
-        if (bad & wanted).any():
-            grid = self.study.extent.grid
-            names = ", ".join(name for name, one in zip(grid.procedure, bad & wanted, strict=True) if one)
-            values = (grid.gamma[gamma], grid.theta[job.theta], grid.lam[job.lam])
-            kind = Status.NOT_A_NUMBER.name
-            self._failures.append(Failure(job.path, job.draw, *values, kind, f"NaN from {names}"))
+                    self._values[variable.name][here][(without, *cell)] = variable.fill
+
+    def _record_nans(self, job: FactorJob, bad: Bools) -> None:
+        """Record the procedures of a job that returned NaN, once for each γ."""
+        grid, places = self.study.extent.grid, self._places[job.family.name]
+        for row, g in enumerate(job.cells.gammas):
+            for t, r in product(job.cells.thetas, job.cells.lams):
+                wrong = bad[row] & self.included[places, g, t, r]
+                if wrong.any():
+                    names = ", ".join(grid.procedure[place] for place, one in zip(places, wrong, strict=True) if one)
+                    kind, cell = Status.NOT_A_NUMBER, (g, t, r)
+                    self._add_failure(job.path, job.draw, cell, kind, f"NaN from {names}", job.family)
+                    break
+
+
+def _find_fit(family: StudyFamily, cell: tuple[int, int, int]) -> tuple[int, int, int]:
+    """Return the first of the cells that share a fit with this one, because the family doesn't use θ or λ."""
+    g, t, r = cell
+    return g, t if "theta" in family.axes else 0, r if "lam" in family.axes else 0
 
 
 def _allocate_values(variable: Variable, study: Study, unit: Unit) -> Values:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from harness.core.protocols import Family, Source
+from harness.core.families import StudyFamily
+from harness.core.protocols import Source
 from harness.core.seeds import Seeds
 from harness.core.types import Extent
 
@@ -15,14 +16,14 @@ class Study:
 
     extent: Extent
     source: Source
-    family: Family
+    families: tuple[StudyFamily, ...]
+    """Families of the procedures to compute. Rules of the extent exclude procedures of other families."""
     seeds: Seeds
     keep: tuple[str, ...] = ()
     threads: int = 1
     """Number of BLAS threads, the same on every machine, because the last digits depend on it."""
 
     @property
-    def scored_procedures(self) -> tuple[str, ...]:
-        """Procedures of the grid, followed by the reference for distances if it isn't among them."""
-        names, reference = self.extent.grid.procedure, self.family.reference
-        return names if reference is None or reference in names else (*names, reference)
+    def searching_family(self) -> StudyFamily | None:
+        """The family whose θ is stored as `theta_hat`: the first one that uses θ."""
+        return next((one for one in self.families if "theta" in one.axes), None)

@@ -1,12 +1,14 @@
 """Compute one unit: data → factors → scores → a block of results.
 
-Work is shared wherever possible: a path by its draws, a sample by all cells for which the source doesn't redraw it, a
-factor by all γ. A replication that fails is recorded as a status and a message, and the others continue.
+Work is shared wherever possible: a path by its draws, a sample by all families and all cells for which the source
+doesn't redraw it, a factor by all γ and by all values of an axis that its family doesn't use. A replication that fails
+is recorded as a status and a message, and the others continue.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
@@ -14,15 +16,25 @@ import numpy as np
 from harness.compute.block import BlockBuilder, CellGroup, FactorJob
 from harness.compute.measures import OutcomeLaw
 from harness.compute.study import Study
+from harness.core.extent import find_included
+from harness.core.families import NO_VALUE, StudyFamily
 from harness.core.protocols import Factor, Family, Inputs, Path, Sample, SupportsNoiseLaw, SupportsPath, Target
 from harness.core.schema import COVERAGE_EXPECTED
 from harness.core.types import Array, Block, Bools, Theta, Unit
 
-CellData = tuple[Sample, Target, Factor]
 _BATCH_BYTES, _LARGEST_BATCH = 64e6, 64
 """Limits on factors that are scored together: bytes of their arrays, and their number."""
 _BATCH_MEMORY = 256e6
 """Limit on the bytes of factors that are scored together, by their family's memory estimate."""
+
+
+@dataclass(frozen=True, eq=False)
+class CellData:
+    """The data of one cell of one replication, with the fit of each family that has procedures there."""
+
+    sample: Sample
+    target: Target
+    factors: Sequence[tuple[StudyFamily, Factor]]
 
 
 def compute_unit(study: Study, unit: Unit, todo: Bools | None = None) -> Block:
@@ -35,30 +47,33 @@ def compute_unit(study: Study, unit: Unit, todo: Bools | None = None) -> Block:
     unit : Unit
         The unit to compute.
     todo : array of bool, optional
-        Cells to compute, over path, draw, γ, θ and λ. Default: all that the scenario includes.
+        Results to compute, over path, draw, procedure, γ, θ and λ. Default: all that the scenario includes.
     """
-    builder, batch = BlockBuilder(study, unit, todo), list[FactorJob]()
+    builder = BlockBuilder(study, unit, todo)
+    batches: dict[str, list[FactorJob]] = {one.name: [] for one in study.families}
+    sizes = {one.name: _compute_batch_size(study, one, unit.n) for one in study.families}
     for path in unit.paths:
         for job in _iter_jobs(builder, path):
-            batch.append(job)
+            name = job.family.name
+            batches[name].append(job)
             del job  # otherwise this name would keep the factor in memory while the next one is made
-            if len(batch) >= _compute_batch_size(study, unit.n):
-                _score(builder, batch)
-                batch = []
-    _score(builder, batch)
+            if len(batches[name]) >= sizes[name]:
+                _score(builder, batches[name])
+                batches[name] = []
+    for batch in batches.values():
+        _score(builder, batch)
     return builder.build()
 
 
-def _compute_batch_size(study: Study, n: int) -> int:
+def _compute_batch_size(study: Study, family: StudyFamily, n: int) -> int:
     grid, points = study.extent.grid, study.source.test_points
-    results = 50.0 * len(grid.gamma) * len(grid.procedure) * len(grid.alpha) * points
-    most = min(_BATCH_MEMORY // study.family.memory(n, points), _LARGEST_BATCH)
+    results = 50.0 * len(grid.gamma) * len(family.find_places(grid)) * len(grid.alpha) * points
+    most = min(_BATCH_MEMORY // family.family.memory(n, points), _LARGEST_BATCH)
     return int(max(min(_BATCH_BYTES // (16.0 * n * n + 16.0 * n * points + results), most), 1))
 
 
-def _bind_family(study: Study, path: int) -> Family:
+def _bind_family(study: Study, family: Family, path: int) -> Family:
     """Return the family for a path, with random features drawn from its streams where it uses any."""
-    family = study.family
     return family.on_path(study.seeds.make_path_streams(path)) if isinstance(family, SupportsPath) else family
 
 
@@ -70,19 +85,33 @@ def _iter_jobs(builder: BlockBuilder, path: int) -> Iterator[FactorJob]:
     try:
         with builder.time_step("data"):
             world = study.source.path(study.seeds.make_path_streams(path))
-            family = _bind_family(study, path)
     except Exception as error:
         for draw in builder.unit.draws:
             builder.record_exception(path, draw, builder.all_cells, error)
         return
+    bound = _bind_families(builder, path)
     for draw in builder.unit.draws:
         for part in _iter_cell_groups(builder, path, draw):
-            yield from _iter_draw_jobs(builder, world, family, path, draw, part)
+            yield from _iter_draw_jobs(builder, world, bound, path, draw, part)
+
+
+def _bind_families(builder: BlockBuilder, path: int) -> list[tuple[StudyFamily, Family]]:
+    """Return each family with the random numbers of a path; one that fails is recorded and left out."""
+    found = []
+    for family in builder.study.families:
+        try:
+            with builder.time_step("data"):
+                found.append((family, _bind_family(builder.study, family.family, path)))
+        except Exception as error:
+            for draw in builder.unit.draws:
+                builder.record_exception(path, draw, builder.all_cells, error, family)
+    return found
 
 
 def _iter_cell_groups(builder: BlockBuilder, path: int, draw: int) -> Iterator[CellGroup]:
     """Yield groups of cells that share a sample: one group, unless the source redraws along some axes."""
-    grid, redraws, asked = builder.study.extent.grid, builder.study.source.redraws, builder.requested(path, draw)
+    grid, redraws = builder.study.extent.grid, builder.study.source.redraws
+    asked = np.asarray(builder.requested(path, draw).any(axis=0))
     axes = ("gamma", "theta", "lam")
     sizes = [range(len(getattr(grid, axis))) for axis in axes]
     choices = [[[i] for i in size] if axis in redraws else [list(size)] for axis, size in zip(axes, sizes, strict=True)]
@@ -94,51 +123,96 @@ def _iter_cell_groups(builder: BlockBuilder, path: int, draw: int) -> Iterator[C
 
 
 def _iter_draw_jobs(
-    builder: BlockBuilder, world: Path, family: Family, path: int, draw: int, part: CellGroup
+    builder: BlockBuilder,
+    world: Path,
+    bound: Sequence[tuple[StudyFamily, Family]],
+    path: int,
+    draw: int,
+    part: CellGroup,
 ) -> Iterator[FactorJob]:
-    study, asked = builder.study, builder.requested(path, draw)
+    """Yield the factors of all families on one sample."""
+    study = builder.study
     try:
         with builder.time_step("data"):
             sample = world.draw(study.seeds.make_draw_streams(path, draw), builder.unit.n, part.at)
-            inputs = family.inputs(sample.X, sample.X_test)
     except Exception as error:
         builder.record_exception(path, draw, part, error)
         return
-    for theta, lam in product(part.thetas, part.lams):
-        gammas = [g for g in part.gammas if asked[g, theta, lam]]
-        searched = isinstance(study.extent.grid.theta[theta], str)
-        for some in [[g] for g in gammas] if searched else [gammas] if gammas else []:
+    for family, mine in bound:
+        try:
+            with builder.time_step("data"):
+                inputs = mine.inputs(sample.X, sample.X_test)
+        except Exception as error:
+            builder.record_exception(path, draw, part, error, family)
+            continue
+        for cells in _iter_fits(builder, family, path, draw, part):
             try:
-                values = [study.extent.grid.gamma[g] for g in some]
-                target, law = _make_target(sample, values, study.source.knows_f), _make_law(study, sample, values)
-                yield FactorJob(
-                    path, draw, some, theta, lam, _make_timed_factor(builder, inputs, target, theta, lam), target, law
-                )
+                yield _make_job(builder, family, inputs, sample, cells, path, draw)
             except Exception as error:
-                builder.record_exception(path, draw, CellGroup(some, [theta], [lam]), error)
+                builder.record_exception(path, draw, cells, error, family)
 
 
-def _make_timed_factor(builder: BlockBuilder, inputs: Inputs, target: Target, theta: int, lam: int) -> Factor:
-    grid = builder.study.extent.grid
-    how = grid.theta[theta]
-    with builder.time_step("search" if isinstance(how, str) else "factor"):
-        return _make_factor(inputs, target, how, grid.lam[lam])
+def _iter_fits(
+    builder: BlockBuilder, family: StudyFamily, path: int, draw: int, part: CellGroup
+) -> Iterator[CellGroup]:
+    """Yield the cells of each fit of a family: all values of an axis that it doesn't use share one fit.
+
+    A given θ has one fit for all γ, and one that is searched for has a fit for each.
+    """
+    grid, asked = builder.study.extent.grid, builder.requested_of(path, draw, family)
+    thetas = [[t] for t in part.thetas] if "theta" in family.axes else [list(part.thetas)]
+    lams = [[r] for r in part.lams] if "lam" in family.axes else [list(part.lams)]
+    for some, others in product(thetas, lams):
+        gammas = [g for g in part.gammas if asked[np.ix_([g], some, others)].any()]
+        searched = "theta" in family.axes and isinstance(grid.theta[some[0]], str)
+        for each in [[g] for g in gammas] if searched else [gammas] if gammas else []:
+            yield CellGroup(each, some, others)
 
 
-def _make_factor(inputs: Inputs, target: Target, theta: Theta, lam: float) -> Factor:
+def _make_job(
+    builder: BlockBuilder,
+    family: StudyFamily,
+    inputs: Inputs,
+    sample: Sample,
+    cells: CellGroup,
+    path: int,
+    draw: int,
+) -> FactorJob:
+    study = builder.study
+    gammas = [study.extent.grid.gamma[g] for g in cells.gammas]
+    target, law = _make_target(sample, gammas, study.source.knows_f), _make_law(study, sample, gammas)
+    theta, lam = get_model(study, family, cells.thetas[0], cells.lams[0])
+    with builder.time_step("search" if isinstance(theta, str) else "factor"):
+        factor = make_factor(inputs, target, theta, lam)
+    return FactorJob(path, draw, family, cells, factor, target, law)
+
+
+def get_model(study: Study, family: StudyFamily, theta: int, lam: int) -> tuple[Theta, float]:
+    """Return the θ and λ of a cell that a family is given: `NO_VALUE` for one that it doesn't use."""
+    grid = study.extent.grid
+    uses = ("theta" in family.axes, "lam" in family.axes)
+    return grid.theta[theta] if uses[0] else NO_VALUE, grid.lam[lam] if uses[1] else NO_VALUE
+
+
+def make_factor(inputs: Inputs, target: Target, theta: Theta, lam: float) -> Factor:
     """Return the factor for a given θ, or for the θ that a search finds for the first target."""
     return inputs.factor_ml(target.Y[:, 0], lam, theta) if isinstance(theta, str) else inputs.factor(theta, lam)
 
 
 def draw_cell(study: Study, n: int, path: int, draw: int, gamma: int, theta: int, lam: int) -> CellData:
-    """Return the sample, target and factor of one cell of one replication, for inspection."""
+    """Return the sample, target and factors of one cell of one replication, for inspection."""
     grid, source = study.extent.grid, study.source
     at = {"gamma": grid.gamma[gamma], "theta": grid.theta[theta], "lam": grid.lam[lam], "path": path, "draw": draw}
     world = source.path(study.seeds.make_path_streams(path))
     sample = world.draw(study.seeds.make_draw_streams(path, draw), n, {axis: at[axis] for axis in source.redraws})
     target = _make_target(sample, [grid.gamma[gamma]], source.knows_f)
-    inputs = _bind_family(study, path).inputs(sample.X, sample.X_test)
-    return sample, target, _make_factor(inputs, target, grid.theta[theta], grid.lam[lam])
+    included = find_included(study.extent, n)[:, gamma, theta, lam]
+    factors = []
+    for family in study.families:
+        if included[family.find_places(grid)].any():
+            inputs = _bind_family(study, family.family, path).inputs(sample.X, sample.X_test)
+            factors.append((family, make_factor(inputs, target, *get_model(study, family, theta, lam))))
+    return CellData(sample, target, factors)
 
 
 def _make_target(sample: Sample, gammas: Sequence[float], knows_f: bool) -> Target:
@@ -163,7 +237,7 @@ def _add_noise(y: Array, noise: Array | None, gamma: float) -> Array:
 
 
 def _score(builder: BlockBuilder, batch: Sequence[FactorJob]) -> None:
-    """Score jobs together; if that fails, score them one at a time to find those that fail."""
+    """Score jobs of one family together; if that fails, score them one at a time to find those that fail."""
     study = builder.study
     if not batch:
         return
@@ -171,7 +245,8 @@ def _score(builder: BlockBuilder, batch: Sequence[FactorJob]) -> None:
         with builder.time_step("score", len(batch)):
             streams = [study.seeds.make_draw_streams(job.path, job.draw) for job in batch]
             factors, targets = [job.factor for job in batch], [job.target for job in batch]
-            scores = study.family.score(factors, targets, study.scored_procedures, study.extent.grid.alpha, streams)
+            family, alpha = batch[0].family, study.extent.grid.alpha
+            scores = family.family.score(factors, targets, builder.get_scored(family), alpha, streams)
         with builder.time_step("measure", len(batch)):
             for job, one in zip(batch, scores, strict=True):
                 builder.add_scores(job, one)
@@ -180,4 +255,4 @@ def _score(builder: BlockBuilder, batch: Sequence[FactorJob]) -> None:
             for job in batch:
                 _score(builder, [job])
         else:
-            builder.record_exception(batch[0].path, batch[0].draw, batch[0].cells, error)
+            builder.record_exception(batch[0].path, batch[0].draw, batch[0].cells, error, batch[0].family)

@@ -6,10 +6,11 @@ the extent at which its unit was written. Together they tell what a unit holds w
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from typing import Any, TypeVar
 
+from harness.core.families import MODEL_AXES, list_unused_axes
 from harness.core.labels import list_axis_values
 from harness.core.schema import CELL
 from harness.core.types import Bools, Extent, Grid, Unit
@@ -49,6 +50,32 @@ def find_included(extent: Extent, n: int) -> Bools:
             sides = [[value in rule.get(axis, (value,)) for value in getattr(grid, axis)] for axis in CELL]
             mask[np.ix_(*(np.flatnonzero(side) for side in sides))] = False
     return mask
+
+
+def find_distinct(mask: Bools, axes: Mapping[str, Sequence[str]], grid: Grid) -> Bools:
+    """Return the cells of a mask without repetitions of a result.
+
+    Parameters
+    ----------
+    mask : array of bool
+        Cells, over procedure, γ, θ, λ and any other axes.
+    axes : mapping
+        Those of θ and λ that a procedure uses, for procedures that don't use both. Their results stand at every value
+        of the other axis, and only the first of these cells is kept.
+    grid : Grid
+        The grid of the mask.
+    """
+    import numpy as np
+
+    found = mask.copy()
+    for i, name in enumerate(grid.procedure):
+        unused = list_unused_axes(axes.get(name, MODEL_AXES))
+        if len(unused) == 2:
+            joined = found[i].reshape(len(grid.gamma), -1, *mask.shape[4:])
+            joined &= np.cumsum(joined, axis=1) == 1
+        elif unused:
+            found[i] &= np.cumsum(found[i], axis=CELL.index(unused[0]) - 1) == 1
+    return found
 
 
 def is_complete(held: Extent, asked: Extent, unit: Unit) -> bool:

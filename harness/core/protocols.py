@@ -1,8 +1,8 @@
 """Protocols through which the harness uses data sources and families of procedures.
 
 The harness depends on these protocols and on plain arrays, never on a concrete source or family. `Source` and `Family`
-are required; the runtime-checkable protocols (`LimitedSource`, `Supports…`, `PiecewiseScores`, `TimedScores`) are
-optional capabilities, which a class has by implementing their methods.
+are required; the runtime-checkable protocols (`LimitedSource`, `LimitedFamily`, `Supports…`, `PiecewiseScores`,
+`TimedScores`) are optional capabilities, which a class has by implementing their members.
 """
 
 from __future__ import annotations
@@ -244,7 +244,7 @@ class Factor(Protocol):
 
     @property
     def theta(self) -> float:
-        """The θ in use: given, or found by a search."""
+        """The θ in use: given, or found by a search; NaN for a family that has no use for θ."""
         ...
 
 
@@ -252,7 +252,7 @@ class Inputs(Protocol):
     """Training and test inputs, ready to be factorised for any θ and λ."""
 
     def factor(self, theta: float, lam: float) -> Factor:
-        """Factorise for a given θ. All targets can share the result."""
+        """Factorise for a given θ and λ; 0.0 for one that the family doesn't use. All targets can share the result."""
         ...
 
     def factor_ml(self, y: Array, lam: float, search: str) -> Factor:
@@ -279,8 +279,8 @@ class Family(Protocol):
         ...
 
     @property
-    def version(self) -> int:
-        """Version of the numerics: raised by any change that alters a bit of a result."""
+    def version(self) -> int | str:
+        """Version of the numerics: changed by anything that alters a bit of a result."""
         ...
 
     def inputs(self, X: Array, X_test: Array) -> Inputs:
@@ -306,15 +306,28 @@ class Family(Protocol):
         """Return the exact coverage of a procedure for exchangeable training and test points; None if it has none."""
         ...
 
-    def flops(self, n: int, points: int, targets: int, searched: bool) -> float:
-        """Return the work of one factor and its scores, in operations of a matrix product.
+    def flops(self, n: int, points: int, targets: int, searched: bool) -> float | None:
+        """Return the work of one factor and its scores, in operations of a matrix product; None if it is unknown.
 
-        For scale: a Cholesky factor takes n³/3.
+        For scale: a Cholesky factor takes n³/3. The harness times a family that doesn't know its work.
         """
         ...
 
     def memory(self, n: int, points: int) -> float:
         """Return the bytes that one replication needs at its peak."""
+        ...
+
+
+@runtime_checkable
+class LimitedFamily(Protocol):
+    """A family whose procedures don't depend on θ, or on λ, or on either. Families without `axes` use both."""
+
+    @property
+    def axes(self) -> Sequence[str]:
+        """Those of "theta" and "lam" that the procedures use.
+
+        Results are computed once for all values of an axis that isn't named here, and stand at each of them.
+        """
         ...
 
 

@@ -22,6 +22,8 @@ Interpolating methods are unsuitable, because infinite widths are common.
 
 COORDINATES = ("procedure", "gamma", "theta", "theta_value", "lam", "n", "alpha", "quantile")
 """Coordinate arrays: labels along the axes."""
+USED_AXES = {"uses_theta": "theta", "uses_lam": "lam"}
+"""Coordinates along `procedure` of the cube, which say whether results depend on an axis."""
 CELL = ("procedure", "gamma", "theta", "lam")
 """Axes of the status. α is not among them: another α costs nothing, so that no rule excludes one."""
 RESULT = (*CELL, "alpha")
@@ -330,8 +332,8 @@ def _list_cube_variables() -> tuple[CubeVariable, ...]:
 
 CUBE = _list_cube_variables()
 """Arrays that the root of a store may have, with the axes `CUBE_DIMS`. Written by the driver."""
-CUBE_VERSION = 2
-"""Version of the cube's variables and attributes. Older stores get new ones at the next run."""
+CUBE_VERSION = 3
+"""Version of the cube's variables, coordinates and attributes. Older stores get new ones at the next run."""
 CUBE_DIMS = ("procedure", "gamma", "theta", "lam", "n", "alpha")
 
 

@@ -150,6 +150,8 @@ class Failure:
     lam: float
     kind: str
     message: str
+    family: str = ""
+    """Name of the family that failed; empty in a study of one family, and where the data of all families failed."""
 
 
 @dataclass(frozen=True, eq=False)

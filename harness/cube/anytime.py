@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from harness.core.extent import find_included
+from harness.core.extent import find_distinct, find_included
+from harness.core.families import MODEL_AXES, list_unused_axes
 from harness.core.schema import CELL
 from harness.core.types import FAILED, Array, Bools, Extent, Status, Values
 from harness.cube.levels import compute_targets, find_uncertain, get_judged_measure
@@ -188,7 +189,8 @@ def count_new_cells(manifest: Manifest) -> Values:
     for n in manifest.extent.grid.n:
         generations = find_generations(manifest, n)
         here = find_uncertain(manifest, manifest.extent, n) & (generations != _NEVER)
-        found += np.bincount(generations[here], minlength=len(found))
+        distinct = find_distinct(here, manifest.axes, manifest.extent.grid)
+        found += np.bincount(generations[distinct], minlength=len(found))
     return found
 
 
@@ -203,7 +205,19 @@ def find_generations(manifest: Manifest, n: int) -> Values:
     for i, extent in reversed(list(enumerate(manifest.extents))):
         if n in extent.grid.n:
             found[find_places(extent, manifest.extent, n)] = i
-    return found
+    return _join_generations(found, manifest)
+
+
+def _join_generations(generations: Values, manifest: Manifest) -> Values:
+    """Give cells that differ only in a θ or λ that their procedure doesn't use the first generation of any of them."""
+    for i, name in enumerate(manifest.extent.grid.procedure):
+        unused = list_unused_axes(manifest.axes.get(name, MODEL_AXES))
+        if unused:
+            places = tuple(CELL.index(axis) - 1 for axis in unused)
+            ever = np.where(generations[i] == _NEVER, len(manifest.extents), generations[i])
+            first = np.broadcast_to(ever.min(axis=places, keepdims=True), ever.shape)
+            generations[i] = np.where(generations[i] == _NEVER, _NEVER, first)
+    return generations
 
 
 def find_places(part: Extent, whole: Extent, n: int) -> Bools:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from harness.core.extent import find_included
+from harness.core.extent import find_distinct, find_included
 from harness.core.labels import format_theta
 from harness.core.schema import COVERAGE_EXPECTED
 from harness.core.types import Array, Bools, Extent
@@ -18,8 +18,8 @@ def tabulate_levels(manifest: Manifest, n: int) -> Array:
 
 def _tabulate_levels(manifest: Manifest, extent: Extent, n: int) -> Array:
     grid = extent.grid
-    levels = [manifest.get_levels(format_theta(theta)) for theta in grid.theta]
-    rows = [[each.get(name, {}).get(n, {}) for each in levels] for name in grid.procedure]
+    thetas = [format_theta(theta) for theta in grid.theta]
+    rows = [[manifest.get_levels(theta, name).get(n, {}) for theta in thetas] for name in grid.procedure]
     return np.array([[[row.get(alpha, np.nan) for alpha in grid.alpha] for row in some] for some in rows])
 
 
@@ -46,12 +46,13 @@ def count_judged_cells(manifest: Manifest) -> int:
 
 
 def count_cells_of(manifest: Manifest, extent: Extent) -> int:
-    """Return the number of cells of an extent, but for those whose exact level is 1.
+    """Return the number of distinct cells of an extent, but for those whose exact level is 1.
 
-    These are the whole line by arithmetic, so nothing can be wrong about them.
+    These are the whole line by arithmetic, so nothing can be wrong about them. Cells that differ only in a θ or λ that
+    their procedure doesn't use have the same results, and count once.
     """
-    masks = ((find_uncertain(manifest, extent, n), find_included(extent, n)) for n in extent.grid.n)
-    return sum(int((uncertain & included[..., None]).sum()) for uncertain, included in masks)
+    masks = (find_uncertain(manifest, extent, n) & find_included(extent, n)[..., None] for n in extent.grid.n)
+    return sum(int(find_distinct(mask, manifest.axes, extent.grid).sum()) for mask in masks)
 
 
 def find_uncertain(manifest: Manifest, extent: Extent, n: int) -> Bools:

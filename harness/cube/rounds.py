@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from harness.core.extent import find_distinct
 from harness.core.schema import QUANTILES
 from harness.core.types import FIRST_ROUND, Array, Bools, Values
 from harness.cube.anytime import Read, find_places, read_cells
@@ -77,7 +78,8 @@ class _Aims:
     def __init__(self, manifest: Manifest, n: int, read: Read, prefix: int, until: Mapping[str, Any]) -> None:
         self._n, self._until = n, until
         self.cells = read_cells(manifest, n, read, prefix, level=until.get("verdict") or LEVEL)
-        self.included: Bools = find_places(get_requested_extent(manifest), manifest.extent, n)
+        asked: Bools = find_places(get_requested_extent(manifest), manifest.extent, n)
+        self.included = find_distinct(asked, manifest.axes, manifest.extent.grid)
         self.decision = self.cells.decide(bool(until.get("exact")))
         self._widths: Values | None = None
         if until.get("width"):

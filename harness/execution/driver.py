@@ -275,8 +275,9 @@ def _check_workers(
     mapping or None
         Facts that workers which join later must match, too; None if the cluster file allows any versions.
     """
-    scenario = prepared.loaded.scenario
-    names = compatibility.list_user_modules(str(scenario.source["function"]), scenario.family)
+    loaded = prepared.loaded
+    uses = [one.use for one in loaded.records.values()]
+    names = compatibility.list_user_modules(str(loaded.scenario.source["function"]), uses)
     ours = compatibility.environment_facts(names)
     strict = prepared.cluster is None or prepared.cluster.versions == "same"
     try:

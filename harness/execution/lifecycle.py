@@ -20,6 +20,9 @@ from harness.store.heartbeat import current_driver, from_bytes, to_bytes
 from harness.store.manifest import CLAIM, Manifest
 from harness.store.manifest_io import add_to_history, load_manifest, save_manifest
 
+_PUBLISHED = ("extents", "groups", "fingerprint", "families")
+"""Parts of a manifest whose change creates or grows a store."""
+
 
 def acquire_store(prepared: Prepared, client: Any) -> Prepared:
     """Claim the store, so that only one driver creates or grows it.
@@ -29,7 +32,7 @@ def acquire_store(prepared: Prepared, client: Any) -> Prepared:
     backend = prepared.backend
     now = load_manifest(backend)
     new = prepared.manifest
-    if now is not None and (now.extents, now.groups, now.fingerprint) == (new.extents, new.groups, new.fingerprint):
+    if now is not None and all(getattr(now, part) == getattr(new, part) for part in _PUBLISHED):
         return prepared
     while not backend.claim(CLAIM, to_bytes(current_driver())):
         raw = backend.get(CLAIM)
@@ -56,21 +59,21 @@ def begin_run(prepared: Prepared) -> Manifest:
         "commit": find_commit(),
     }
     old = load_manifest(backend)
-    if old is not None and old.fingerprint["files"] != manifest.fingerprint["files"]:
-        entry["mended"] = sorted(manifest.fingerprint["files"])
+    before = {} if old is None else old.files
+    edited = [name for name, hashed in manifest.files.items() if before.get(name, hashed) != hashed]
+    if edited:
+        entry["mended"] = sorted(edited)
     manifest = replace(manifest, history=(*manifest.history, entry))
     if old is not None and find_stale_sizes(old):
         backend.delete_stale_drafts()
     manifest = replace(manifest, root_is_lost=False)
-    if old is None or any(
-        getattr(old, part) != getattr(manifest, part) for part in ("extents", "groups", "fingerprint")
-    ):
+    if old is None or any(getattr(old, part) != getattr(manifest, part) for part in _PUBLISHED):
         arrays.clear_handles()  # another store may have been at this URL
-        arrays.publish(backend, manifest, prepared.loaded.built.files)
+        arrays.publish(backend, manifest, prepared.loaded.files)
         backend.delete(CLAIM)
     elif old.root_is_lost or old.is_torn or old.cube_version != manifest.cube_version:
         arrays.clear_handles()  # their metadata may be damaged, or lack variables of the cube
-        arrays.publish(backend, manifest, prepared.loaded.built.files)
+        arrays.publish(backend, manifest, prepared.loaded.files)
     else:
         save_manifest(backend, manifest)
     for receipt in prepared.damaged:

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from itertools import product
 from typing import Any
 
 from harness.backends.base import Backend, open_backend
 from harness.core.errors import UserError
-from harness.core.protocols import Family, SupportsHoldout
+from harness.core.families import MODEL_AXES, NO_VALUE, FamilyRecord
 from harness.core.schema import COVERAGE_EXPECTED, CUBE_VERSION
-from harness.core.types import Grid
+from harness.core.types import Extent
 from harness.execution import clusters
 from harness.execution.remove import remove_smoke_store
 from harness.planning.blocks import choose_blocks
-from harness.planning.cost import ReplicationShape
+from harness.planning.cost import FitTiming, ReplicationShape
+from harness.planning.levels import compute_exact_levels, compute_holdout_levels
 from harness.planning.machine import Machine
+from harness.planning.matching import check_families, check_fingerprint
 from harness.planning.plan import Plan, add_preparations, make_plan
+from harness.scenario.families import FAMILIES
+from harness.scenario.family_probe import Probe, check_families as probe_families
 from harness.scenario.load import Loaded, knows_noise_law
-from harness.scenario.probe import check_source
+from harness.scenario.probe import DrawnSample, check_source
 from harness.scenario.spec import Replications
 from harness.store import artifacts, locate, receipts
 from harness.store.checks.manifest import MOST_UNITS
@@ -27,11 +30,11 @@ from harness.store.inventory import list_incomplete_units
 from harness.store.manifest import (
     FILES,
     LARGEST_FILE,
-    Levels,
     Manifest,
     hash_fingerprint,
     merge_holdout_levels,
     merge_levels,
+    split_fingerprint,
 )
 from harness.store.manifest_io import load_manifest
 
@@ -144,28 +147,29 @@ def prepare(
     machine = clusters.measure_machine(backend.url, workers, speed, cluster, client)
     if found is not None:
         loaded = _with_known_files(loaded.with_variables_of(found.keep), backend, found)
-        check_fingerprint(backend.url, found.fingerprint, loaded.fingerprint, accept_changed)
+        study, older = split_fingerprint(found.fingerprint)
+        check_fingerprint(backend.url, study, loaded.fingerprint, accept_changed)
+        check_families(backend.url, found.families, loaded.records, accept_changed)
+        loaded = replace(loaded, fingerprint={**loaded.fingerprint, **older})
         _check_noise_law(loaded, backend.url)
     _check_budget(loaded, found, backend.url)
     source = artifacts.attach(loaded.built.source, backend)
     whole = loaded.extent if found is None else found.extend(loaded.extent).extent  # units span the whole store
     lacking = artifacts.list_missing(backend, artifacts.list_needed(source, whole.grid))
-    drawing = (
-        ReplicationShape.draw_seconds
-        if lacking
-        else check_source(source, loaded.seeds, loaded.extent, loaded.where, loaded.keep)
-    )
-    shape = ReplicationShape(source.test_points, loaded.keep, drawing)
+    shape = ReplicationShape(source.test_points, loaded.keep)
+    if not lacking:
+        drawn = check_source(source, loaded.seeds, loaded.extent, loaded.where, loaded.keep)
+        shape = replace(shape, draw_seconds=drawn.seconds, timings=_probe_families(loaded, drawn))
     manifest = _make_manifest(loaded, found, shape, machine)
     check_unit_count(manifest, loaded.where)
     done = receipts.list_receipts(backend, manifest.extent.grid.n) if found else {}
     damaged = [done.pop(name) for name in ([] if found is None else list_incomplete_units(backend, found, done))]
-    plan = make_plan(manifest, loaded.extent, done, shape, loaded.family, machine, retry)
+    plan = make_plan(manifest, loaded.extent, done, shape, loaded.families, machine, retry)
     plan = add_preparations(plan, lacking, machine)
     again = {unit.name for unit in plan.units}
     failed = sum(receipt.failed for name, receipt in done.items() if name not in again)
-    before = None if found is None else (found.extents, found.fingerprint)
-    grows = before is not None and before != (manifest.extents, manifest.fingerprint)
+    before = None if found is None else (found.extents, found.fingerprint, found.families)
+    grows = before is not None and before != (manifest.extents, manifest.fingerprint, manifest.families)
     shared = (loaded, backend, manifest, found is None, plan, machine, failed, retry, grows, cluster)
     return Prepared(*shared, damaged=tuple(damaged), accept_changed=accept_changed)
 
@@ -174,21 +178,23 @@ def _make_manifest(loaded: Loaded, found: Manifest | None, shape: ReplicationSha
     """Return the manifest that the store will have once the run has started."""
     scenario = loaded.scenario.model_dump(mode="json", exclude_defaults=False)
     if found is None:
-        groups = choose_blocks(loaded.extent, shape, loaded.family, machine, _get_most_paths(loaded))
+        groups = choose_blocks(loaded.extent, shape, loaded.families, machine, _get_most_paths(loaded))
         shared = (scenario, loaded.fingerprint, (loaded.extent,), groups, loaded.keep, shape.test_points)
         levels, spared = (
-            compute_exact_levels(loaded.family, loaded.extent.grid),
-            compute_holdout_levels(loaded.family, loaded.extent.grid),
+            compute_exact_levels(loaded.families, loaded.extent.grid),
+            compute_holdout_levels(loaded.families, loaded.extent.grid),
         )
         rounds = loaded.scenario.replications.until is not None
         test, smoke = loaded.built.source.test, loaded.is_smoke
-        return Manifest(*shared, test, levels, holdout_levels=spared, is_smoke=smoke, had_rounds=rounds)
-    grown = found.extend(loaded.extent)
-    levels = merge_levels(found.exact_levels, compute_exact_levels(loaded.family, grown.extent.grid))
-    spared = merge_holdout_levels(found.holdout_levels, compute_holdout_levels(loaded.family, grown.extent.grid))
+        made = Manifest(*shared, test, levels, holdout_levels=spared, is_smoke=smoke, had_rounds=rounds)
+        return replace(made, families=dict(loaded.records))
+    families = {**found.families, **_extend_records(found, loaded)}
+    grown = found.extend(_leave_out(found, families, loaded))
+    levels = merge_levels(found.exact_levels, compute_exact_levels(loaded.families, grown.extent.grid))
+    spared = merge_holdout_levels(found.holdout_levels, compute_holdout_levels(loaded.families, grown.extent.grid))
     fresh = {
         n: group
-        for n, group in choose_blocks(grown.extent, shape, loaded.family, machine, _get_most_paths(loaded)).items()
+        for n, group in choose_blocks(grown.extent, shape, loaded.families, machine, _get_most_paths(loaded)).items()
         if n not in found.groups
     }
     groups = {**found.groups, **fresh}
@@ -197,7 +203,41 @@ def _make_manifest(loaded: Loaded, found: Manifest | None, shape: ReplicationSha
     rounds = found.had_rounds or loaded.scenario.replications.until is not None
     fixed = max(found.asked_paths, loaded.scenario.replications.paths or 0) if rounds else 0
     grown = replace(grown, had_rounds=rounds, fixed_paths=fixed)
-    return replace(grown, exact_levels=levels, holdout_levels=spared, is_smoke=smoke)
+    return replace(grown, exact_levels=levels, holdout_levels=spared, is_smoke=smoke, families=families)
+
+
+def _probe_families(loaded: Loaded, drawn: DrawnSample) -> Mapping[str, FitTiming]:
+    """Try custom families on a sample, and time those that don't estimate their work."""
+    n, points = min(loaded.extent.grid.n), loaded.built.source.test_points
+    custom = [one for one in loaded.families if loaded.records[one.name].use not in FAMILIES]
+    unknown = [one for one in loaded.families if one.family.flops(n, points, 1, False) is None]
+    tried = [one for one in loaded.families if one in custom or one in unknown]
+    probe = Probe(drawn.sample, drawn.path, loaded.seeds, loaded.extent, loaded.built.source.knows_f)
+    seconds = probe_families(probe, tried, loaded.where)
+    return {one.name: FitTiming({n: seconds[one.name]}) for one in unknown}
+
+
+def _extend_records(found: Manifest, loaded: Loaded) -> dict[str, FamilyRecord]:
+    """Return the records of the families that are asked for, with the procedures that the store has of them."""
+    return {
+        name: found.families[name].extend(one) if name in found.families else one
+        for name, one in loaded.records.items()
+    }
+
+
+def _leave_out(found: Manifest, families: Mapping[str, FamilyRecord], loaded: Loaded) -> Extent:
+    """Return what is asked for, with rules for what can't be computed: no code of other families is run.
+
+    Procedures that use θ or λ have no results where the axis had no value, because no family used it.
+    """
+    grid = found.extent.grid
+    others = [label for name, one in families.items() if name not in loaded.records for label in one.procedures]
+    rules: list[Mapping[str, tuple[object, ...]]] = [{"procedure": tuple(others)}] if others else []
+    for axis in MODEL_AXES:
+        using = [label for one in families.values() if axis in one.axes for label in one.procedures]
+        if using and NO_VALUE in getattr(grid, axis):
+            rules.append({axis: (NO_VALUE,), "procedure": tuple(using)})
+    return replace(loaded.extent, exclude=(*loaded.extent.exclude, *rules))
 
 
 def _get_most_paths(loaded: Loaded) -> int | None:
@@ -230,33 +270,6 @@ def check_unit_count(manifest: Manifest, where: str) -> None:
             raise UserError(f"{where}: replications: {what}, and {MOST_UNITS} are the most: ask for fewer")
 
 
-def compute_holdout_levels(family: Family, grid: Grid) -> Mapping[str, Levels]:
-    """Compute the exact levels for searches for θ that hold out training points.
-
-    They depend on the number of points that are left. Keyed by the name of the search.
-    """
-    searches = [theta for theta in grid.theta if isinstance(theta, str)]
-    return {
-        theta: compute_exact_levels(family, grid, theta)
-        for theta in searches
-        if isinstance(family, SupportsHoldout) and family.left(theta, grid.n[0]) is not None
-    }
-
-
-def compute_exact_levels(family: Family, grid: Grid, theta: str | None = None) -> Levels:
-    """Compute the exact finite-sample levels of the procedures that have one, by procedure, n and α.
-
-    With the name of a search for θ, the levels for the training points that the search does not hold out.
-    """
-    found: dict[str, dict[int, dict[float, float]]] = {}
-    for name, n, alpha in product(grid.procedure, grid.n, grid.alpha):
-        left = family.left(theta, n) if theta is not None and isinstance(family, SupportsHoldout) else n
-        level = None if left is None else family.level(name, left, alpha)
-        if level is not None:
-            found.setdefault(name, {}).setdefault(n, {})[alpha] = level
-    return found
-
-
 def _with_known_files(loaded: Loaded, backend: Backend, found: Manifest) -> Loaded:
     """Use the store's hashes for files whose bytes equal the stored copies: version 0.1 hashed differently."""
     old, new = found.fingerprint["files"], loaded.fingerprint["files"]
@@ -269,31 +282,3 @@ def _with_known_files(loaded: Loaded, backend: Backend, found: Manifest) -> Load
         raise UserError(f"{backend.url}/{FILES}/{lost[0]}, the store's copy of that file, is lost: {how}")
     files = {name: old[name] if kept[name] == loaded.built.files[name] else new[name] for name in new}
     return replace(loaded, fingerprint={**loaded.fingerprint, "files": files})
-
-
-def check_fingerprint(url: str, old: Mapping[str, Any], new: Mapping[str, Any], accept_changed: bool = False) -> None:
-    """Raise UserError if a store belongs to another study, and list the differences.
-
-    Parameters
-    ----------
-    url : str
-        URL of the store, for the message.
-    old, new : mapping
-        Fingerprints of the store and of the scenario.
-    accept_changed : bool
-        Whether files of the source may differ: the user asserts that they give the same numbers.
-    """
-    keys = sorted({*old, *new} - ({"files"} if accept_changed else set()))
-    differing = [key for key in keys if old.get(key) != new.get(key)]
-    if differing == ["files"] and old["files"].keys() == new["files"].keys():
-        names = ", ".join(name for name, hashed in old["files"].items() if new["files"][name] != hashed)
-        how = "choose another --store, or add --accept-changed-source if it gives the same numbers"
-        raise UserError(f"{url}: {names} was edited since the store was made (the old text is in {url}/{FILES}): {how}")
-    if differing == ["keep"] and (COVERAGE_EXPECTED in old["keep"]) != (COVERAGE_EXPECTED in new["keep"]):
-        has = "has" if COVERAGE_EXPECTED in old["keep"] else "doesn't have"
-        how = "leave expected_coverage out of the scenario, or choose another --store"
-        raise UserError(f"{url} {has} expected coverage, and the two aren't mixed in one store: {how}")
-    if differing:
-        text = "; ".join(f"{key} was {old.get(key)!r} and is {new.get(key)!r}" for key in differing)
-        text += f" (threads = {old.get('blas_threads')} in a cluster file)" * (differing == ["blas_threads"])
-        raise UserError(f"{url} belongs to another study: {text}. Choose another --store")

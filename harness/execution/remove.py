@@ -80,7 +80,7 @@ def _make_foreign_filter(backend: Backend, manifest: Manifest) -> Callable[[str]
 
     meant = {*make_template(manifest), ROOT, COPY, CLAIM, DRIVER, CANCEL}
     arrays = {key.rpartition("/")[0] for key in meant if key.endswith(f"/{ROOT}")}
-    files = manifest.fingerprint["files"]
+    files = manifest.files
 
     def is_foreign(key: str) -> bool:
         folder, _, rest = key.partition("/")

@@ -25,7 +25,8 @@ def group_failures(store: str) -> list[dict[str, Any]]:
     """
     found: dict[tuple[str, str], dict[str, Any]] = {}
     for one in _iter_failures(store):
-        kind, message = one.pop("kind"), one.pop("message")
+        kind, message, family = one.pop("kind"), one.pop("message"), one.pop("family", "")
+        message = f"{family}: {message}" if family else message
         key = (kind, _NUMBER.sub("#", message))  # the same cause often appears with different numbers
         group = found.setdefault(key, {"kind": kind, "message": message, "count": 0, "example": one})
         group["count"] += 1

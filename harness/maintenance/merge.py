@@ -6,7 +6,7 @@ Results that several stores have must be bitwise identical. Otherwise the differ
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
@@ -16,6 +16,7 @@ import numpy as np
 from harness.backends.base import Backend, open_backend
 from harness.core.errors import UserError
 from harness.core.extent import find_included, union
+from harness.core.families import FamilyRecord
 from harness.core.schema import CUBE_VERSION, Variable, list_variables
 from harness.core.text import get_timestamp
 from harness.core.types import INNER, Block, Extent, Failure, Status, Unit, Values
@@ -23,7 +24,7 @@ from harness.cube.refresh import refresh
 from harness.cube.rounds import iter_rounds
 from harness.store import arrays, artifacts, receipts
 from harness.store.layout import get_shape
-from harness.store.manifest import FILES, LARGEST_FILE, Manifest, merge_holdout_levels, merge_levels
+from harness.store.manifest import FILES, LARGEST_FILE, Manifest, merge_holdout_levels, merge_levels, split_fingerprint
 from harness.store.manifest_io import load_manifest
 from harness.store.receipts import list_receipts
 from harness.store.requests import get_full_scenario
@@ -75,7 +76,7 @@ def merge_stores(urls: Sequence[str], target: str) -> tuple[int, int]:
     for unit in units:  # all are compared before anything is written
         _merge_unit(manifest, parts, unit)
     artifacts.check_same([part.backend for part in parts])
-    arrays.publish(backend, manifest, _read_files(parts[0]))
+    arrays.publish(backend, manifest, {name: data for part in parts for name, data in _read_files(part).items()})
     for part in parts:
         artifacts.copy(part.backend, backend)
     done = sum(_write(backend, manifest, _merge_unit(manifest, parts, unit)) for unit in units)
@@ -109,9 +110,17 @@ def _open_input(url: str) -> _InputStore:
 
 
 def _is_same_study(one: _InputStore, other: _InputStore) -> bool:
-    """Return whether two stores are of one study: files count by their bytes, which version 0.1 hashed otherwise."""
-    ours, theirs = ({**part.manifest.fingerprint, "files": _read_files(part)} for part in (one, other))
-    return ours == theirs
+    """Return whether two stores are of one study: files count by their bytes, which version 0.1 hashed otherwise.
+
+    They may have different families, but a family that both have must be the same.
+    """
+    ours, theirs = (
+        {**split_fingerprint(part.manifest.fingerprint)[0], "files": _read_files(part, part.manifest.fingerprint)}
+        for part in (one, other)
+    )
+    held = other.manifest.families
+    same = (each.is_same(held.get(name, each)) for name, each in one.manifest.families.items())
+    return ours == theirs and all(same)
 
 
 def _merge_manifests(parts: Sequence[_InputStore]) -> Manifest:
@@ -134,7 +143,22 @@ def _merge_manifests(parts: Sequence[_InputStore]) -> Manifest:
     rounds = any(part.manifest.had_rounds for part in parts)
     fixed = max(part.manifest.asked_paths for part in parts) if rounds else 0
     first = replace(first, cube_version=CUBE_VERSION, had_rounds=rounds, fixed_paths=fixed)
-    return replace(first, scenario=get_full_scenario(first), groups=ordered, exact_levels=levels, holdout_levels=spared)
+    families = reduce(_merge_families, (part.manifest.families for part in parts))
+    scenario = {**get_full_scenario(first), "family": _list_families([part.manifest.scenario for part in parts])}
+    first = replace(first, scenario=scenario, families=families, groups=ordered)
+    return replace(first, exact_levels=levels, holdout_levels=spared)
+
+
+def _merge_families(some: Mapping[str, FamilyRecord], others: Mapping[str, FamilyRecord]) -> Mapping[str, FamilyRecord]:
+    return {**some, **{name: some[name].extend(one) if name in some else one for name, one in others.items()}}
+
+
+def _list_families(scenarios: Sequence[Mapping[str, Any]]) -> Any:
+    """Return the families of several scenarios as the key of one: all of them, each once."""
+    found: list[Any] = []
+    for one in (scenario["family"] for scenario in scenarios):
+        found += [each for each in (one if isinstance(one, list | tuple) else [one]) if each not in found]
+    return found[0] if len(found) == 1 and isinstance(found[0], str) else found
 
 
 def _merge_extents(each: Sequence[Sequence[Extent]]) -> tuple[Extent, ...]:
@@ -149,8 +173,9 @@ def _merge_extents(each: Sequence[Sequence[Extent]]) -> tuple[Extent, ...]:
     return tuple(found)
 
 
-def _read_files(part: _InputStore) -> dict[str, bytes]:
-    names = part.manifest.fingerprint["files"]
+def _read_files(part: _InputStore, of: Mapping[str, Any] | None = None) -> dict[str, bytes]:
+    """Return the files that a store keeps: all of them, or those that a fingerprint lists."""
+    names = part.manifest.files if of is None else of["files"]
     return {name: part.backend.get(f"{FILES}/{name}", LARGEST_FILE) or b"" for name in names}
 
 
@@ -244,7 +269,7 @@ def _is_in(one: Failure, unit: Unit) -> bool:
 
 
 def _get_cell_key(one: Failure) -> tuple[object, ...]:
-    return one.path, one.draw, one.gamma, one.theta, one.lam
+    return one.path, one.draw, one.gamma, one.theta, one.lam, one.family
 
 
 def _write(backend: Backend, manifest: Manifest, block: Block) -> bool:

@@ -92,10 +92,11 @@ def replay_one(url: str, asked: CellSelection, note: Callable[[str], None] = lam
         block = compute_in_sandbox(study, (url, cache_key(manifest), manifest.generation), unit, todo, care)
     differing: dict[str, int] = {}
     numbers, largest = 0, 0.0
-    cells = todo[0, 0]
+    cells = todo[0, 0, 0]
+    places = sorted(place for one in study.families for place in one.find_places(manifest.extent.grid))
     for variable in list_variables(manifest.keep):
         new, old = (
-            _take_cells(each, variable.dims, cells)
+            _take_cells(each, variable.dims, cells, places)
             for each in (block.values[variable.name], arrays.read_unit(url, manifest, unit, variable.name))
         )
         numbers += new.size
@@ -147,19 +148,20 @@ def _find_unit(manifest: Manifest, asked: CellSelection) -> Unit:
 
 
 def _select_cells(manifest: Manifest, asked: CellSelection) -> Bools:
-    """Return the selected cells as a mask over path, draw, γ, θ and λ."""
+    """Return the selected cells of all procedures as a mask over path, draw, procedure, γ, θ and λ."""
     sides = []
     for axis in ("gamma", "theta", "lam"):
         values, one = getattr(manifest.extent.grid, axis), getattr(asked, axis)
         if one is not None and one not in values:
             raise UserError(f"--{axis} must be one of {', '.join(map(format_label, values))}, got {format_label(one)}")
         sides.append(np.array([one is None or value == one for value in values]))
-    return np.asarray((sides[0][:, None, None] & sides[1][:, None] & sides[2])[None, None])
+    cells = sides[0][:, None, None] & sides[1][:, None] & sides[2]
+    return np.broadcast_to(cells, (1, 1, len(manifest.extent.grid.procedure), *cells.shape))
 
 
-def _take_cells(values: Values, dims: tuple[str, ...], cells: Bools) -> Values:
-    """Return the values of some cells, as an array over these cells and the remaining axes."""
-    one = values[0, 0] if dims[0] != "procedure" else np.moveaxis(values[0, 0], 0, 3)
+def _take_cells(values: Values, dims: tuple[str, ...], cells: Bools, places: Sequence[int]) -> Values:
+    """Return the values of some cells and procedures, as an array over these cells and the remaining axes."""
+    one = values[0, 0] if dims[0] != "procedure" else np.moveaxis(values[0, 0][places], 0, 3)
     return np.asarray(one[cells])
 
 
@@ -186,7 +188,7 @@ def extract_arrays(url: str, asked: CellSelection) -> dict[str, Values]:
     """Return data, fits and regions of a replication as plain arrays, named "cell/array"."""
     manifest = _require_manifest(url)
     study, unit = build_study(url, manifest), _find_unit(manifest, asked)
-    cells, grid, found = _select_cells(manifest, asked)[0, 0], manifest.extent.grid, dict[str, Values]()
+    cells, grid, found = _select_cells(manifest, asked)[0, 0, 0], manifest.extent.grid, dict[str, Values]()
     for g, t, r in zip(*np.nonzero(cells), strict=True):
         name = (
             f"gamma={format_label(grid.gamma[g])},theta={format_label(grid.theta[t])},lam={format_label(grid.lam[r])}"
@@ -197,16 +199,25 @@ def extract_arrays(url: str, asked: CellSelection) -> dict[str, Values]:
 
 
 def _extract_cell(study: Study, unit: Unit, g: int, t: int, r: int) -> dict[str, Values]:
-    sample, target, factor = draw_cell(study, unit.n, unit.paths.start, unit.draws.start, g, t, r)
+    cell = draw_cell(study, unit.n, unit.paths.start, unit.draws.start, g, t, r)
+    sample, target, grid = cell.sample, cell.target, study.extent.grid
     streams = [study.seeds.make_draw_streams(unit.paths.start, unit.draws.start)]
-    (scores,) = study.family.score([factor], [target], study.extent.grid.procedure, study.extent.grid.alpha, streams)
-    arrays = {"hits": scores.hits, "lower": scores.lower, "upper": scores.upper, "length": scores.length}
+    shape = (len(grid.procedure), len(sample.X_test), len(grid.alpha))
+    arrays: dict[str, Values] = {name: np.full(shape, np.nan) for name in ("lower", "upper", "length")}
+    arrays["hits"] = np.zeros(shape, dtype=bool)
+    for family, factor in cell.factors:
+        places = family.find_places(grid)
+        names = [family.get_own_name(grid.procedure[place]) for place in places]
+        (scores,) = family.family.score([factor], [target], names, grid.alpha, streams)
+        for name, values in arrays.items():
+            values[places] = getattr(scores, name)[0]
+    searched = [factor.theta for family, factor in cell.factors if family is study.searching_family]
     return {
         "X": sample.X,
         "y": target.Y[:, 0],
         "X_test": sample.X_test,
         "y_test": target.Y_test[:, 0],
-        "theta_hat": np.array(factor.theta),
+        "theta_hat": np.array(searched[0] if searched else np.nan),
         **({} if target.f_test is None else {"f_test": target.f_test}),
-        **{key: each[0] for key, each in arrays.items()},
+        **arrays,
     }

@@ -13,6 +13,9 @@ from pathlib import Path
 from harness.backends.base import Backend
 from harness.core.errors import UserError
 from harness.parsing.files import read_file
+from harness.scenario.code import split_name
+from harness.scenario.entries import REGRESSORS, parse_entries
+from harness.scenario.families import FAMILIES
 from harness.store.manifest import FILES, LARGEST_FILE, Manifest
 
 
@@ -35,15 +38,21 @@ def check_trusted(backend: Backend, manifest: Manifest, folder: Path, allowed: b
 
 def _list_foreign_code(backend: Backend, manifest: Manifest, folder: Path) -> list[str]:
     """Describe the code that is neither bundled nor in the user's folder."""
-    function, family = str(manifest.scenario["source"]["function"]), str(manifest.scenario["family"])
-    found = [f"the module of the family {family!r}"] if ":" in family else []
-    path, colon, _ = function.partition(":")
-    if path.endswith(".py"):
-        name = Path(path).name
-        found += [] if _is_beside(backend, name, folder) else [f"{backend.url}/{FILES}/{name}"]
-    elif colon:
-        found.append(f"the module of the source {function!r}")
-    return found
+    names = [("source", str(manifest.scenario["source"]["function"]))]
+    names += [("family", one.use) for one in parse_entries(manifest.scenario["family"])]
+    found = (_describe_code(backend, folder, what, name) for what, name in names)
+    return list(dict.fromkeys(each for each in found if each is not None))
+
+
+def _describe_code(backend: Backend, folder: Path, what: str, name: str) -> str | None:
+    """Describe the code of a source or a family; None if it is bundled or in the user's folder."""
+    beside = split_name(name)
+    if beside is not None:
+        file = Path(beside[0]).name
+        return None if _is_beside(backend, file, folder) else f"{backend.url}/{FILES}/{file}"
+    module, colon, _ = name.partition(":")
+    is_known = module == REGRESSORS or name in FAMILIES if what == "family" else not colon
+    return None if is_known else f"the module of the {what} {name!r}"
 
 
 def _is_beside(backend: Backend, name: str, folder: Path) -> bool:

@@ -19,7 +19,7 @@ from harness.backends.base import Backend, open_backend
 from harness.core.errors import StoreUnreachableError, UserError
 from harness.core.extent import find_included
 from harness.core.hashing import is_hash_of
-from harness.core.schema import COVERAGE_EXPECTED, CUBE, CUBE_VERSION, list_variables
+from harness.core.schema import COVERAGE_EXPECTED, CUBE, CUBE_VERSION, USED_AXES, list_variables
 from harness.core.text import fold_whitespace
 from harness.core.types import Status, Unit, Values
 from harness.cube.aggregate import compute_cube
@@ -232,7 +232,7 @@ def _has_hash(backend: Backend, key: str, hashed: str) -> bool:
 
 def list_damaged_keys(backend: Backend, manifest: Manifest) -> list[str]:
     """Return the keys of metadata, labels and source files that don't match the manifest."""
-    files = {f"{FILES}/{name}": hashed for name, hashed in manifest.fingerprint["files"].items()}
+    files = {f"{FILES}/{name}": hashed for name, hashed in manifest.files.items()}
     wrong = [key for key, hashed in files.items() if not _has_hash(backend, key, hashed)]
     return wrong + [
         key
@@ -272,7 +272,7 @@ def _drop_newer(found: dict[str, Any], meant: dict[str, Any]) -> None:
             node["attributes"] = None
 
 
-_CUBE_NAMES = {one.name for one in CUBE}
+_CUBE_NAMES = {*USED_AXES, *(one.name for one in CUBE)}
 
 
 def find_cube_mismatches(backend: Backend, manifest: Manifest, sizes: Collection[int]) -> Iterator[tuple[int, str]]:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from math import ceil
 
-from harness.core.protocols import Family
 from harness.core.types import Extent
-from harness.planning.cost import ReplicationShape, count_replication_bytes, estimate_replication_seconds
+from harness.planning.cost import Families, ReplicationShape, count_replication_bytes, estimate_replication_seconds
 from harness.planning.machine import Machine
 from harness.store.manifest import Group, get_initial_chunks, is_large
 
@@ -21,14 +20,14 @@ _BLOCK_BYTES = 64e6
 
 
 def choose_blocks(
-    extent: Extent, shape: ReplicationShape, family: Family, machine: Machine, most_paths: int | None = None
+    extent: Extent, shape: ReplicationShape, families: Families, machine: Machine, most_paths: int | None = None
 ) -> dict[int, Group]:
     """Choose a block size (paths × draws) for each n, so that units take seconds and every worker gets many.
 
     `most_paths` limits the paths of a unit, for a study that adds paths in rounds. Draws of one path stay together as
     far as possible, because they share its data.
     """
-    each = {n: estimate_replication_seconds(extent, n, shape, family, machine.flops) for n in extent.grid.n}
+    each = {n: estimate_replication_seconds(extent, n, shape, families, machine.flops) for n in extent.grid.n}
     total = sum(each.values()) * extent.paths * extent.draws
     target = min(
         max(total / (UNITS_PER_WORKER * machine.workers), SHORTEST), LONGEST, machine.lifetime / _UNITS_PER_LIFETIME

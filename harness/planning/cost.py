@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import prod
+from math import log, prod
 
 import numpy as np
 
 from harness.core.extent import find_included
-from harness.core.protocols import Family
+from harness.core.families import NO_VALUE, StudyFamily
 from harness.core.schema import QUANTILES, Variable, list_variables
 from harness.core.types import Bools, Extent, Unit
 from harness.planning.diff import diff_cells
@@ -22,6 +23,30 @@ _PER_TARGET, _PER_POINT = 2.5e-4, 1.2e-6
 
 
 @dataclass(frozen=True)
+class FitTiming:
+    """Seconds that a family takes for one target at some n, as measured.
+
+    Examples
+    --------
+    >>> timing = FitTiming({25: 0.1, 100: 0.8})
+    >>> [round(timing.estimate(n), 2) for n in (25, 50, 100, 200)]
+    [0.1, 0.28, 0.8, 2.26]
+    """
+
+    seconds: Mapping[int, float]
+
+    def estimate(self, n: int) -> float:
+        """Return the seconds at n, by a power of n through the measured ones; at least the first power."""
+        (low, fast), (high, slow) = min(self.seconds.items()), max(self.seconds.items())
+        power = max(log(slow / fast) / log(high / low), 1.0) if high > low and slow > fast > 0 else 1.0
+        return float(fast * (n / low) ** power)
+
+
+_UNTIMED = FitTiming({50: 0.1})
+"""Timing of a family that could not be tried yet, because the source needs preparations first."""
+
+
+@dataclass(frozen=True)
 class ReplicationShape:
     """Properties of a study that the cost of a replication depends on, besides n and its cells."""
 
@@ -29,6 +54,8 @@ class ReplicationShape:
     keep: tuple[str, ...]
     draw_seconds: float = 4e-4
     """Seconds to draw a sample of the smallest n."""
+    timings: Mapping[str, FitTiming] = field(default_factory=dict)
+    """Measured seconds of families that don't estimate their work, by the name of the family."""
 
 
 @dataclass(frozen=True)
@@ -70,25 +97,45 @@ class Work:
         return Work(self.new + other.new, self.extended + other.extended, self.again + other.again)
 
 
+Families = Sequence[StudyFamily]
+
+
 def estimate_replication_seconds(
-    extent: Extent, n: int, shape: ReplicationShape, family: Family, flops: float
+    extent: Extent, n: int, shape: ReplicationShape, families: Families, flops: float
 ) -> float:
     """Estimate the seconds for one replication at this n, with all its cells."""
-    return _estimate_seconds(np.asarray(find_included(extent, n).any(axis=0)), extent, n, shape, family, flops)
+    cells = find_included(extent, n)
+    fits = {one.name: one.select_fits(cells, extent.grid) for one in families}
+    return _estimate_seconds(fits, extent, n, shape, families, flops)
 
 
 def _estimate_seconds(
-    wanted: Bools, extent: Extent, n: int, shape: ReplicationShape, family: Family, flops: float
+    fits: Mapping[str, Bools], extent: Extent, n: int, shape: ReplicationShape, families: Families, flops: float
 ) -> float:
-    """Estimate the seconds for the `wanted` cells of a replication, given over γ, θ and λ."""
-    work = 0.0
-    for theta, some in zip(extent.grid.theta, wanted.swapaxes(0, 1), strict=True):
+    """Estimate the seconds for some fits of a replication, given for each family over γ, θ and λ."""
+    each = (_estimate_family_seconds(fits[one.name], extent, n, shape, one, flops) for one in families)
+    return sum(each) + (shape.draw_seconds if any(some.any() for some in fits.values()) else 0.0)
+
+
+def _estimate_family_seconds(
+    fits: Bools, extent: Extent, n: int, shape: ReplicationShape, family: StudyFamily, flops: float
+) -> float:
+    """Estimate the seconds for some fits of a family, without those to draw the sample."""
+    thetas, seconds = extent.grid.theta if "theta" in family.axes else (NO_VALUE,), 0.0
+    for theta, some in zip(thetas, fits.swapaxes(0, 1), strict=True):
         for gammas in some.sum(axis=0).tolist():  # one λ each
             if isinstance(theta, str):
-                work += gammas * family.flops(n, shape.test_points, 1, True)
+                seconds += gammas * _estimate_fit_seconds(n, 1, True, shape, family, flops)
             elif gammas:
-                work += family.flops(n, shape.test_points, gammas, False)
-    return work / flops + shape.draw_seconds + float(wanted.sum()) * (_PER_TARGET + _PER_POINT * shape.test_points)
+                seconds += _estimate_fit_seconds(n, gammas, False, shape, family, flops)
+    return seconds + float(fits.sum()) * (_PER_TARGET + _PER_POINT * shape.test_points)
+
+
+def _estimate_fit_seconds(
+    n: int, targets: int, searched: bool, shape: ReplicationShape, family: StudyFamily, flops: float
+) -> float:
+    work = family.family.flops(n, shape.test_points, targets, searched)
+    return targets * shape.timings.get(family.name, _UNTIMED).estimate(n) if work is None else work / flops
 
 
 def count_replication_bytes(extent: Extent, shape: ReplicationShape) -> int:
@@ -115,7 +162,7 @@ class Costs:
 
     manifest: Manifest
     shape: ReplicationShape
-    family: Family
+    families: Families
     flops: float
     retry: bool
     _cache: dict[tuple[int, int | None], tuple[float, float]] = field(default_factory=dict)
@@ -135,7 +182,7 @@ class Costs:
     def estimate_full_seconds(self, n: int) -> float:
         """Estimate the seconds for a replication at this n with all its cells."""
         if (n, None) not in self._cache:
-            one = estimate_replication_seconds(self.manifest.extent, n, self.shape, self.family, self.flops)
+            one = estimate_replication_seconds(self.manifest.extent, n, self.shape, self.families, self.flops)
             self._cache[n, None] = one, 0.0
         return self._cache[n, None][0]
 
@@ -148,10 +195,12 @@ class Costs:
         """Estimate the seconds to update a replication of an older extent: for cells it lacks, and for cells it has."""
         if (n, generation) not in self._cache:
             extent = self.manifest.extent
-            new, again = diff_cells(self.manifest.extents[generation], extent, n)
+            held = self.manifest.extents[generation]
+            each = {one.name: diff_cells(held, extent, n, one) for one in self.families}
+            new = {name: lacking for name, (lacking, _) in each.items()}
+            whole = {name: lacking | again for name, (lacking, again) in each.items()}
             first, both = (
-                _estimate_seconds(cells, extent, n, self.shape, self.family, self.flops) if cells.any() else 0.0
-                for cells in (new, new | again)
+                _estimate_seconds(fits, extent, n, self.shape, self.families, self.flops) for fits in (new, whole)
             )
             self._cache[n, generation] = first, both - first
         return self._cache[n, generation]
@@ -169,12 +218,12 @@ def clip_unit(asked: Extent, unit: Unit) -> Unit:
     return Unit(unit.n, unit.path_block, unit.draw_block, paths, draws)
 
 
-def estimate_worker_memory(manifest: Manifest, asked: Extent, shape: ReplicationShape, family: Family) -> float:
+def estimate_worker_memory(manifest: Manifest, asked: Extent, shape: ReplicationShape, families: Families) -> float:
     """Estimate the bytes that a worker needs for the most demanding n."""
     per = count_replication_bytes(manifest.extent, shape)
     return max(
         WORKER_BYTES
-        + family.memory(n, shape.test_points)
+        + max((one.family.memory(n, shape.test_points) for one in families), default=0.0)
         + 2.0 * per * manifest.groups[n].block[0] * manifest.groups[n].block[1]
         for n in asked.grid.n
     )

@@ -13,6 +13,7 @@ from itertools import chain
 import numpy as np
 
 from harness.core.extent import find_included
+from harness.core.families import StudyFamily, list_unused_axes
 from harness.core.schema import CELL
 from harness.core.types import Bools, Extent, Grid
 
@@ -86,8 +87,8 @@ def _count_readmitted_cells(old: Extent, new: Extent) -> int:
     return sum(int((after & ~before).sum()) for before, after in zip(was, now, strict=True))
 
 
-def diff_cells(held: Extent, whole: Extent, n: int) -> tuple[Bools, Bools]:
-    """Return the cells to compute of a replication that was written at an older extent, over γ, θ and λ.
+def diff_cells(held: Extent, whole: Extent, n: int, family: StudyFamily) -> tuple[Bools, Bools]:
+    """Return the fits to compute of a replication that was written at an older extent, over γ, θ and λ.
 
     Parameters
     ----------
@@ -97,16 +98,20 @@ def diff_cells(held: Extent, whole: Extent, n: int) -> tuple[Bools, Bools]:
         The present extent of the store.
     n : int
         Sample size of the replication.
+    family : StudyFamily
+        The family that computes them. Axes that it doesn't use have length 1.
 
     Returns
     -------
     missing, again : array of bool
-        Cells that the replication lacks, and cells that it has but that are computed again: for a new α, for a new
-        procedure, or for one that was excluded.
+        Fits that the replication lacks, and fits that it has but that are computed again: for a new α, for a new
+        procedure of the family, or for one that was excluded.
     """
     wanted, had = find_included(whole, n), np.zeros([len(getattr(whole.grid, axis)) for axis in CELL], dtype=bool)
     places = [[getattr(whole.grid, axis).index(value) for value in getattr(held.grid, axis)] for axis in CELL]
     had[np.ix_(*places)] = find_included(held, n)
-    left = np.asarray((wanted & (~had | (len(held.grid.alpha) < len(whole.grid.alpha)))).any(axis=0))
-    had_any = np.asarray(had.any(axis=0))
-    return left & ~had_any, left & had_any
+    more, mine = len(held.grid.alpha) < len(whole.grid.alpha), family.find_places(whole.grid)
+    unused = tuple(CELL.index(axis) for axis in list_unused_axes(family.axes))
+    has, wants = (np.asarray(each[mine].any(axis=unused, keepdims=True)) for each in (had, wanted))
+    left, has_any = np.asarray((wants & (~has | more)).any(axis=0)), np.asarray(has.any(axis=0))
+    return left & ~has_any, left & has_any

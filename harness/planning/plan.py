@@ -9,12 +9,12 @@ from functools import cached_property
 
 from harness.core.errors import UserError
 from harness.core.extent import is_complete
-from harness.core.protocols import Family
 from harness.core.schema import COORDINATES, list_cube_variables, list_variables
 from harness.core.types import Extent, Preparation, Unit
 from harness.planning.cost import (
     WORKER_BYTES,
     Costs,
+    Families,
     ReplicationShape,
     Share,
     Work,
@@ -94,7 +94,7 @@ def make_plan(
     asked: Extent,
     receipts: Mapping[str, Receipt],
     shape: ReplicationShape,
-    family: Family,
+    families: Families,
     machine: Machine,
     retry: bool = False,
 ) -> Plan:
@@ -110,14 +110,14 @@ def make_plan(
         The newest receipt of each unit, by unit name.
     shape : ReplicationShape
         Properties of the study that the cost depends on.
-    family : Family
+    families : sequence of StudyFamily
         The procedures, with their cost estimates.
     machine : Machine
         Resources to compute with.
     retry : bool
         Whether to compute failed cells again.
     """
-    costs = Costs(manifest, shape, family, machine.flops, retry)
+    costs = Costs(manifest, shape, families, machine.flops, retry)
     sizes = sorted((_plan_size(costs, n, asked, receipts) for n in asked.grid.n), key=lambda one: (-one.seconds, one.n))
     each = [work for size in sizes for work in size.work]
     left = [unit for size in sizes for unit in size.todo]
@@ -132,7 +132,7 @@ def make_plan(
         bytes=per * sum(len(unit) for unit in left) + len(left) * (_RECEIPT + variables * _CHUNK),
         files=len(left) * (variables + 1) + _count_fixed_files(len(asked.grid.n), shape),
         disk=_estimate_disk(manifest, asked, left, shape, machine.block),
-        memory=estimate_worker_memory(manifest, asked, shape, family),
+        memory=estimate_worker_memory(manifest, asked, shape, families),
         work=work,
         generations=frozenset(min(receipts[unit.name].generation, manifest.generation) for unit in left if unit.signed),
     )

@@ -54,13 +54,15 @@ def read_controls(chosen: ReplicationReader, slab: Slab, coverage: str) -> tuple
     masks = np.stack([chosen.is_ok(part)[:, :, :, :, thetas] for part in parts], axis=2)[..., None]
     levels = np.array([table[p][thetas] for p in names])[:, None, None, :, None, :]
     own = table[slab.procedures.start : slab.procedures.stop, slab.thetas.start : slab.thetas.stop]
-    known = ~np.isnan(own) & _is_independent(manifest, slab)[:, None]
+    known = ~np.isnan(own) & _is_independent(manifest, slab)[..., None]
     return values, masks, np.where(known[None, :, None, :, None, :], np.nan, levels)
 
 
 def _is_independent(manifest: Manifest, slab: Slab) -> Bools:
+    """Return whether θ doesn't depend on the training points, over procedure and θ."""
     grid = manifest.extent.grid
-    return np.array([manifest.is_independent(format_theta(grid.theta[t])) for t in slab.thetas])
+    thetas, names = [format_theta(grid.theta[t]) for t in slab.thetas], [grid.procedure[p] for p in slab.procedures]
+    return np.array([[manifest.is_independent(theta, name) for theta in thetas] for name in names])
 
 
 def _find_control_thetas(manifest: Manifest, slab: Slab) -> list[int]:

@@ -86,7 +86,10 @@ def verdicts(
         compute_tolerance(found["alpha"].to_numpy()) if tolerance is None else np.full(found.sizes["alpha"], tolerance),
         dims="alpha",
     )
-    free = xr.DataArray([manifest.is_independent(text) for text in found["theta"].values], dims="theta")
+    free = xr.DataArray(
+        [[manifest.is_independent(text, name) for text in found["theta"].values] for name in found["procedure"].values],
+        dims=("procedure", "theta"),
+    )
     found["exchangeable"] = found["promised"] & free & (manifest.test == "iid")
     found["verdict"] = found["code"].copy(data=to_words(found["code"].to_numpy().astype(np.uint8)))
     designs = [name for name, here in ((FIXED, ~found["anytime"]), (ANYTIME, found["anytime"])) if bool(here.any())]

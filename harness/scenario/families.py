@@ -1,44 +1,231 @@
-"""Find the family of procedures that a scenario names, and configure its kernel and smoothing."""
+"""Find the families of procedures that a scenario names, and configure their kernel and smoothing.
+
+A family is a bundled name, "sklearn:Regressor", a name that an installed package declares (entry points
+`ckrr.families`), "package.module:name", or "file.py:name" with a file next to the scenario. A table adds parameters and
+another name: `{ use = "sklearn:RandomForestRegressor", name = "forest", n_estimators = 200 }`.
+
+A scenario may come from an untrusted author. A class is called only if it has all members of the protocol `Family`, or
+is defined in the file next to the scenario, whose code runs anyway; no member of an object is evaluated before it is
+known to be a family.
+"""
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import types
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+from harness.core.errors import UserError
+from harness.core.families import FamilyRecord, StudyFamily
+from harness.core.hashing import hash_file
+from harness.core.plugins import FAMILIES as PLUGINS, find_plugin
 from harness.core.protocols import Family, SupportsKernel, SupportsSmoothing
-from harness.core.text import shorten_repr, suggest_name
+from harness.core.text import format_error, shorten_repr, suggest_name
+from harness.scenario.code import load_object, make_module_name, normalise_name, read_bytes, split_name
+from harness.scenario.entries import DEFAULT, REGRESSORS, FamilyEntry
 from harness.scenario.errors import Complaint, ScenarioError
 from harness.scenario.importing import import_name
 
-FAMILIES = {name: f"harness.families.{name}:FAMILY" for name in ("krr", "baselines", "peers")}
+FAMILIES = {name: f"harness.families.{name}:FAMILY" for name in ("krr", "baselines", "peers", "cqr")}
+_REGRESSOR_MAKER = "harness.families.regressors"
 _FAMILY_MEMBERS = ("procedures", "searches", "reference", "version", "inputs", "score", "level", "flops", "memory")
+_LONGEST_LABEL = 200
 _NOTHING = object()
-_NOT_A_FAMILY = {types.ModuleType: "module", type: "class", types.FunctionType: "function"}
+
+
+@dataclass(frozen=True)
+class LoadedFamily:
+    """A family as a scenario names it, with the file that defines it."""
+
+    entry: FamilyEntry
+    family: Family
+    files: Mapping[str, bytes] = field(default_factory=dict)
+
+    @property
+    def is_bundled(self) -> bool:
+        """Whether the family is one of this project."""
+        return self.entry.use in FAMILIES
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """The family's own name of each procedure, by its name in the study.
+
+        A family that has another name has its procedures under that name; those around a regressor always do.
+        """
+        prefix, own = self.entry.prefix, self.family.procedures
+        if prefix is None:
+            return {name: name for name in own}
+        return {prefix: own[0]} if len(own) == 1 else {f"{prefix}-{name}": name for name in own}
+
+    def make_study_family(self, redraws: Sequence[str]) -> StudyFamily:
+        """Return the family as part of a study whose source redraws its data along some axes."""
+        renamed = {} if self.entry.prefix is None else self.labels
+        return StudyFamily(self.entry.name, self.family, renamed, tuple(redraws))
+
+    def make_record(self, procedures: Sequence[str], axes: tuple[str, ...]) -> FamilyRecord:
+        """Return what a store records of the family and of those of its procedures that it has."""
+        mine = tuple(name for name in procedures if name in self.labels)
+        files = {name: hash_file(data) for name, data in self.files.items()}
+        version, parameters = self.family.version, dict(self.entry.parameters)
+        return FamilyRecord(self.entry.use, mine, axes, version, parameters, files)
+
+
+def load_family(entry: FamilyEntry, folder: Path) -> LoadedFamily:
+    """Load a family that a scenario names.
+
+    Parameters
+    ----------
+    entry : FamilyEntry
+        The name of the family, its parameters, and its key in the scenario.
+    folder : Path
+        Folder of the scenario file, where .py files are looked for.
+
+    Raises
+    ------
+    ScenarioError
+        If the family can't be found, isn't a family, or doesn't take the parameters.
+    """
+    files: dict[str, bytes] = {}
+    found, is_own = _find_object(entry, folder, files)
+    made = _make_family(found, entry, is_own)
+    _check_family(made, entry)
+    _check_names(made, entry)
+    return LoadedFamily(entry, made, files)
 
 
 def find_family(name: str) -> Family:
-    """Return the family of procedures with a bundled name, or import it from "package.module:name"."""
-    if name not in FAMILIES and ":" not in name:
+    """Return the family with a name, without parameters: a bundled one, or "package.module:name"."""
+    return load_family(FamilyEntry(name, name), Path.cwd()).family
+
+
+def _find_object(entry: FamilyEntry, folder: Path, files: dict[str, bytes]) -> tuple[Any, bool]:
+    """Return the object that an entry names, and whether it may be called; add the file that defines it to `files`."""
+    key = entry.key
+    beside = split_name(entry.path or entry.use)
+    if beside is not None:
+        path, attribute = beside
+        text, file = read_bytes(folder / path, key), Path(path).name
+        files[file] = text
+        found = load_object(text, file, attribute or DEFAULT, key)
+        return found, getattr(found, "__module__", None) == make_module_name(text)
+    module, colon, attribute = entry.use.partition(":")
+    if module == REGRESSORS and colon:
+        return _bind_regressor(attribute), True
+    if entry.use in FAMILIES:
+        return import_name(FAMILIES[entry.use], key, ours=True), False
+    if colon:
+        return import_name(entry.use, key), False
+    return import_name(_find_plugin(entry), key), True
+
+
+def _bind_regressor(name: str) -> Callable[..., Family]:
+    make: Callable[..., Family] = importlib.import_module(_REGRESSOR_MAKER).make_family
+    return lambda **parameters: make(name, **parameters)
+
+
+def _find_plugin(entry: FamilyEntry) -> str:
+    """Return where the family is that an installed package declares under a name."""
+    try:
+        declared = find_plugin(PLUGINS, entry.use)
+    except UserError as error:
+        raise ScenarioError(Complaint(entry.key, str(error))) from None
+    if declared is None:
         known = ", ".join(FAMILIES)
-        hint = f"{shorten_repr(name)}{suggest_name(name, FAMILIES)}"
-        raise ScenarioError(Complaint("family", f"must be {known} or 'package.module:name', got {hint}"))
-    found: Family = import_name(FAMILIES.get(name, name), "family", ours=name in FAMILIES)
-    _check_family(found, name)
-    return found
+        how = f"must be {known}, 'sklearn:Regressor', 'file.py:name' or 'package.module:name'"
+        hint = suggest_name(entry.use, FAMILIES)
+        raise ScenarioError(Complaint(entry.key, f"{how}, got {shorten_repr(entry.use)}{hint}"))
+    return declared
 
 
-def _check_family(found: object, name: str) -> None:
-    """Raise ScenarioError unless an object has all members of `Family`; none of them is called or evaluated."""
-    what = next((word for kind, word in _NOT_A_FAMILY.items() if issubclass(type(found), kind)), None)
-    if what is not None:
+def _make_family(found: Any, entry: FamilyEntry, is_own: bool) -> Any:
+    """Return the family that an object is or makes, with the parameters of the scenario."""
+    parameters = {key: _make_hashable(value) for key, value in entry.parameters.items()}
+    maker: Callable[..., Any] | None = None
+    if (issubclass(type(found), type) and (is_own or not _list_missing(found))) or (
+        issubclass(type(found), types.FunctionType) and entry.use.startswith(f"{REGRESSORS}:")
+    ):
+        maker = found
+    elif parameters and inspect.getattr_static(found, "with_parameters", _NOTHING) is not _NOTHING:
+        maker = found.with_parameters
+    if maker is None:
+        if parameters and not issubclass(type(found), types.FunctionType | type | types.ModuleType):
+            text = f"must be left out: {shorten_repr(entry.use)} has no parameters"
+            raise ScenarioError(Complaint(f"{entry.key}.{next(iter(parameters))}", text))
+        return found
+    return _call(maker, parameters, entry)
+
+
+def _call(maker: Callable[..., Any], parameters: Mapping[str, Any], entry: FamilyEntry) -> Any:
+    try:
+        return maker(**parameters)
+    except ScenarioError:
+        raise
+    except ImportError as error:
+        raise ScenarioError(Complaint(entry.key, f"names {shorten_repr(entry.use)}, which {error}")) from error
+    except (ValueError, TypeError) as error:
+        text = f"{shorten_repr(entry.use)} can't be made: {error}"
+        raise ScenarioError(Complaint(entry.key, text)) from error
+    except Exception as error:
+        text = f"{shorten_repr(entry.use)} can't be made: {format_error(error)}"
+        raise ScenarioError(Complaint(entry.key, text)) from error
+
+
+def _make_hashable(value: Any) -> Any:
+    return tuple(map(_make_hashable, value)) if isinstance(value, list) else value
+
+
+def _list_missing(found: object) -> list[str]:
+    """Return the members of a family that an object or class doesn't have; none of them is called or evaluated."""
+    classes = found.__mro__ if isinstance(found, type) and issubclass(type(found), type) else ()
+    annotated = {name for each in classes for name in inspect.get_annotations(each)}
+    return [
+        each
+        for each in _FAMILY_MEMBERS
+        if inspect.getattr_static(found, each, _NOTHING) is _NOTHING and each not in annotated
+    ]
+
+
+def _check_family(found: object, entry: FamilyEntry) -> None:
+    """Raise ScenarioError unless an object has all members of `Family`."""
+    named = f"names {shorten_repr(entry.use)}, which"
+    if issubclass(type(found), types.FunctionType):
+        how = "put the line `@study.procedure` above its definition (`from ckrr import study`)"
+        raise ScenarioError(Complaint(entry.key, f"{named} is a function, not a family: {how}"))
+    if issubclass(type(found), type):
+        raise ScenarioError(Complaint(entry.key, f"{named} is a class that lacks {', '.join(_list_missing(found))}"))
+    if issubclass(type(found), types.ModuleType):
         how = "a family is an object, for example `FAMILY = MyFamily()`"
-        text = f"names {shorten_repr(name)}, which is a {what}: {how}"
-        raise ScenarioError(Complaint("family", text))
-    missing = [each for each in _FAMILY_MEMBERS if inspect.getattr_static(found, each, _NOTHING) is _NOTHING]
+        raise ScenarioError(Complaint(entry.key, f"{named} is a module: {how}"))
+    missing = _list_missing(found)
     if missing:
-        raise ScenarioError(Complaint("family", f"names {shorten_repr(name)}, which has no {', '.join(missing)}"))
+        raise ScenarioError(Complaint(entry.key, f"{named} has no {', '.join(missing)}"))
+
+
+def _check_names(found: Family, entry: FamilyEntry) -> None:
+    """Raise ScenarioError unless the names of procedures are distinct, printable strings."""
+    names: Any = found.procedures
+    what = f"{shorten_repr(entry.use)} has procedures = {shorten_repr(names)}"
+    if not isinstance(names, Sequence) or isinstance(names, str) or not names:
+        raise ScenarioError(Complaint(entry.key, f"{what}; it must be a sequence of names, such as ('mine',)"))
+    for name in names:
+        if not isinstance(name, str) or not name.strip() or not name.isprintable() or len(name) > _LONGEST_LABEL:
+            how = f"a name must be a printable string of at most {_LONGEST_LABEL} characters"
+            raise ScenarioError(Complaint(entry.key, f"{what}; {how}, got {shorten_repr(name)}"))
+    if len(set(names)) < len(names):
+        raise ScenarioError(Complaint(entry.key, f"{what}; names must differ"))
+
+
+def make_portable_families(value: Any) -> Any:
+    """Return the key `family` of a scenario with files reduced to names, so that they are found next to it."""
+    if isinstance(value, list | tuple):
+        return [make_portable_families(each) for each in value]
+    if isinstance(value, Mapping):
+        return {**value, "use": normalise_name(value["use"], DEFAULT)}
+    return normalise_name(value, DEFAULT) if isinstance(value, str) else value
 
 
 def kernel_options(plain: Mapping[str, Any]) -> dict[str, Any]:
@@ -56,22 +243,30 @@ def kernel_options(plain: Mapping[str, Any]) -> dict[str, Any]:
     return {key: [float(each) for each in value] if key == "scales" else value for key, value in found.items()}
 
 
-def with_kernel(known: Family, name: str, told: Mapping[str, Any], dimension: int) -> Family:
-    """Return the family with the kernel options of a scenario; raise ScenarioError if it has no such options."""
-    if not told:
-        return known
-    if not isinstance(known, SupportsKernel):
-        raise ScenarioError(Complaint(next(iter(told)), f"must be left out: the family {name!r} has no kernel options"))
-    try:
-        return known.on_kernel(dimension, **told)
-    except ValueError as error:
-        raise ScenarioError(Complaint("", str(error))) from None
+def configure_families(
+    families: Sequence[LoadedFamily], told: Mapping[str, Any], smoothed: bool, dimension: int
+) -> list[LoadedFamily]:
+    """Return families with the kernel options and the smoothing of a scenario, where they support these.
+
+    Raises
+    ------
+    ScenarioError
+        If no family supports what the scenario asks for, or an option is invalid.
+    """
+    names = ", ".join(repr(one.entry.use) for one in families)
+    names = f"the family {names}" if len(families) == 1 else f"none of the families {names}"
+    has, can = ("has no", "can't") if len(families) == 1 else ("has", "can")
+    if told and not any(isinstance(one.family, SupportsKernel) for one in families):
+        raise ScenarioError(Complaint(next(iter(told)), f"must be left out: {names} {has} kernel options"))
+    if smoothed and not any(isinstance(one.family, SupportsSmoothing) for one in families):
+        raise ScenarioError(Complaint("smoothed", f"must be left out: {names} {can} smooth p-values"))
+    return [LoadedFamily(one.entry, _configure(one.family, told, smoothed, dimension), one.files) for one in families]
 
 
-def with_smoothing(known: Family, name: str, asked: bool) -> Family:
-    """Return the family with smoothed p-values if `asked`; raise ScenarioError if it does not support them."""
-    if not asked:
-        return known
-    if not isinstance(known, SupportsSmoothing):
-        raise ScenarioError(Complaint("smoothed", f"must be left out: the family {name!r} can't smooth p-values"))
-    return known.smooth()
+def _configure(known: Family, told: Mapping[str, Any], smoothed: bool, dimension: int) -> Family:
+    if told and isinstance(known, SupportsKernel):
+        try:
+            known = known.on_kernel(dimension, **told)
+        except ValueError as error:
+            raise ScenarioError(Complaint("", str(error))) from None
+    return known.smooth() if smoothed and isinstance(known, SupportsSmoothing) else known

@@ -14,15 +14,17 @@ from pydantic import ValidationError
 
 from harness.compute import measures
 from harness.core.errors import UserError
+from harness.core.families import FamilyRecord, StudyFamily
 from harness.core.hashing import hash_file
 from harness.core.labels import format_label
 from harness.core.packaged import list_scenario_files
-from harness.core.protocols import Family, LimitedSource, Source, SupportsNoiseLaw
+from harness.core.protocols import LimitedSource, Source, SupportsNoiseLaw
 from harness.core.schema import COVERAGE_EXPECTED
 from harness.core.seeds import Seeds
 from harness.core.text import shorten_repr, suggest_name
 from harness.core.types import Extent
 from harness.parsing.toml import read_toml
+from harness.scenario.entries import parse_entries
 from harness.scenario.errors import (
     Complaint,
     ScenarioError,
@@ -31,7 +33,8 @@ from harness.scenario.errors import (
     make_user_error,
     suggest_table,
 )
-from harness.scenario.families import find_family, kernel_options, with_kernel, with_smoothing
+from harness.scenario.families import LoadedFamily, configure_families, kernel_options, load_family
+from harness.scenario.naming import check_procedures, make_context
 from harness.scenario.settings import apply_setting, apply_until, quote_input
 from harness.scenario.sources import Built, build_source
 from harness.scenario.spec import GridPart, Replications, Scenario
@@ -42,13 +45,18 @@ BLAS_THREADS = 1
 
 @dataclass(frozen=True)
 class Loaded:
-    """A validated scenario with its source and its family."""
+    """A validated scenario with its source and its families."""
 
     where: str
     scenario: Scenario
     built: Built
-    family: Family
+    families: tuple[StudyFamily, ...]
+    records: Mapping[str, FamilyRecord]
+    """What a store records of each family, by its name."""
+    files: Mapping[str, bytes]
+    """Content of the files that the source and the families need, by name."""
     fingerprint: Mapping[str, Any]
+    """Everything that all results depend on; what those of a family depend on is in its record."""
     keep: tuple[str, ...] = ()
     """Optional variables of the replications: some of `schema.KEPT`."""
     is_smoke: bool = False
@@ -138,7 +146,7 @@ def _read(path: Path) -> dict[str, Any]:
 def check(
     plain: Mapping[str, Any], where: str, folder: Path, changed: Mapping[str, str] = MappingProxyType({})
 ) -> Loaded:
-    """Validate a scenario and build its source and family.
+    """Validate a scenario and build its source and families.
 
     Parameters
     ----------
@@ -157,20 +165,35 @@ def check(
         If there are mistakes; the message lists all of them.
     """
     complaints: list[Complaint] = []
-    known = _load_family(plain, complaints)
+    known = _load_families(plain, folder, complaints)
     built = _load_source(plain, folder, complaints)
     scenario = _parse_scenario(plain, known, complaints)
     if scenario is not None and built is not None:
         complaints += _check_sizes(scenario, built)
         complaints += _check_available(scenario, built.source.only) if isinstance(built.source, LimitedSource) else []
-        known = _configure_family(scenario, known, built, complaints)
+        known = _configure_families(scenario, known, built, complaints)
         complaints += _check_noise_law(scenario, built.source)
+        complaints += [] if known is None else check_procedures(known, scenario.grid.procedure)
     if complaints or scenario is None or built is None or known is None:
         tables = _get_table_keys(built)
         ordered = sorted(complaints, key=lambda one: "is missing" in one.text)
         raise make_user_error(where, [suggest_table(one, tables) for one in ordered], changed)
     keep = _list_kept(scenario, knows_noise_law(built.source) and scenario.expected_coverage is not False)
-    return Loaded(where, scenario, built, known, _make_fingerprint(scenario, built, known, keep), keep)
+    families = tuple(one.make_study_family(built.source.redraws) for one in known)
+    asked = scenario.grid.procedure
+    records = {one.name: each.make_record(asked, one.axes) for one, each in zip(families, known, strict=True)}
+    files = _join_files(where, [built.files, *(one.files for one in known)])
+    return Loaded(where, scenario, built, families, records, files, _make_fingerprint(scenario, built, keep), keep)
+
+
+def _join_files(where: str, each: Iterable[Mapping[str, bytes]]) -> dict[str, bytes]:
+    """Return all files of a study; raise UserError if two of them have the same name and other content."""
+    found: dict[str, bytes] = {}
+    for files in each:
+        for name, data in files.items():
+            if found.setdefault(name, data) != data:
+                raise UserError(f"{where}: two files are called {name}: the store keeps both, so rename one of them")
+    return found
 
 
 def knows_noise_law(source: Source) -> bool:
@@ -198,23 +221,23 @@ def _get_table_keys(built: Built | None) -> dict[str, Iterable[str]]:
     }
 
 
-def _load_family(plain: Mapping[str, Any], complaints: list[Complaint]) -> Family | None:
-    name = plain.get("family", "krr")
+def _load_families(
+    plain: Mapping[str, Any], folder: Path, complaints: list[Complaint]
+) -> Sequence[LoadedFamily] | None:
     try:
-        return find_family(name) if isinstance(name, str) else find_family("krr")
+        return [load_family(entry, folder) for entry in parse_entries(plain.get("family", "krr"))]
     except ScenarioError as wrong:
         complaints += wrong.complaints
         return None
 
 
-def _configure_family(
-    scenario: Scenario, known: Family | None, built: Built, complaints: list[Complaint]
-) -> Family | None:
-    """Return the family with the kernel and smoothing of the scenario, or None after adding complaints."""
+def _configure_families(
+    scenario: Scenario, known: Sequence[LoadedFamily] | None, built: Built, complaints: list[Complaint]
+) -> Sequence[LoadedFamily] | None:
+    """Return the families with the kernel and smoothing of the scenario, or None after adding complaints."""
     try:
         told = kernel_options(scenario.model_dump())
-        known = None if known is None else with_kernel(known, scenario.family, told, built.source.dimension)
-        return None if known is None else with_smoothing(known, scenario.family, scenario.smoothed)
+        return None if known is None else configure_families(known, told, scenario.smoothed, built.source.dimension)
     except ScenarioError as wrong:
         complaints += wrong.complaints
         return None
@@ -229,10 +252,10 @@ def _load_source(plain: Mapping[str, Any], folder: Path, complaints: list[Compla
         return None
 
 
-def _parse_scenario(plain: Mapping[str, Any], known: Family | None, complaints: list[Complaint]) -> Scenario | None:
-    context: dict[str, object] = {"family": plain.get("family", "krr")}
-    if known is not None:
-        context |= {"procedures": known.procedures, "searches": known.searches}
+def _parse_scenario(
+    plain: Mapping[str, Any], known: Sequence[LoadedFamily] | None, complaints: list[Complaint]
+) -> Scenario | None:
+    context = {} if known is None else make_context(known)
     try:
         return Scenario.model_validate(plain, context=context)
     except ValidationError as error:
@@ -271,8 +294,8 @@ def _explain_limit(built: Built) -> str:
     return "its pool" if "pool" in built.non_default else "a table's rows less test_points"
 
 
-def _make_fingerprint(scenario: Scenario, built: Built, known: Family, keep: Sequence[str]) -> dict[str, Any]:
-    """Return everything that results depend on besides grid values, path and draw.
+def _make_fingerprint(scenario: Scenario, built: Built, keep: Sequence[str]) -> dict[str, Any]:
+    """Return everything that all results depend on besides grid values, path and draw.
 
     Kernel and smoothing are included only where they differ from the defaults.
     """
@@ -283,9 +306,8 @@ def _make_fingerprint(scenario: Scenario, built: Built, known: Family, keep: Seq
         "seed": scenario.seed,
         "source": dict(built.non_default),
         "files": {name: hash_file(data) for name, data in sorted(built.files.items())},
-        "family": scenario.family,
         "keep": sorted(keep),
-        "numerics": {"procedures": known.version, "measures": measures.VERSION, "sources": _get_sources_version()},
+        "numerics": {"measures": measures.VERSION, "sources": _get_sources_version()},
         "blas_threads": BLAS_THREADS,
     }
 

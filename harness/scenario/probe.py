@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from math import log, sqrt
-from pathlib import Path
 from time import perf_counter
 
 import numpy as np
@@ -16,6 +15,7 @@ from harness.core.schema import COVERAGE_EXPECTED
 from harness.core.seeds import Seeds
 from harness.core.text import format_error
 from harness.core.types import Extent
+from harness.scenario.code import locate_error
 
 _DRAWS, _TIMING_SECONDS = 8, 0.05
 """Maximum number of samples to time, and seconds after which timing stops. The fastest counts: on a busy machine some
@@ -26,8 +26,18 @@ _ATTEMPTS = 5
 """Number of samples that must all fail before a source counts as broken."""
 
 
-def check_source(source: Source, seeds: Seeds, extent: Extent, where: str, keep: Sequence[str] = ()) -> float:
-    """Return the seconds that a source takes to draw a sample of the smallest n; raise UserError if it is broken.
+@dataclass(frozen=True, eq=False)
+class DrawnSample:
+    """A sample of the smallest n, drawn on a path outside the study."""
+
+    sample: Sample
+    path: int
+    seconds: float
+    """Seconds that the source takes to draw one."""
+
+
+def check_source(source: Source, seeds: Seeds, extent: Extent, where: str, keep: Sequence[str] = ()) -> DrawnSample:
+    """Draw a sample of the smallest n from a source, and time it; raise UserError if the source is broken.
 
     Parameters
     ----------
@@ -70,10 +80,8 @@ def check_source(source: Source, seeds: Seeds, extent: Extent, where: str, keep:
         if COVERAGE_EXPECTED in keep and isinstance(source, SupportsNoiseLaw):
             for wrong in _find_law_problems(sample, source):
                 raise UserError(f"{where}: {wrong}: mend noise_cdf, or set expected_coverage = false")
-        return min(times)
-    message = format_error(errors[0])
-    last = traceback.extract_tb(errors[0].__traceback__)[-1]
-    place = f"{Path(last.filename).name}, line {last.lineno}"
+        return DrawnSample(sample, path, min(times))
+    message, place = format_error(errors[0]), locate_error(errors[0])
     raise UserError(f"{where}: source can't draw a sample of n = {n}: {message} ({place})") from errors[0]
 
 

@@ -12,34 +12,36 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import sys
-import tempfile
 import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from datetime import date, time
 from functools import partial
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, NoReturn, TypeGuard, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from harness.core.protocols import Source, SupportsWorld
-from harness.core.text import escape_line, format_error, shorten_repr, suggest_name
+from harness.core.text import format_error, shorten_repr, suggest_name
 from harness.core.types import REDRAWS
-from harness.parsing.files import read_regular_file
+from harness.scenario.code import (
+    has_date,
+    load_object,
+    make_module_name,
+    normalise_name,
+    read_bytes,
+    split_name,
+    unpack_files,
+)
 from harness.scenario.errors import Complaint, ScenarioError, from_pydantic, make_key_lookup
 from harness.scenario.importing import import_name
 from harness.store.manifest import LARGEST_FILE
 
 FILE = "file"
 """Name of the parameter that holds the path of a source's data file."""
+_DEFAULT = "source"
+"""Object of a .py file that is used if the scenario names the file alone."""
 _SOURCE_MEMBERS = ("dimension", "test", "test_points", "knows_f", "redraws", "largest_n", "path")
-LARGEST_CODE = 1 << 20
-"""Maximum size in bytes of a .py file next to the scenario."""
-_LONGEST_PATH = 200
-"""Maximum number of characters of a path in a message."""
 
 
 @dataclass(frozen=True)
@@ -84,37 +86,26 @@ def build_source(table: Mapping[str, Any], folder: Path) -> Built:
     _read_file(given, folder, files)
     source = _make_source(maker, given, name)
     _check_plain(given)
-    told = {"function": _normalise_name(name), **_get_non_default(maker, table)}
+    told = {"function": normalise_name(name, _DEFAULT), **_get_non_default(maker, table)}
     return Built(source, told, files, tuple(_get_accepted_parameters(maker)))
 
 
 def _check_plain(given: Mapping[str, Any]) -> None:
     """Raise ScenarioError for dates and times: the store keeps parameters as JSON, which has neither."""
     text = "must not be or contain a date or time: write it as a string"
-    dates = [Complaint(f"source.{key}", text) for key, value in given.items() if _has_date(value)]
+    dates = [Complaint(f"source.{key}", text) for key, value in given.items() if has_date(value)]
     if dates:
         raise ScenarioError(*dates)
 
 
-def _has_date(value: object) -> bool:
-    if isinstance(value, dict | list):
-        return any(map(_has_date, value.values() if isinstance(value, dict) else value))
-    return isinstance(value, date | time)
-
-
-def _normalise_name(name: str) -> str:
-    """Return the name of a source; a file is identified by its name without the folder."""
-    path, _, attribute = name.partition(":")
-    return f"{Path(path).name}:{attribute or 'source'}" if path.endswith(".py") else name
-
-
 def _find_maker(name: str, folder: Path, files: dict[str, bytes]) -> Callable[..., Source]:
     """Return the function or class that makes a source; add the file that defines it to `files`."""
-    path, _, attribute = name.partition(":")
-    if path.endswith(".py"):
-        text = _read_bytes(folder / path, "source.function", LARGEST_CODE)
+    beside = split_name(name)
+    if beside is not None:
+        path, attribute = beside
+        text = read_bytes(folder / path, "source.function")
         files[Path(path).name] = text
-        return _load_from_text(text, Path(path).name, attribute or "source")
+        return _load_from_file(text, Path(path).name, attribute or _DEFAULT)
     if ":" in name:
         found: Callable[..., Source] = import_name(name, "source.function")
         if not _is_source(found):
@@ -158,32 +149,14 @@ def _refuse_unmarked(found: object, name: str, why: str = "it is not marked as a
     raise ScenarioError(Complaint("source.function", f"{text}; put the line `@scenarios.source` above its definition"))
 
 
-def _load_from_text(text: bytes, file: str, attribute: str) -> Callable[..., Source]:
-    """Run a user's file as a separate module and return one of the callables it defines."""
-    name = f"ckrr_source_{sha256(text).hexdigest()[:16]}"
-    module = sys.modules.get(name)
-    if module is None:
-        module = types.ModuleType(name)
-        sys.modules[name] = module  # dataclasses look up their module here
-        try:
-            exec(compile(text, file, "exec"), module.__dict__)
-        except (Exception, SystemExit) as error:
-            del sys.modules[name]
-            complaint = Complaint(
-                "source.function", f"names {shorten_repr(file)}, which doesn't run: {format_error(error)}"
-            )
-            raise ScenarioError(complaint) from error
-    found: Any = vars(module).get(attribute)
+def _load_from_file(text: bytes, file: str, attribute: str) -> Callable[..., Source]:
+    """Return the callable of a user's file that makes a source."""
+    found = load_object(text, file, attribute, "source.function")
     if not callable(found):
-        known = [each for each, value in vars(module).items() if callable(value) and not each.startswith("_")]
-        hint = suggest_name(attribute, known)
-        raise ScenarioError(
-            Complaint(
-                "source.function", f"names {shorten_repr(attribute)}, which {shorten_repr(file)} doesn't define{hint}"
-            )
-        )
+        text_ = f"names {shorten_repr(attribute)} of {shorten_repr(file)}, which is neither a function nor a class"
+        raise ScenarioError(Complaint("source.function", text_))
     made_from = _unwrap_partial(found)
-    if not _is_source(made_from) and getattr(made_from, "__module__", None) != name:
+    if not _is_source(made_from) and getattr(made_from, "__module__", None) != make_module_name(text):
         _refuse_unmarked(
             made_from, attribute, f"{shorten_repr(file)} only imports it, and it is not marked as a source"
         )
@@ -198,20 +171,11 @@ def _unwrap_partial(found: object) -> object:
     return found
 
 
-def _read_bytes(path: Path, key: str, largest: int) -> bytes:
-    try:
-        return read_regular_file(path, largest)
-    except ValueError as error:
-        raise ScenarioError(
-            Complaint(key, f"names the file {escape_line(str(path), _LONGEST_PATH)}, which {error}")
-        ) from None
-
-
 def _read_file(given: dict[str, Any], folder: Path, files: dict[str, bytes]) -> None:
     """Read the data file that a source names, if any; its path is relative to the folder of the scenario."""
     if isinstance(given.get(FILE), str):
         path = folder / given[FILE]
-        files[path.name] = _read_bytes(path, f"source.{FILE}", LARGEST_FILE)
+        files[path.name] = read_bytes(path, f"source.{FILE}", LARGEST_FILE)
         given[FILE] = str(path)
 
 
@@ -322,13 +286,11 @@ def _canonicalise(value: Any) -> Any:
 
 def unpack_source(table: Mapping[str, Any], files: Mapping[str, bytes]) -> Source:
     """Build a source on a worker, from files kept in the store."""
-    with tempfile.TemporaryDirectory(prefix="ckrr-") as folder:
-        for name, data in files.items():
-            (Path(folder) / name).write_bytes(data)
-        return build_source(make_portable(table), Path(folder)).source
+    with unpack_files(files) as folder:
+        return build_source(make_portable(table), folder).source
 
 
 def make_portable(table: Mapping[str, Any]) -> dict[str, Any]:
     """Return a [source] table whose file paths are reduced to names, so that they are found next to the scenario."""
-    plain = {**table, "function": _normalise_name(table["function"])}
+    plain = {**table, "function": normalise_name(table["function"], _DEFAULT)}
     return {**plain, FILE: Path(plain[FILE]).name} if FILE in plain else plain

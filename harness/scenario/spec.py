@@ -22,9 +22,11 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from harness.core.families import MODEL_AXES, NO_VALUE
 from harness.core.text import shorten_repr
 from harness.core.types import Extent, Grid, Theta
-from harness.scenario.errors import COMPLETE_MESSAGE, UNKNOWN_NAME
+from harness.scenario.entries import parse_entries
+from harness.scenario.errors import COMPLETE_MESSAGE, UNKNOWN_NAME, ScenarioError
 
 LARGEST_SEED = 2**63 - 1
 MOST_VALUES, MOST_RULES, MOST_SCALES = 256, 1000, 10_000
@@ -48,13 +50,16 @@ def _check_distinct(values: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _check_name(name: str, what: str, info: ValidationInfo, before: str = "") -> str:
-    """Return a name if it is among the family's, which the validation context lists under `what`; else raise."""
+    """Return a name if it is among the families', which the validation context lists under `what`; else raise."""
     context = info.context or {}
     known = list(context.get(what, [name]))
     if name not in known:
-        family = context.get("family", "krr")
-        whose = "" if family == "krr" else f", which family = {shorten_repr(family)} has"
-        text = f"must be {before}one of {', '.join(known)}{whose}"
+        names = context.get("families", ["krr"])
+        whose = (
+            "" if names == ["krr"] else f", which family = {shorten_repr(names[0] if len(names) == 1 else names)} has"
+        )
+        some = f"one of {', '.join(known)}" if known else "nothing else"
+        text = f"must be {before}{some}{whose}"
         raise PydanticCustomError(UNKNOWN_NAME, "{text}", {"text": text, "name": name, "known": known})
     return name
 
@@ -67,9 +72,22 @@ def _parse_theta(value: object, info: ValidationInfo) -> Theta:
     """Parse a number or the name of a search, in one validator so that a mistake is reported once."""
     if isinstance(value, str):
         return _check_name(value, "searches", info, before="a number > 0 or ")
-    if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < inf:
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        value = -1.0
+    if 0 < value < inf or _is_placeholder("theta", value, info):
         return float(value)
     raise PydanticCustomError("theta", "must be a finite number > 0 or the name of a search")
+
+
+def _check_lam(value: float, info: ValidationInfo) -> float:
+    if value > 0 or _is_placeholder("lam", value, info):
+        return value
+    raise PydanticCustomError("lam", "must be > 0")
+
+
+def _is_placeholder(axis: str, value: float, info: ValidationInfo) -> bool:
+    """Return whether a value stands for no value, on an axis that no family of the study uses."""
+    return value == NO_VALUE and axis not in (info.context or {}).get("axes", MODEL_AXES)
 
 
 Number = Annotated[float, BeforeValidator(_refuse_bool), Field(allow_inf_nan=False)]
@@ -78,6 +96,7 @@ NotNegative = Annotated[Number, Field(ge=0)]
 Level = Annotated[Number, Field(gt=0, lt=1)]
 Whole = Annotated[int, BeforeValidator(_refuse_bool), Field(strict=True)]
 Procedure = Annotated[str, AfterValidator(_check_procedure)]
+Lam = Annotated[Number, AfterValidator(_check_lam)]
 ThetaValue = Annotated[float | str, PlainValidator(_parse_theta)]
 
 
@@ -99,7 +118,7 @@ class GridPart(_Part):
     theta: Annotated[
         tuple[ThetaValue, ...], Field(min_length=1, max_length=MOST_VALUES), AfterValidator(_check_distinct)
     ]
-    lam: Annotated[tuple[Positive, ...], Field(min_length=1, max_length=MOST_VALUES), AfterValidator(_check_distinct)]
+    lam: Annotated[tuple[Lam, ...], Field(min_length=1, max_length=MOST_VALUES), AfterValidator(_check_distinct)]
     alpha: Annotated[
         tuple[Level, ...], Field(min_length=1, max_length=MOST_VALUES), AfterValidator(_check_distinct)
     ] = (
@@ -114,11 +133,13 @@ class GridPart(_Part):
 
     @model_validator(mode="before")
     @classmethod
-    def _wrap_single_values(cls, plain: Any) -> Any:
-        """Allow a single value without brackets."""
-        if isinstance(plain, dict):
-            return {key: value if isinstance(value, list | tuple) else [value] for key, value in plain.items()}
-        return plain
+    def _wrap_single_values(cls, plain: Any, info: ValidationInfo) -> Any:
+        """Allow a single value without brackets, and no value on an axis that no family of the study uses."""
+        if not isinstance(plain, dict):
+            return plain
+        used = (info.context or {}).get("axes", MODEL_AXES)
+        unused = {axis: [NO_VALUE] for axis in MODEL_AXES if axis not in used}
+        return unused | {key: value if isinstance(value, list | tuple) else [value] for key, value in plain.items()}
 
     @model_validator(mode="after")
     def _check_cells(self) -> GridPart:
@@ -229,14 +250,23 @@ class Rule(_Part):
         return {axis: values for axis, values in self if values is not None}
 
 
+def _check_families(value: Any) -> Any:
+    """Return the families as they are written; `harness.scenario.entries` reports mistakes in them."""
+    try:
+        parse_entries(value)
+    except ScenarioError:
+        return "krr"
+    return value
+
+
 class Scenario(_Part):
     """A study: source, family, grid, replications and exclusions."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100)]
     description: str = ""
     seed: Annotated[Whole, Field(ge=0, le=LARGEST_SEED)]
-    family: str = "krr"
-    """Family of procedures: the name of a bundled one, or "package.module:name" of a custom one."""
+    family: Annotated[Any, AfterValidator(_check_families)] = "krr"
+    """Family of procedures, or a list of families: see `harness.scenario.families`."""
     kernel: str = "gaussian"
     """Kernel of the family krr: gaussian, laplacian, matern32, matern52, or one of these with the suffix -rff."""
     scales: Annotated[tuple[Positive, ...], Field(min_length=1, max_length=MOST_SCALES)] | None = None

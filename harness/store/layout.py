@@ -17,8 +17,9 @@ from zarr.codecs import Crc32cCodec, ZstdCodec
 from zarr.core.buffer import Buffer
 from zarr.storage import MemoryStore
 
+from harness.core.families import MODEL_AXES
 from harness.core.labels import format_theta
-from harness.core.schema import CUBE_DIMS, OF_Y, QUANTILES, Variable, list_cube_variables, list_variables
+from harness.core.schema import CUBE_DIMS, OF_Y, QUANTILES, USED_AXES, Variable, list_cube_variables, list_variables
 from harness.core.types import Grid
 from harness.store.manifest import Group, Manifest, to_attributes
 
@@ -41,6 +42,9 @@ def make_template(manifest: Manifest) -> dict[str, bytes]:
     grid = manifest.extent.grid
     _add_coordinates(root, grid)
     _add_label(root, "n", np.array(grid.n, dtype="int64"))
+    for name, axis in USED_AXES.items():
+        uses = [axis in manifest.axes.get(each, MODEL_AXES) for each in grid.procedure]
+        _add_label(root, name, np.array(uses), "procedure")
     _add_cube(root, manifest)
     root.create_group("replications")
     for n, group in manifest.groups.items():
@@ -63,6 +67,8 @@ _LABELS = {
     "n": ("training sample size n", "1", "size of the train sample"),
     "alpha": ("allowed error rate α", "1", "allowed error rate"),
     "quantile": ("quantile over test points", "1", "quantile over the test points"),
+    "uses_theta": ("whether θ is used", "1", "whether results depend on theta; otherwise they stand at each of them"),
+    "uses_lam": ("whether λ is used", "1", "whether results depend on lambda; otherwise they stand at each of them"),
 }
 """Name in plots, units (none for text) and description of each coordinate."""
 

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from hashlib import sha256
 from math import prod
 from typing import Any
 
 from harness.core.extent import from_json, get_axis_lengths, to_json, union
+from harness.core.families import MODEL_AXES, FamilyRecord
 from harness.core.labels import is_number
-from harness.core.schema import COORDINATES, CUBE, CUBE_VERSION
+from harness.core.schema import COORDINATES, CUBE, CUBE_VERSION, USED_AXES
 from harness.core.types import INNER, Extent, Unit
 from harness.parsing.json import check_text, check_whole, load_json, require
 from harness.store.checks.manifest import check_manifest
@@ -26,7 +28,7 @@ ROOT = "zarr.json"
 COPY = "manifest.json"
 """Second copy of the root's attributes, written before them. A lost or damaged root is rebuilt from it."""
 FILES = "files"
-"""Folder of the files that the source needs."""
+"""Folder of the files that the source and the families need."""
 LARGEST_FILE = 1 << 30
 """Largest file that a source may need, in bytes."""
 DRIVER = "driver.json"
@@ -47,6 +49,7 @@ TOP_LEVEL = {
     "replications",
     "rounds",
     *COORDINATES,
+    *USED_AXES,
     *(one.name for one in CUBE),
 }
 """Names of files and folders that a store has directly under its root."""
@@ -102,16 +105,34 @@ class Manifest:
     """Largest number of paths that was asked for as such, not as a budget; only for stores that had rounds."""
     cube_version: int = CUBE_VERSION
     """Version of the variables and attributes that the cube has; 1 for stores of version 0.1."""
+    families: Mapping[str, FamilyRecord] = field(default_factory=dict)
+    """Families of the store's procedures, by their names in the study."""
     root_is_lost: bool = field(default=False, compare=False)
     """Whether the manifest was read from the second copy, because the root is missing or damaged."""
 
-    def get_levels(self, theta: str) -> Levels:
-        """Return the exact levels for a θ, given by its label."""
-        return self.holdout_levels.get(theta, self.exact_levels)
+    @cached_property
+    def axes(self) -> Mapping[str, tuple[str, ...]]:
+        """Those of θ and λ that results depend on, for each procedure that doesn't use both."""
+        return {name: one.axes for one in self.families.values() if one.axes != MODEL_AXES for name in one.procedures}
 
-    def is_independent(self, theta: str) -> bool:
-        """Return whether a θ does not depend on the training points that it is used with."""
-        return is_number(theta) or theta in self.holdout_levels
+    @property
+    def files(self) -> Mapping[str, str]:
+        """Hash of each file that the source or a family needs, by its name."""
+        mine: dict[str, str] = dict(self.fingerprint["files"])
+        return mine | {name: hashed for one in self.families.values() for name, hashed in one.files.items()}
+
+    def get_levels(self, theta: str, procedure: str) -> Mapping[int, Mapping[float, float]]:
+        """Return the exact levels of a procedure, by n and α, for a θ given by its label."""
+        held_out = theta in self.holdout_levels and self._uses_theta(procedure)
+        return (self.holdout_levels[theta] if held_out else self.exact_levels).get(procedure, {})
+
+    def _uses_theta(self, procedure: str) -> bool:
+        return "theta" in self.axes.get(procedure, MODEL_AXES)
+
+    def is_independent(self, theta: str, procedure: str | None = None) -> bool:
+        """Return whether a θ does not depend on the training points that it is used with, or a procedure not on θ."""
+        given = is_number(theta) or theta in self.holdout_levels
+        return given or (procedure is not None and not self._uses_theta(procedure))
 
     @property
     def is_resampled(self) -> bool:
@@ -213,7 +234,7 @@ def merge_levels(one: Levels, other: Levels) -> Levels:
 def cache_key(manifest: Manifest) -> str:
     """Return a key under which a process may cache data of a store; it changes if the store is replaced or grown."""
     parts = to_attributes(manifest)
-    return hash_fingerprint({name: parts[name] for name in ("fingerprint", "extents", "groups")})
+    return hash_fingerprint({name: parts[name] for name in ("fingerprint", "extents", "groups", "families")})
 
 
 def merge_holdout_levels(one: Mapping[str, Levels], other: Mapping[str, Levels]) -> Mapping[str, Levels]:
@@ -238,13 +259,14 @@ def to_attributes(manifest: Manifest) -> dict[str, Any]:
         "keep": list(manifest.keep),
         "levels": manifest.exact_levels,
         "history": list(manifest.history),
+        "families": {name: asdict(one) for name, one in manifest.families.items()},
         **({"spared": dict(manifest.holdout_levels)} if manifest.holdout_levels else {}),
     }
     return {
         "ckrr_schema": SCHEMA,
         **({"smoke": True} if manifest.is_smoke else {}),
         **({"had_rounds": True, "fixed_paths": manifest.fixed_paths} if manifest.had_rounds else {}),
-        "coordinates": "theta_value",
+        "coordinates": " ".join(("theta_value", *USED_AXES)),
         "title": manifest.scenario.get("name", ""),
         "test_points": manifest.test_points,
         "test": manifest.test,
@@ -261,7 +283,7 @@ def from_attributes(plain: Mapping[str, Any]) -> Manifest:
     MalformedError
         For the first invalid value.
     """
-    names = (*_PARTS, *(("spared",) if "spared" in plain else ()))
+    names = (*_PARTS, *(name for name in ("spared", "families") if name in plain))
     parts = {name: load_json(check_text(require(plain, name, ""), name, _LARGEST), name) for name in names}
     cube_version = plain.get("cube_version", 1)
     single = {"test_points": require(plain, "test_points", ""), "test": require(plain, "test", "")}
@@ -277,7 +299,30 @@ def from_attributes(plain: Mapping[str, Any]) -> Manifest:
     smoke, looked = plain.get("smoke") is True, plain.get("had_rounds") is True
     fixed = check_whole(plain.get("fixed_paths", 0), "fixed_paths", 0, extents[-1].paths) if looked else 0
     points, test = plain["test_points"], plain["test"]
-    return Manifest(*shared, points, test, levels, history, spared, smoke, looked, fixed, cube_version)
+    families = _parse_families(parts.get("families", {})) or _find_only_family(parts["fingerprint"], extents[-1])
+    return Manifest(*shared, points, test, levels, history, spared, smoke, looked, fixed, cube_version, families)
+
+
+def _parse_families(plain: Mapping[str, Any]) -> dict[str, FamilyRecord]:
+    lists = ("procedures", "axes")
+    return {name: FamilyRecord(**{**one, **{key: tuple(one[key]) for key in lists}}) for name, one in plain.items()}
+
+
+def _find_only_family(fingerprint: Mapping[str, Any], extent: Extent) -> dict[str, FamilyRecord]:
+    """Return the only family of a store of version 0.1, which has it in its fingerprint."""
+    if "family" not in fingerprint:
+        return {}
+    version = fingerprint["numerics"].get("procedures", 0)
+    return {fingerprint["family"]: FamilyRecord(fingerprint["family"], extent.grid.procedure, version=version)}
+
+
+def split_fingerprint(fingerprint: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Split a fingerprint into that of the study, and what older stores have in it of their only family."""
+    numerics = fingerprint["numerics"]
+    study = {key: value for key, value in fingerprint.items() if key != "family"}
+    study["numerics"] = {key: value for key, value in numerics.items() if key != "procedures"}
+    older = {"family": fingerprint["family"], "numerics": dict(numerics)} if "family" in fingerprint else {}
+    return study, older
 
 
 def _parse_levels(plain: Mapping[str, Any]) -> Levels:

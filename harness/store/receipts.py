@@ -204,7 +204,7 @@ def _check(content: Mapping[str, Any]) -> None:
 
 
 def _check_failure(one: Mapping[str, Any]) -> None:
-    if set(one) != {field.name for field in fields(Failure)}:
+    if set(one) | {"family"} != {field.name for field in fields(Failure)}:
         raise MalformedError("failures", f"a list of tables with {', '.join(field.name for field in fields(Failure))}")
     for name in ("path", "draw"):
         check_whole(one[name], f"failures.{name}", 0, 2**31)
@@ -214,6 +214,7 @@ def _check_failure(one: Mapping[str, Any]) -> None:
         check_number(one["theta"], "failures.theta")
     for name in ("kind", "message"):
         check_text(one[name], f"failures.{name}")
+    check_optional(one, "family", "failures", check_text)
 
 
 def _make_content(block: Block, fingerprint: str) -> dict[str, Any]:
@@ -224,6 +225,11 @@ def _make_content(block: Block, fingerprint: str) -> dict[str, Any]:
         "fingerprint": fingerprint,
         "written": get_timestamp(),
         "seconds": {key: round(value, 6) for key, value in block.seconds.items()},
-        "failures": [asdict(failure) for failure in block.failures],
+        "failures": [_describe_failure(failure) for failure in block.failures],
         **describe_machine(),
     }
+
+
+def _describe_failure(failure: Failure) -> dict[str, Any]:
+    """Return a failure as a table; its family is left out where it is that of the study."""
+    return {key: value for key, value in asdict(failure).items() if value or key != "family"}

@@ -22,6 +22,7 @@ from harness.core.errors import ClusterError, StoppedError, StoreUnreachableErro
 from harness.core.processes import limit_garbage_collection
 from harness.core.text import get_timestamp
 from harness.execution import clusters, driver, lifecycle, prepare
+from harness.scenario.families import make_portable_families
 from harness.scenario.load import Loaded, check
 from harness.scenario.sources import make_portable
 from harness.store import receipts
@@ -176,7 +177,9 @@ def _load_scenario(backend: Backend, found: Submission, folder: Path) -> Loaded:
     """Write the submitted files to `folder`, and load the submitted scenario with them."""
     for name, data in submission.get_files(backend, found).items():
         (folder / name).write_bytes(data)
-    plain = {**found.scenario, "source": make_portable(found.scenario["source"])}
+    scenario = found.scenario
+    portable = {"source": make_portable(scenario["source"]), "family": make_portable_families(scenario["family"])}
+    plain = {**scenario, **portable}
     return check(plain, found.where, folder)
 
 

@@ -67,7 +67,7 @@ def submit_study(
     if not _has_work(prepared):
         return SubmissionResult(backend.url, None, None, False)
     one = _make_submission(prepared.loaded, workers, prepared)
-    submission.put_files(backend, prepared.loaded.built.files)
+    submission.put_files(backend, prepared.loaded.files)
     if cluster_path is not None:
         submission.put_cluster(backend, one, clusters.snapshot(cluster_path))
     submission.write(backend, one)
@@ -105,8 +105,8 @@ def _make_submission(loaded: Loaded, workers: int | None, prepared: prepare.Prep
         id=f"{loaded.scenario.name}-{uuid.uuid4().hex[:8]}",
         scenario=loaded.scenario.model_dump(mode="json"),
         where=loaded.where,
-        files=tuple(loaded.built.files),
-        hashes={name: sha256(data).hexdigest() for name, data in loaded.built.files.items()},
+        files=tuple(loaded.files),
+        hashes={name: sha256(data).hexdigest() for name, data in loaded.files.items()},
         cluster=None,
         workers=workers,
         retry=prepared.retry,

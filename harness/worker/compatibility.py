@@ -70,9 +70,9 @@ def _hash_module(name: str) -> str:
         return format_error(error)
 
 
-def list_user_modules(source: str, family: str) -> tuple[str, ...]:
-    """Return the user modules that a scenario names as "package.module:name"."""
-    names = (source, FAMILIES.get(family, family))
+def list_user_modules(source: str, families: Iterable[str] = ()) -> tuple[str, ...]:
+    """Return the user modules that a scenario names as "package.module:name", for its source and its families."""
+    names = (source, *(FAMILIES.get(each, each) for each in families))
     modules = [name.partition(":")[0] for name in names if ":" in name]
     return tuple(name for name in modules if not name.endswith(".py") and name.partition(".")[0] not in _OURS)
 

@@ -31,18 +31,21 @@ _POLL_SECONDS, _EXIT_SECONDS = 1.0, 2.0
 
 
 def compute_in_sandbox(study: Study, where: StudyAddress, unit: Unit, todo: Bools | None, care: Limits) -> Block:
-    """Compute a unit like `compute_unit`, but so that no replication can end this process or affect the others."""
+    """Compute a unit like `compute_unit`, but so that no replication can end this process or affect the others.
+
+    Each family computes on its own, so that one that ends its process leaves the others their results.
+    """
     desk = BlockBuilder(study, unit, todo)
     with _SandboxProcess(where, care) as child:
-        for path, draw in product(unit.paths, unit.draws):
-            asked = desk.requested(path, draw)
+        for path, draw, family in product(unit.paths, unit.draws, study.families):
+            asked = desk.requested(path, draw) & family.find_mask(study.extent.grid)
             if asked.any():
                 one = replace(unit, paths=range(path, path + 1), draws=range(draw, draw + 1))
                 answer = _ask_with_retry(child, one, asked[None, None])
                 if isinstance(answer, Block):
-                    desk.add_replication(answer)
+                    desk.add_replication(answer, family)
                 else:
-                    desk.record_failure(path, draw, desk.all_cells, *answer)
+                    desk.record_failure(path, draw, desk.all_cells, *answer, family)
     return desk.build()
 
 

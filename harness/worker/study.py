@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 from harness.backends.base import open_backend
 from harness.compute.study import Study
 from harness.core.errors import StoreReplacedError, UserError
+from harness.core.families import StudyFamily
 from harness.core.hashing import is_hash_of
 from harness.core.seeds import Seeds
+from harness.scenario.code import unpack_files
+from harness.scenario.entries import parse_entries
 from harness.scenario.errors import ScenarioError
-from harness.scenario.families import find_family, kernel_options, with_kernel, with_smoothing
-from harness.scenario.sources import unpack_source
+from harness.scenario.families import configure_families, kernel_options, load_family, make_portable_families
+from harness.scenario.sources import build_source, make_portable
 from harness.store.artifacts import attach
 from harness.store.manifest import FILES, LARGEST_FILE, Manifest, cache_key
 from harness.store.manifest_io import load_manifest
@@ -46,24 +50,43 @@ def load_study(url: str, fingerprint: str, generation: int) -> tuple[Manifest, S
 
 
 def build_study(url: str, manifest: Manifest) -> Study:
-    """Build the study of a store from its manifest and files, which are checked against the fingerprint."""
+    """Build the study of a store from its manifest and files, which are checked against their hashes.
+
+    It has the families of the latest scenario. A store may have others, whose code is not run.
+    """
     scenario, fingerprint = manifest.scenario, manifest.fingerprint
-    files = {name: _read_file(url, name, hashed) for name, hashed in fingerprint["files"].items()}
-    name = scenario["family"]
     try:
-        source = unpack_source(scenario["source"], files)
-        known = with_kernel(find_family(name), name, kernel_options(scenario), source.dimension)
-        known = with_smoothing(known, name, fingerprint.get("smoothed", False))
+        entries = parse_entries(make_portable_families(scenario["family"]))
+        needed = dict(fingerprint["files"])
+        for entry in entries:
+            needed |= manifest.families[entry.name].files if entry.name in manifest.families else {}
+        files = {name: _read_file(url, name, hashed) for name, hashed in needed.items()}
+        with unpack_files(files) as folder:
+            source = build_source(make_portable(scenario["source"]), folder).source
+            loaded = [load_family(entry, folder) for entry in entries]
+        smoothed = fingerprint.get("smoothed", False)
+        loaded = configure_families(loaded, kernel_options(scenario), smoothed, source.dimension)
     except ScenarioError as wrong:
         raise UserError(f"{url}: its scenario can't be used here: {wrong}") from None
+    families = tuple(one.make_study_family(source.redraws) for one in loaded)
+    _check_records(url, manifest, families)
     return Study(
         manifest.extent,
         attach(source, open_backend(url)),
-        known,
+        families,
         Seeds.from_source(fingerprint["seed"], fingerprint["source"]),
         manifest.keep,
         int(fingerprint["blas_threads"]),
     )
+
+
+def _check_records(url: str, manifest: Manifest, families: Sequence[StudyFamily]) -> None:
+    """Raise UserError if a family here isn't the version that the store has results of."""
+    for one in families:
+        record = manifest.families.get(one.name)
+        if record is not None and record.version != one.family.version:
+            what = f"the family {one.name!r} is version {one.family.version} here, and {record.version} in {url}"
+            raise UserError(f"{what}: install the version that the store was made with")
 
 
 def _read_file(url: str, name: str, hashed: str) -> bytes:

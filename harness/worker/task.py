@@ -10,7 +10,7 @@ from typing import Any
 
 from harness.backends.base import open_backend
 from harness.backends.retry import retry_call
-from harness.compute.resume import StoredUnit, find_pending_cells, merge_block
+from harness.compute.resume import StoredUnit, find_pending_cells, merge_block, spread_results
 from harness.compute.study import Study
 from harness.compute.unit import compute_unit
 from harness.compute.watchdog import watch_steps
@@ -65,6 +65,8 @@ def run_unit(
     if not unit.signed and retry_call(lambda: receipts.is_signed(open_backend(url), unit, generation)):
         return {"unit": unit, "failed": 0, "compute": 0.0, "began": began, "ended": time()}
     known = retry_call(lambda: _load_stored_unit(url, manifest, unit, retry))
+    if known is not None:
+        known = spread_results(known, study.families, manifest.extent, unit.n)
     left = None if known is None else find_pending_cells(known, manifest.extent, unit.n)
     block = (
         compute_in_sandbox(study, where, unit, left, care) if care.sandboxed else _compute_here(study, unit, left, care)

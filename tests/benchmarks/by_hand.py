@@ -25,7 +25,7 @@ VARIABLES = [variable for variable in list_variables(()) if variable.name != "st
 @lru_cache
 def the_study(paths: int, n: tuple[int, ...]) -> Study:
     loaded = quickstart(paths, n)
-    return Study(loaded.extent, loaded.built.source, loaded.family, loaded.seeds)
+    return Study(loaded.extent, loaded.built.source, loaded.families, loaded.seeds)
 
 
 def replication(paths: int, sizes: tuple[int, ...], n: int, path: int) -> dict[str, Values]:

@@ -9,6 +9,7 @@ from harness.planning.machine import Machine
 from harness.planning.plan import Plan, make_plan
 from harness.store.manifest import Manifest
 from harness.store.receipts import Receipt
+from tests.harness.studies import only
 from tests.harness.toy import ToyFamily
 
 GRID = Grid(("exact", "wide"), (1.0, 0.1), (1.0, "best"), (0.1,), (10, 20, 40), (0.1,))
@@ -22,9 +23,9 @@ class Cubic(ToyFamily):
         return 1e3 * n**3 * (10 if searched else 1)
 
 
-FAMILY = Cubic()
+FAMILIES = only(Cubic())
 
 
 def planned(extent: Extent, machine: Machine, receipts: dict[str, Receipt] | None = None) -> tuple[Manifest, Plan]:
-    record = Manifest({}, {}, (extent,), choose_blocks(extent, SHAPE, FAMILY, machine), (), SHAPE.test_points)
-    return record, make_plan(record, extent, receipts or {}, SHAPE, FAMILY, machine)
+    record = Manifest({}, {}, (extent,), choose_blocks(extent, SHAPE, FAMILIES, machine), (), SHAPE.test_points)
+    return record, make_plan(record, extent, receipts or {}, SHAPE, FAMILIES, machine)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import zarr
 
+from harness.core.families import StudyFamily
 from harness.core.types import Unit
 from harness.cube.refresh import refresh
 from harness.execution import driver, lifecycle, prepare
@@ -20,6 +21,11 @@ from harness.store.manifest import Manifest, cache_key
 from harness.worker.task import run_unit
 
 ROOT = Path(__file__).parent.parent.parent
+
+
+def only(family: Any) -> tuple[StudyFamily, ...]:
+    """The families of a study that has one."""
+    return (StudyFamily("only", family),)
 
 
 def toy(**changes: Any) -> dict[str, Any]:

@@ -82,10 +82,10 @@ def _draw_levels(ax: Axes, shown: PanelLayout, at: Mapping[str, Any], reach: flo
 
     They aren't joined, because levels between two n don't lie on a line.
     """
-    levels, alpha = shown.runs.manifest.get_levels(at["theta"]), at["alpha"]
+    manifest, alpha = shown.runs.manifest, at["alpha"]
     rows: dict[tuple[float, ...], list[str]] = {}
     for name in shown.procedures:
-        row = tuple(levels.get(name, {}).get(n, {}).get(alpha, np.nan) for n in shown.sizes)
+        row = tuple(manifest.get_levels(at["theta"], name).get(n, {}).get(alpha, np.nan) for n in shown.sizes)
         if not np.isnan(row).all():
             rows.setdefault(row, []).append(name)
     n = np.array(shown.sizes, dtype=float)

@@ -119,7 +119,7 @@ def _draw_panel(ax: Axes, one: tuple[Array, Array, Array], look: Stroke) -> None
 def _draw_levels(ax: Axes, shown: PanelLayout, at: Mapping[str, Any]) -> None:
     """Draw the nominal level, and the exact one if the procedure has one."""
     marks.draw_nominal_line(ax, at["alpha"])
-    level = shown.runs.manifest.get_levels(at["theta"]).get(at["procedure"], {}).get(at["n"], {}).get(at["alpha"])
+    level = shown.runs.manifest.get_levels(at["theta"], at["procedure"]).get(at["n"], {}).get(at["alpha"])
     if level is not None:
         ax.axhline(level, color=INK, linewidth=1.2, linestyle="solid", zorder=1.4)
 

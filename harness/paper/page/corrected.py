@@ -14,8 +14,9 @@ from harness.backends.address import join
 from harness.backends.base import open_backend
 from harness.core.schema import CUBE_DIMS
 from harness.core.types import Grid
-from harness.execution.prepare import check_fingerprint
+from harness.planning.matching import check_families, check_fingerprint
 from harness.scenario.load import Loaded, load
+from harness.store.manifest import split_fingerprint
 from harness.store.manifest_io import load_manifest as record_at
 
 GRID, IID = "grid", "iid"
@@ -86,9 +87,9 @@ def find_stores(results: str) -> dict[CorrectedStudy, str]:
         manifest = record_at(open_backend(one.get_store_url(results)))
         if manifest is not None:
             loaded = one.load()
-            check_fingerprint(
-                one.get_store_url(results), manifest.fingerprint, loaded.with_variables_of(manifest.keep).fingerprint
-            )
+            url, (study, _) = one.get_store_url(results), split_fingerprint(manifest.fingerprint)
+            check_fingerprint(url, study, loaded.with_variables_of(manifest.keep).fingerprint)
+            check_families(url, manifest.families, loaded.records)
             if _has_grid(manifest.extent.grid, loaded.extent.grid):
                 found[one] = one.get_store_url(results)
     return found

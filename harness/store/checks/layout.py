@@ -10,7 +10,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from harness.core.schema import COORDINATES, CUBE_DIMS, QUANTILES, Variable, list_cube_variables, list_variables
+from harness.core.schema import (
+    COORDINATES,
+    CUBE_DIMS,
+    QUANTILES,
+    USED_AXES,
+    Variable,
+    list_cube_variables,
+    list_variables,
+)
 from harness.parsing.json import MalformedError, check_list, check_table, require
 from harness.store.layout import (
     COORDINATE_CHUNK,
@@ -71,6 +79,9 @@ def check_layout(root: Mapping[str, Any], manifest: Manifest) -> None:
 def _list_arrays(manifest: Manifest) -> Iterator[tuple[str, _ArraySpec]]:
     """Yield the path and the expected metadata of every array that a store with this manifest may have."""
     yield from _list_labels(manifest, "")
+    procedures = (len(manifest.extent.grid.procedure),)
+    for name in USED_AXES:
+        yield name, _ArraySpec("bool", ("procedure",), procedures, (COORDINATE_CHUNK,), ("bytes", "zstd"))
     now = get_cube_chunks(manifest)
     for summary in list_cube_variables(manifest.keep):
         dims = (*CUBE_DIMS, "quantile") if summary.quantile else CUBE_DIMS
@@ -139,7 +150,8 @@ def _get_configuration(value: object, name: str, path: str) -> dict[str, Any]:
 
 
 def _check_fill(value: object, data_type: str, path: str) -> None:
-    fine = {"string": value == "", "float64": value in ("NaN", 0.0), "float32": value in ("NaN", 0.0)}
+    number = value in ("NaN", 0.0)
+    fine = {"string": value == "", "float64": number, "float32": number, "bool": value is False}
     if not fine.get(data_type, isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63):
         raise MalformedError(f"{path}.fill_value", "a fill value that ckrr uses")
 

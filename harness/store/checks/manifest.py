@@ -8,11 +8,13 @@ listing or allocation.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 from itertools import pairwise
 from math import prod
 from typing import Any
 
 from harness.core import hashing
+from harness.core.families import MODEL_AXES, FamilyRecord
 from harness.core.schema import KEPT
 from harness.core.types import INNER
 from harness.parsing.json import (
@@ -54,7 +56,8 @@ def check_manifest(parts: Mapping[str, Any]) -> None:
     ----------
     parts : Mapping
         The parsed parts: scenario, fingerprint, extents, groups, keep, levels, history, test_points, test,
-        cube_version, and optionally `spared`, the levels with searches for θ that hold out training points.
+        cube_version, and optionally `spared`, the levels with searches for θ that hold out training points, and
+        `families`, which stores of one family may lack.
     """
     check_whole(parts["test_points"], "test_points", 1, _MOST_POINTS)
     check_text(parts["test"], "test", _LONGEST_LABEL)
@@ -70,6 +73,8 @@ def check_manifest(parts: Mapping[str, Any]) -> None:
     _check_groups(parts, extents[-1])
     _check_scenario(parts["scenario"], extents[-1])
     _check_fingerprint(parts["fingerprint"])
+    if "families" in parts:
+        _check_families(parts["families"], extents[-1])
     _check_levels(parts["levels"], "levels")
     for theta, levels in check_table(parts.get("spared", {}), "spared", _LONGEST_AXIS).items():
         _check_levels(levels, f"spared.{theta}")
@@ -157,7 +162,7 @@ def _check_scenario(value: object, extent: Mapping[str, Any]) -> None:
     scenario = check_table(value, "scenario")
     check_text(require(scenario, "name", "scenario"), "scenario.name", pattern=SCENARIO_NAME)
     check_whole(require(scenario, "seed", "scenario"), "scenario.seed", 0, _LARGEST_SEED)
-    check_text(require(scenario, "family", "scenario"), "scenario.family", _LONGEST_LABEL)
+    _check_named_families(require(scenario, "family", "scenario"), "scenario.family")
     check_optional(scenario, "description", "scenario", check_text)
     _check_source(require(scenario, "source", "scenario"), "scenario.source")
     _check_kernel(scenario, "scenario")
@@ -214,7 +219,7 @@ def _check_fingerprint(value: object) -> None:
     key = "fingerprint"
     check_whole(require(fingerprint, "seed", key), f"{key}.seed", 0, _LARGEST_SEED)
     check_whole(require(fingerprint, "blas_threads", key), f"{key}.blas_threads", 1, 10**4)
-    check_text(require(fingerprint, "family", key), f"{key}.family", _LONGEST_LABEL)
+    check_optional(fingerprint, "family", key, lambda text, where: check_text(text, where, _LONGEST_LABEL))
     _check_source(require(fingerprint, "source", key), f"{key}.source")
     _check_kernel(check_table(fingerprint.get("kernel", {}), f"{key}.kernel"), f"{key}.kernel")
     check_optional(fingerprint, "smoothed", key, check_flag)
@@ -222,9 +227,40 @@ def _check_fingerprint(value: object) -> None:
     for name, version in numerics.items():  # a custom family may have any names; versions are only compared
         if not isinstance(version, str):
             check_number(version, f"{key}.numerics.{name}")
-    for name, hashed in check_table(require(fingerprint, "files", key), f"{key}.files", 100).items():
-        check_base_name(name, f"{key}.files")
-        check_text(hashed, f"{key}.files.{name}", pattern=hashing.PATTERN)
+    _check_files(require(fingerprint, "files", key), f"{key}.files")
+
+
+def _check_files(value: object, key: str) -> None:
+    for name, hashed in check_table(value, key, 100).items():
+        check_base_name(name, key)
+        check_text(hashed, f"{key}.{name}", pattern=hashing.PATTERN)
+
+
+def _check_named_families(value: object, key: str) -> None:
+    """Raise `MalformedError` unless a value is the name of a family, or a list of names and tables with `use`."""
+    for i, each in enumerate(check_list(value, key, _LONGEST_AXIS) if isinstance(value, list) else [value]):
+        name = require(each, "use", f"{key}[{i}]") if isinstance(each, dict) else each
+        check_text(name, f"{key}[{i}]", _LONGEST_LABEL)
+
+
+def _check_families(value: object, extent: Mapping[str, Any]) -> None:
+    """Raise `MalformedError` unless the families of a store have its procedures, each in one of them."""
+    found: list[str] = []
+    for name, one in check_table(value, "families", _LONGEST_AXIS).items():
+        key = f"families.{name}"
+        table = check_table(one, key)
+        if set(table) != {each.name for each in fields(FamilyRecord)}:
+            raise MalformedError(key, f"a table of {', '.join(each.name for each in fields(FamilyRecord))}")
+        check_text(table["use"], f"{key}.use", _LONGEST_LABEL)
+        if not isinstance(table["version"], str):
+            check_number(table["version"], f"{key}.version")
+        check_table(table["parameters"], f"{key}.parameters", 1000)
+        _check_files(table["files"], f"{key}.files")
+        if any(axis not in MODEL_AXES for axis in check_list(table["axes"], f"{key}.axes", 2)):
+            raise MalformedError(f"{key}.axes", f"a list of some of {', '.join(MODEL_AXES)}")
+        found += check_list(table["procedures"], f"{key}.procedures", _LONGEST_AXIS)
+    if sorted(map(repr, found)) != sorted(map(repr, extent["grid"]["procedure"])):
+        raise MalformedError("families", "a table in which each procedure of the store has one family")
 
 
 def _check_levels(value: object, key: str) -> None:

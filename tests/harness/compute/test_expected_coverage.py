@@ -98,7 +98,8 @@ def test_a_store_has_what_its_replications_would_give_again(store: Path) -> None
     assert (disconnected > 0).any(), "otherwise no region has pieces"
     grid, checked = manifest.extent.grid, 0
     for path, g, t, r in [(0, 0, 0, 0), (3, 1, 0, 0), (4, 0, 1, 1), (2, 0, 0, 1)]:
-        sample, target, factor = draw_cell(study, 12, path, 1, g, t, r)
+        cell = draw_cell(study, 12, path, 1, g, t, r)
+        sample, target, ((_, factor),) = cell.sample, cell.target, cell.factors
         fit, scale = factor.fit(target.Y[:, 0]), float(np.sqrt(grid.gamma[g]))
         for p, name in enumerate(grid.procedure):
             regions = fit.regions(sample.X_test, procedure=name, alpha=ALPHA)

@@ -20,7 +20,7 @@ from harness.core.seeds import Seeds
 from harness.core.types import Extent, Grid, Status, Streams
 from harness.families.krr import FAMILY
 from scenarios import SOURCES
-from tests.harness.studies import unit
+from tests.harness.studies import only, unit
 from tests.harness.toy import FAMILY as TOY, Toy, ToySample
 
 GRID = Grid(("RRCM-loo", "GPR-p", "CRR"), (1e-6, 0.1), (10.0, "ml", 100.0), (1e-6, 0.1), (30,), (0.05, 0.1, 0.25))
@@ -28,7 +28,7 @@ SEEDS = Seeds.from_source(7, {"function": "heaviside"})
 
 
 def study(extent: Extent | None = None, keep: tuple[str, ...] = ()) -> Study:
-    return Study(extent or Extent(GRID, 3, 2), SOURCES["heaviside"](test_points=25), FAMILY, SEEDS, keep)
+    return Study(extent or Extent(GRID, 3, 2), SOURCES["heaviside"](test_points=25), only(FAMILY), SEEDS, keep)
 
 
 def alone(path: int, draw: int, gamma: float, theta: float | str, lam: float, procedure: str, alpha: float) -> Any:
@@ -109,7 +109,7 @@ class _RedrawnPath:
 
 def test_a_source_may_redraw_at_axes_it_names() -> None:
     grid = Grid(("exact",), (1.0, 4.0), (0.0, 1.0), (0.5, 1e6), (10,), (0.05,))
-    block = compute_unit(Study(Extent(grid, 1, 1), Redrawn(), TOY, SEEDS), unit(10, range(1), range(1)))
+    block = compute_unit(Study(Extent(grid, 1, 1), Redrawn(), only(TOY), SEEDS), unit(10, range(1), range(1)))
     covered = block.values["coverage"][0, 0, 0, :, :, :, 0]
     np.testing.assert_array_equal(covered, [[[1, 0], [0, 0]]] * 2)
 

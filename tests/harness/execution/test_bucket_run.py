@@ -46,7 +46,7 @@ from harness.worker.sandbox_main import _compute_answer
 from harness.worker.task import run_unit
 from tests.harness.buckets import KEY, SECRET, Cable, Server, environment, serving
 from tests.harness.commands import TOY, start
-from tests.harness.studies import loaded, run_serially, unit, until
+from tests.harness.studies import loaded, only, run_serially, unit, until
 from tests.harness.toy import FAMILY
 
 SMALL = {"grid__theta": [1], "grid__gamma": [1.0], "grid__lam": [1], "replications__paths": 40}
@@ -457,11 +457,11 @@ class Gone:
 
 def test_a_store_that_is_gone_is_no_failure_of_a_replication() -> None:
     one = loaded(**SMALL)
-    study = Study(one.extent, Gone(), FAMILY, Seeds.from_source(1, {}))  # type: ignore[arg-type]
+    study = Study(one.extent, Gone(), only(FAMILY), Seeds.from_source(1, {}))  # type: ignore[arg-type]
     some = unit(10, range(2), range(1))
     with pytest.raises(StoreUnreachableError, match="no server answers"):
         compute_unit(study, some)
-    assert isinstance(_compute_answer(study, some, np.ones((1, 1, 1, 1, 1), dtype=bool)), StoreUnreachableError)
+    assert isinstance(_compute_answer(study, some, np.ones((1, 1, 1, 1, 1, 1), dtype=bool)), StoreUnreachableError)
 
 
 # Requests

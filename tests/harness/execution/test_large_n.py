@@ -28,7 +28,7 @@ from harness.planning.machine import Machine
 from harness.planning.plan import check_fits, make_plan
 from harness.store.manifest import Manifest
 from scenarios import SOURCES
-from tests.harness.studies import unit
+from tests.harness.studies import only, unit
 
 GRID = Grid(ckrr.PROCEDURES, (0.1,), (100.0, 300.0), (1e-3,), (20_000,), (0.05, 0.25))
 MEASURE = """
@@ -38,7 +38,7 @@ from threadpoolctl import threadpool_limits
 import ckrr
 from harness.compute.unit import compute_unit
 from tests.harness.execution.test_large_n import study
-from tests.harness.studies import unit
+from tests.harness.studies import only, unit
 
 def peak():  # getrusage would tell that of the process before, whose place this one took
     return int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])
@@ -57,7 +57,7 @@ def study(n: int, family: Any = FAMILY) -> Study:
     """Two fits of a replication, one after the other."""
     grid = Grid(GRID.procedure, GRID.gamma, GRID.theta, GRID.lam, (n,), GRID.alpha)
     source = SOURCES["heaviside"](test_points=40)
-    return Study(Extent(grid, 1, 1), source, family, Seeds.from_source(7, {"function": "heaviside"}), ())
+    return Study(Extent(grid, 1, 1), source, only(family), Seeds.from_source(7, {"function": "heaviside"}), ())
 
 
 class Watched(KernelRidge):

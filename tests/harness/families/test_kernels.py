@@ -20,7 +20,7 @@ from harness.scenario.load import Loaded, check
 from harness.store.manifest_io import load_manifest
 from harness.worker.study import build_study
 from scenarios import SOURCES
-from tests.harness.studies import toy, unit
+from tests.harness.studies import only, toy, unit
 
 SEEDS = Seeds.from_source(7, {"function": "f2"})
 GRID = Grid(("RRCM-loo", "GPR-p"), (1e-6, 0.1), (10.0,), (1e-3,), (30,), (0.1,))
@@ -49,7 +49,7 @@ def scenario(**changes: Any) -> Loaded:
 def test_a_unit_is_what_the_library_gives(told: dict[str, Any]) -> None:
     """Draws of one path share their frequencies, which come from the path's stream; other paths have others."""
     family = FAMILY.on_kernel(2, **told)
-    study = Study(Extent(GRID, 3, 2), SOURCES["f2"](test_points=12), family, SEEDS)
+    study = Study(Extent(GRID, 3, 2), SOURCES["f2"](test_points=12), only(family), SEEDS)
     block = compute_unit(study, unit(30, range(1, 3), range(2)))
     assert (block.values["status"] == Status.OK).all()
     for path in (1, 2):
@@ -64,7 +64,7 @@ def test_a_unit_is_what_the_library_gives(told: dict[str, Any]) -> None:
                 regions = inputs.factor(10.0, 1e-3).fit(y).regions(sample.X_test, "RRCM-loo", 0.1)
                 ours = block.values["width_mean"][path - 1, draw, 0, g, 0, 0, 0]
                 assert ours == np.float32((regions.upper - regions.lower).mean())
-    looked = draw_cell(study, 30, 1, 0, 0, 0, 0)[2]
+    ((_, looked),) = draw_cell(study, 30, 1, 0, 0, 0, 0).factors
     assert isinstance(looked, ckrr.Factor)
 
 
@@ -85,7 +85,7 @@ def test_a_store_remembers_its_kernel(tmp_path: Path) -> None:
     lifecycle.begin_run(prepared)
     record = load_manifest(prepared.backend)
     assert record is not None
-    assert build_study(url, record).family == FAMILY.on_kernel(2, "matern52-rff", [1.0, 2.0], 15)
+    assert build_study(url, record).families[0].family == FAMILY.on_kernel(2, "matern52-rff", [1.0, 2.0], 15)
     with pytest.raises(UserError, match=r"kernel was \{.*'features': 15.*\} and is None"):
         prepare.prepare(scenario(), url, workers=1, speed=1e9)
 

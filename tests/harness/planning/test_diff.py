@@ -24,7 +24,7 @@ from harness.store.manifest import cache_key
 from harness.store.receipts import Receipt
 from harness.worker import task
 from harness.worker.task import run_unit
-from tests.harness.plans import FAMILY, GRID, SHAPE, planned
+from tests.harness.plans import FAMILIES, GRID, SHAPE, planned
 from tests.harness.studies import ROOT, contents, prepared, replications, run_serially
 
 NOTHING = {"units": 0, "replications": 0}
@@ -42,7 +42,7 @@ class Witness:
     def _compute(self, study: Study, unit: Unit, todo: Bools | None) -> Block:
         status = replications(self._where, unit.n, "status")[np.ix_(unit.paths, unit.draws)]
         there = (~np.isin(status, [Status.NOT_RUN, Status.EXCLUDED])).any(axis=2)
-        left = np.ones_like(there) if todo is None else todo
+        left = np.ones_like(there) if todo is None else todo.any(axis=2)
         old = there.any(axis=(2, 3, 4))
         kinds = {
             "new": ~old & left.any(axis=(2, 3, 4)),
@@ -183,7 +183,7 @@ def extended(old: Extent, new: Extent) -> Plan:
     """The plan for a study that is complete at an extent and then asked for more."""
     record, plan = planned(old, MACHINE)
     done = {unit.name: Receipt(0, 0, 0, unit.name) for unit in plan.units}
-    return make_plan(record.extend(new), new, done, SHAPE, FAMILY, MACHINE)
+    return make_plan(record.extend(new), new, done, SHAPE, FAMILIES, MACHINE)
 
 
 def test_new_cells_cost_what_they_would_cost_alone() -> None:

@@ -14,7 +14,7 @@ from harness.planning.cost import estimate_replication_seconds
 from harness.planning.machine import Machine
 from harness.planning.plan import check_fits
 from harness.store.receipts import Receipt
-from tests.harness.plans import FAMILY, GRID, SHAPE, planned
+from tests.harness.plans import FAMILIES, GRID, SHAPE, planned
 
 
 @settings(max_examples=60, deadline=None)
@@ -62,7 +62,7 @@ def test_what_has_a_receipt_is_not_planned_again() -> None:
 def test_cells_that_are_left_out_cost_nothing() -> None:
     whole = Extent(GRID, 10, 10)
     without = replace(whole, exclude=({"theta": ("best",)},))
-    a, b = (estimate_replication_seconds(extent, 40, SHAPE, FAMILY, 1e9) for extent in (whole, without))
+    a, b = (estimate_replication_seconds(extent, 40, SHAPE, FAMILIES, 1e9) for extent in (whole, without))
     assert b < a / 5
 
 

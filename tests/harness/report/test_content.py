@@ -320,7 +320,7 @@ def source(): return Toy(test_points=5)
     assert trace.exists(), "a run does execute it"
     trace.unlink()
     (tmp_path / "mine.py").unlink()
-    for name in [name for name in sys.modules if name.startswith("ckrr_source_")]:
+    for name in [name for name in sys.modules if name.startswith("ckrr_code_")]:
         del sys.modules[name]
     raw = write(str(tmp_path / "toy.zarr"), settings=1).read_text()
     assert not trace.exists()

@@ -129,7 +129,7 @@ def test_the_issue_s_example_is_good(tmp_path: Path) -> None:
         (
             "seed = 20160919",
             'seed = 1\nfamily = "kr"',
-            "family must be krr, baselines, peers or 'package.module:name', got 'kr' (did you mean",
+            "'file.py:name' or 'package.module:name', got 'kr' (did you mean 'krr'",
         ),
         ("seed = 20160919", 'seed = 1\nkeep = ["all"]', "keep[0] must be 'pointwise', got 'all'"),
         ("draws = 20", "draws = 20\n[[exclude]]\nn = 26", "exclude[0].n has 26, which isn't in grid.n"),

@@ -156,7 +156,7 @@ def test_a_file_beside_the_scenario_needs_no_mark(canary: Path) -> None:
         ),
         ("from elsewhere_unmarked import made\n", "'mine.py' only imports it"),
         ("import os\nfrom functools import partial\nmade = partial(os.system, 'touch CANARY')\n", "only imports it"),
-        ("import elsewhere_unmarked as made\n", "which 'mine.py' doesn't define"),
+        ("import elsewhere_unmarked as made\n", "neither a function nor a class"),
     ],
 )
 def test_what_such_a_file_imports_does(text: str, told: str, canary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -204,9 +204,9 @@ def test_strange_names_are_told(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("class FAMILY:\n    __init__ = touch\n", "which is a class: a family is an object, for example `FAMILY = "),
+        ("class FAMILY:\n    __init__ = touch\n", "which is a class that lacks procedures, searches"),
         ("import os as FAMILY\n", "which is a module: a family is an object"),
-        ("FAMILY = touch\n", "which is a function: a family is an object"),
+        ("FAMILY = touch\n", "which is a function, not a family: put the line `@study.procedure` above"),
         ("FAMILY = Mock()\n", "which has no procedures, searches, reference, version, inputs, score, level, flops"),
         ("class One:\n    def __getattr__(self, name):\n        touch()\nFAMILY = One()\n", "which has no procedures"),
         ("class One:\n    procedures = property(touch)\nFAMILY = One()\n", "which has no searches, reference"),
@@ -228,7 +228,7 @@ def test_a_family_may_have_no_reference() -> None:
 
 
 NO_REFERENCE = types.SimpleNamespace(
-    procedures=(), searches=(), reference=None, version=1, inputs=len, score=len, level=len, flops=len, memory=len
+    procedures=("a",), searches=(), reference=None, version=1, inputs=len, score=len, level=len, flops=len, memory=len
 )
 
 

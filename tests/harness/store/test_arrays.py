@@ -162,7 +162,7 @@ def test_a_creation_that_was_killed_is_done_again(tmp_path: Path) -> None:
 def test_two_writers_in_one_chunk_are_refused(tmp_path: Path) -> None:
     study = prepared(tmp_path / "toy.zarr")
     record = lifecycle.begin_run(study)
-    source, family, seeds = study.loaded.built.source, study.loaded.family, study.loaded.seeds
+    source, family, seeds = study.loaded.built.source, study.loaded.families, study.loaded.seeds
     rows, columns = record.groups[10].block
     crooked = Unit(10, 0, 0, range(1, rows + 1), range(columns))
     block = compute_unit(Study(record.extent, source, family, seeds), crooked)

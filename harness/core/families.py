@@ -1,0 +1,119 @@
+"""A family of procedures as part of a study: its name there, the names of its procedures, and the axes that it uses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, cast
+
+from harness.core.protocols import Family, LimitedFamily
+from harness.core.schema import CELL
+from harness.core.types import Bools, Grid
+
+MODEL_AXES = ("theta", "lam")
+"""Axes of a grid that only the procedures use, not the data: a family may have no use for them."""
+NO_VALUE = 0.0
+"""Value of θ or λ where no procedure uses it: the only value of such an axis in a grid, and what `factor` is given."""
+
+
+@dataclass(frozen=True)
+class StudyFamily:
+    """A family of procedures in a study.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> forest = SimpleNamespace(procedures=("split", "CV+"), axes=(), reference=None)
+    >>> one = StudyFamily("forest", forest, {"forest-split": "split", "forest-CV+": "CV+"})
+    >>> one.labels, one.get_own_name("forest-split"), one.axes
+    (('forest-split', 'forest-CV+'), 'split', ())
+    """
+
+    name: str
+    """Name of the family in the study."""
+    family: Family
+    renamed: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    """The family's own name of each procedure, by its name in the study; empty if they are the same."""
+    redraws: tuple[str, ...] = ()
+    """Axes for which the source redraws its data, so that results depend on them whatever the family uses."""
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """Names of all procedures in the study."""
+        return tuple(self.renamed or self.family.procedures)
+
+    def get_own_name(self, label: str) -> str:
+        """Return the family's own name of a procedure."""
+        return self.renamed.get(label, label)
+
+    @cached_property
+    def axes(self) -> tuple[str, ...]:
+        """Those of θ and λ that results depend on."""
+        used = self.family.axes if isinstance(self.family, LimitedFamily) else MODEL_AXES
+        return tuple(axis for axis in MODEL_AXES if axis in used or axis in self.redraws)
+
+    def find_places(self, grid: Grid) -> list[int]:
+        """Return the positions of the family's procedures on the procedure axis of a grid."""
+        return [i for i, label in enumerate(grid.procedure) if label in self.labels]
+
+    def find_mask(self, grid: Grid) -> Bools:
+        """Return which procedures of a grid are the family's, over (procedure, 1, 1, 1)."""
+        import numpy as np
+
+        return np.array([label in self.labels for label in grid.procedure]).reshape(-1, 1, 1, 1)
+
+    def select_fits(self, cells: Bools, grid: Grid) -> Bools:
+        """Return which fits some cells need, over γ, θ and λ; axes that the family doesn't use have length 1.
+
+        Parameters
+        ----------
+        cells : array of bool
+            Cells, over procedure, γ, θ and λ.
+        grid : Grid
+            The grid of the cells.
+        """
+        unused = tuple(CELL.index(axis) for axis in list_unused_axes(self.axes))
+        found: Any = cells[self.find_places(grid)].any(axis=(0, *unused), keepdims=True)
+        return cast("Bools", found[0])
+
+    def list_scored(self, grid: Grid) -> tuple[str, ...]:
+        """Return the family's own names of its procedures in a grid, then the reference if it isn't among them."""
+        names = tuple(self.get_own_name(grid.procedure[i]) for i in self.find_places(grid))
+        reference = self.family.reference
+        return names if reference is None or reference in names else (*names, reference)
+
+
+@dataclass(frozen=True)
+class FamilyRecord:
+    """What a store records of a family: everything that the results of its procedures depend on.
+
+    It is kept for each family, so that another family extends a store, and a changed one concerns its own procedures.
+    """
+
+    use: str
+    """Name of the family's code: a bundled name, "sklearn:…", "package.module:name" or "file.py:name"."""
+    procedures: tuple[str, ...]
+    """Procedures that the store has, by their names in the study."""
+    axes: tuple[str, ...] = MODEL_AXES
+    """Those of θ and λ that results depend on."""
+    version: int | str = 0
+    """Version of the family's numerics."""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    """Parameters that the scenario sets."""
+    files: Mapping[str, str] = field(default_factory=dict)
+    """Hash of each file next to the scenario that defines the family."""
+
+    def is_same(self, other: FamilyRecord) -> bool:
+        """Return whether two records are of the same family, possibly with other procedures."""
+        return replace(self, procedures=()) == replace(other, procedures=())
+
+    def extend(self, other: FamilyRecord) -> FamilyRecord:
+        """Return the record of the same family with the procedures of both."""
+        return replace(other, procedures=tuple(dict.fromkeys((*self.procedures, *other.procedures))))
+
+
+def list_unused_axes(axes: Sequence[str]) -> tuple[str, ...]:
+    """Return those of θ and λ that are not among the axes that a procedure uses."""
+    return tuple(axis for axis in MODEL_AXES if axis not in axes)

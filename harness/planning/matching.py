@@ -1,0 +1,95 @@
+"""Check that a scenario and a store belong to the same study. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from harness.core.errors import UserError
+from harness.core.families import FamilyRecord
+from harness.core.schema import COVERAGE_EXPECTED
+from harness.store.manifest import FILES
+
+
+def check_fingerprint(url: str, old: Mapping[str, Any], new: Mapping[str, Any], accept_changed: bool = False) -> None:
+    """Raise UserError if a store belongs to another study, and list the differences.
+
+    Parameters
+    ----------
+    url : str
+        URL of the store, for the message.
+    old, new : mapping
+        Fingerprints of the store and of the scenario.
+    accept_changed : bool
+        Whether files of the source may differ: the user asserts that they give the same numbers.
+    """
+    keys = sorted({*old, *new} - ({"files"} if accept_changed else set()))
+    differing = [key for key in keys if old.get(key) != new.get(key)]
+    if differing == ["files"] and old["files"].keys() == new["files"].keys():
+        names = ", ".join(name for name, hashed in old["files"].items() if new["files"][name] != hashed)
+        how = "choose another --store, or add --accept-changed-source if it gives the same numbers"
+        raise UserError(f"{url}: {names} was edited since the store was made (the old text is in {url}/{FILES}): {how}")
+    if differing == ["keep"] and (COVERAGE_EXPECTED in old["keep"]) != (COVERAGE_EXPECTED in new["keep"]):
+        has = "has" if COVERAGE_EXPECTED in old["keep"] else "doesn't have"
+        how = "leave expected_coverage out of the scenario, or choose another --store"
+        raise UserError(f"{url} {has} expected coverage, and the two aren't mixed in one store: {how}")
+    if differing:
+        text = "; ".join(f"{key} was {old.get(key)!r} and is {new.get(key)!r}" for key in differing)
+        text += f" (threads = {old.get('blas_threads')} in a cluster file)" * (differing == ["blas_threads"])
+        raise UserError(f"{url} belongs to another study: {text}. Choose another --store")
+
+
+def check_families(
+    url: str, old: Mapping[str, FamilyRecord], new: Mapping[str, FamilyRecord], accept_changed: bool = False
+) -> None:
+    """Raise UserError if a family that a store has results of was changed since. Other families aren't concerned.
+
+    Parameters
+    ----------
+    url : str
+        URL of the store, for the message.
+    old, new : mapping
+        Records of the families of the store and of the scenario, by name.
+    accept_changed : bool
+        Whether files of a family may differ: the user asserts that they give the same numbers.
+    """
+    for name, one in new.items():
+        for other, held in old.items():
+            both = [label for label in one.procedures if label in held.procedures and other != name]
+            if both:
+                what = f"{', '.join(both)} of family {name!r} is in the store as a procedure of {other!r}"
+                raise UserError(
+                    f"{url}: {what}: names must differ, so {_format_rename(one)}, or choose another --store"
+                )
+        for problem in _find_changes(old[name], one, accept_changed) if name in old else ():
+            stored = ", ".join(old[name].procedures)
+            how = (
+                f"{_format_rename(one)} to compute it beside the old one, leave the family out to go on with the others"
+            )
+            raise UserError(f"{url}: {problem} since {stored} of family {name!r} was computed: {how}")
+
+
+def _find_changes(old: FamilyRecord, new: FamilyRecord, accept_changed: bool) -> Iterator[str]:
+    """Describe how a family was changed."""
+    edited = [name for name, hashed in new.files.items() if old.files.get(name) != hashed]
+    if edited and not accept_changed:
+        how = "add --accept-changed-source if it gives the same numbers"
+        yield f"{', '.join(edited)} was edited ({how})"
+    if old.use != new.use:
+        yield f"its code was changed from {old.use!r} to {new.use!r}"
+    for key in sorted({*old.parameters, *new.parameters}):
+        before, after = (_format_parameter(one.parameters, key) for one in (old, new))
+        if before != after:
+            yield f"{key} was changed from {before} to {after}"
+    if old.version != new.version:
+        yield f"its version was changed from {old.version} to {new.version}"
+    if old.axes != new.axes:
+        yield f"the axes that it uses were changed from {list(old.axes)} to {list(new.axes)}"
+
+
+def _format_parameter(parameters: Mapping[str, Any], key: str) -> str:
+    return repr(parameters[key]) if key in parameters else "its default"
+
+
+def _format_rename(one: FamilyRecord) -> str:
+    return f'give it another name ({{ use = "{one.use}", name = "other" }})'

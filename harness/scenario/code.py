@@ -1,0 +1,132 @@
+"""Run the .py files next to a scenario that define its source or its families."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import traceback
+import types
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import date, time
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from harness.core.text import escape_line, format_error, shorten_repr, suggest_name
+from harness.parsing.files import read_regular_file
+from harness.scenario.errors import Complaint, ScenarioError
+
+LARGEST_CODE = 1 << 20
+"""Maximum size in bytes of a .py file next to the scenario."""
+_LONGEST_PATH = 200
+"""Maximum number of characters of a path in a message."""
+
+
+def read_bytes(path: Path, key: str, largest: int = LARGEST_CODE) -> bytes:
+    """Read a file that a scenario names at `key`; raise ScenarioError if it can't be read or is too large."""
+    try:
+        return read_regular_file(path, largest)
+    except ValueError as error:
+        raise ScenarioError(
+            Complaint(key, f"names the file {escape_line(str(path), _LONGEST_PATH)}, which {error}")
+        ) from None
+
+
+def split_name(name: str) -> tuple[str, str] | None:
+    """Split "file.py:name" into the path and the name, which may be missing; None for names of other kinds.
+
+    Examples
+    --------
+    >>> split_name("models/mine.py:Forest"), split_name("mine.py"), split_name("package.module:name")
+    (('models/mine.py', 'Forest'), ('mine.py', ''), None)
+    """
+    path, _, attribute = name.partition(":")
+    return (path, attribute) if path.endswith(".py") else None
+
+
+def make_module_name(text: bytes) -> str:
+    """Return the name under which a file is imported: it depends on its content alone."""
+    return f"ckrr_code_{sha256(text).hexdigest()[:16]}"
+
+
+def load_object(text: bytes, file: str, attribute: str, key: str) -> Any:
+    """Run a file as a separate module, once for each content, and return one of the objects it has.
+
+    Parameters
+    ----------
+    text : bytes
+        Content of the file.
+    file : str
+        Name of the file, for messages and tracebacks.
+    attribute : str
+        Name of the object.
+    key : str
+        Key of the scenario that names it, for error messages.
+
+    Raises
+    ------
+    ScenarioError
+        If the file doesn't run, or doesn't have such an object.
+    """
+    name = make_module_name(text)
+    module = sys.modules.get(name)
+    if module is None:
+        module = types.ModuleType(name)
+        sys.modules[name] = module  # dataclasses look up their module here
+        try:
+            exec(compile(text, file, "exec"), module.__dict__)
+        except (Exception, SystemExit) as error:
+            del sys.modules[name]
+            text_ = f"names {shorten_repr(file)}, which doesn't run: {format_error(error)}"
+            raise ScenarioError(Complaint(key, text_)) from error
+    found = vars(module)
+    if attribute not in found:
+        known = [each for each, value in found.items() if callable(value) and not each.startswith("_")]
+        hint = suggest_name(attribute, known)
+        text_ = f"names {shorten_repr(attribute)}, which {shorten_repr(file)} doesn't define{hint}"
+        raise ScenarioError(Complaint(key, text_))
+    return found[attribute]
+
+
+@contextmanager
+def unpack_files(files: Mapping[str, bytes]) -> Iterator[Path]:
+    """Yield a temporary folder with files that a store keeps: on a worker, this is the scenario's folder."""
+    with tempfile.TemporaryDirectory(prefix="ckrr-") as folder:
+        for name, data in files.items():
+            (Path(folder) / name).write_bytes(data)
+        yield Path(folder)
+
+
+def normalise_name(name: str, default: str) -> str:
+    """Return the name of an object without the folder of its file, and with a default in place of a missing name."""
+    beside = split_name(name)
+    return name if beside is None else f"{Path(beside[0]).name}:{beside[1] or default}"
+
+
+def has_date(value: object) -> bool:
+    """Return whether a value of a scenario is or contains a date or a time, which JSON doesn't have."""
+    if isinstance(value, dict | list):
+        return any(map(has_date, value.values() if isinstance(value, dict) else value))
+    return isinstance(value, date | time)
+
+
+def locate_error(error: BaseException) -> str:
+    """Return file and line where an exception was raised: in the user's code if that is on the way, or else the last.
+
+    Frames of installed packages, of Python's own library and of this package don't count as the user's code.
+    """
+    frames = traceback.extract_tb(error.__traceback__)
+    mine = [one for one in frames if not _is_installed(one.filename)]
+    last = (mine or frames)[-1]
+    return f"{Path(last.filename).name}, line {last.lineno}"
+
+
+def _is_installed(file: str) -> bool:
+    path = Path(file)
+    ours = Path(__file__).parents[1]
+    return (
+        "site-packages" in path.parts
+        or path.is_relative_to(ours)
+        or path.is_relative_to(Path(traceback.__file__).parent)
+    )

@@ -1,0 +1,53 @@
+"""Check the names of procedures and searches in a scenario against those that its families have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from harness.core.families import MODEL_AXES
+from harness.core.protocols import LimitedFamily
+from harness.scenario.errors import Complaint
+from harness.scenario.families import LoadedFamily
+
+
+def make_context(families: Sequence[LoadedFamily]) -> dict[str, Any]:
+    """Return what the validation of a scenario needs to know of its families.
+
+    A search for θ must be one that all families with a θ have.
+    """
+    searching = [one for one in families if "theta" in _get_axes(one)]
+    searches = searching[0].family.searches if searching else ()
+    return {
+        "families": [one.entry.name for one in families],
+        "procedures": list(dict.fromkeys(label for one in families for label in one.labels)),
+        "searches": [each for each in searches if all(each in one.family.searches for one in searching)],
+        "axes": [axis for axis in MODEL_AXES if any(axis in _get_axes(one) for one in families)],
+    }
+
+
+def _get_axes(one: LoadedFamily) -> Sequence[str]:
+    return one.family.axes if isinstance(one.family, LimitedFamily) else MODEL_AXES
+
+
+def check_procedures(families: Sequence[LoadedFamily], asked: Sequence[str]) -> Iterator[Complaint]:
+    """Yield complaints about procedures that two families have, and about families of which none is asked for."""
+    for i, one in enumerate(families):
+        for other in families[:i]:
+            both = [label for label in one.labels if label in other.labels and label in asked]
+            if both:
+                yield Complaint(one.entry.key, _describe_clash(one, other, both))
+        if not any(label in asked for label in one.labels):
+            some = ", ".join(list(one.labels)[:6])
+            text = (
+                f"is {one.entry.use!r}, of which grid.procedure has nothing: add one of {some}, or leave the family out"
+            )
+            yield Complaint(one.entry.key, text)
+
+
+def _describe_clash(one: LoadedFamily, other: LoadedFamily, both: Sequence[str]) -> str:
+    text = f"is {one.entry.use!r}, which has {', '.join(both[:3])}, as {other.entry.use!r} has: names must differ"
+    for small, large in ((one, other), (other, one)):
+        if set(small.labels) <= set(large.labels):
+            return f"{text}; leave {small.entry.use!r} out, {large.entry.use!r} has all of its procedures"
+    return f'{text}; give one of them a name, as in {{ use = "{one.entry.use}", name = "other" }}'
