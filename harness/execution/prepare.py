@@ -9,6 +9,7 @@ from typing import Any
 from harness.backends.base import Backend, open_backend
 from harness.core.errors import UserError
 from harness.core.families import MODEL_AXES, NO_VALUE, FamilyRecord
+from harness.core.protocols import Source
 from harness.core.schema import COVERAGE_EXPECTED, CUBE_VERSION
 from harness.core.types import Extent
 from harness.execution import clusters
@@ -22,7 +23,7 @@ from harness.planning.plan import Plan, add_preparations, make_plan
 from harness.scenario.families import FAMILIES
 from harness.scenario.family_probe import Probe, check_families as probe_families
 from harness.scenario.load import Loaded, knows_noise_law
-from harness.scenario.probe import DrawnSample, check_source
+from harness.scenario.probe import check_source
 from harness.scenario.spec import Replications
 from harness.store import artifacts, locate, receipts
 from harness.store.checks.manifest import MOST_UNITS
@@ -158,8 +159,8 @@ def prepare(
     lacking = artifacts.list_missing(backend, artifacts.list_needed(source, whole.grid))
     shape = ReplicationShape(source.test_points, loaded.keep)
     if not lacking:
-        drawn = check_source(source, loaded.seeds, loaded.extent, loaded.where, loaded.keep)
-        shape = replace(shape, draw_seconds=drawn.seconds, timings=_probe_families(loaded, drawn))
+        drawing = check_source(source, loaded.seeds, loaded.extent, loaded.where, loaded.keep)
+        shape = replace(shape, draw_seconds=drawing, timings=_probe_families(loaded, source))
     manifest = _make_manifest(loaded, found, shape, machine)
     check_unit_count(manifest, loaded.where)
     done = receipts.list_receipts(backend, manifest.extent.grid.n) if found else {}
@@ -206,15 +207,14 @@ def _make_manifest(loaded: Loaded, found: Manifest | None, shape: ReplicationSha
     return replace(grown, exact_levels=levels, holdout_levels=spared, is_smoke=smoke, families=families)
 
 
-def _probe_families(loaded: Loaded, drawn: DrawnSample) -> Mapping[str, FitTiming]:
+def _probe_families(loaded: Loaded, source: Source) -> Mapping[str, FitTiming]:
     """Try custom families on a sample, and time those that don't estimate their work."""
-    n, points = min(loaded.extent.grid.n), loaded.built.source.test_points
+    n, points = min(loaded.extent.grid.n), source.test_points
     custom = [one for one in loaded.families if loaded.records[one.name].use not in FAMILIES]
     unknown = [one for one in loaded.families if one.family.flops(n, points, 1, False) is None]
     tried = [one for one in loaded.families if one in custom or one in unknown]
-    probe = Probe(drawn.sample, drawn.path, loaded.seeds, loaded.extent, loaded.built.source.knows_f)
-    seconds = probe_families(probe, tried, loaded.where)
-    return {one.name: FitTiming({n: seconds[one.name]}) for one in unknown}
+    seconds = probe_families(Probe(source, loaded.seeds, loaded.extent, loaded.extent.paths), tried, loaded.where)
+    return {one.name: FitTiming({n: seconds[one.name]}) for one in unknown if one.name in seconds}
 
 
 def _extend_records(found: Manifest, loaded: Loaded) -> dict[str, FamilyRecord]:

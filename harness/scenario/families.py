@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import re
 import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -33,7 +34,7 @@ from harness.scenario.importing import import_name
 FAMILIES = {name: f"harness.families.{name}:FAMILY" for name in ("krr", "baselines", "peers", "cqr")}
 _REGRESSOR_MAKER = "harness.families.regressors"
 _FAMILY_MEMBERS = ("procedures", "searches", "reference", "version", "inputs", "score", "level", "flops", "memory")
-_LONGEST_LABEL = 200
+_LABEL = re.compile(r"[^\x00-\x1f\x7f-\x9f]{1,200}")
 _NOTHING = object()
 
 
@@ -212,8 +213,8 @@ def _check_names(found: Family, entry: FamilyEntry) -> None:
     if not isinstance(names, Sequence) or isinstance(names, str) or not names:
         raise ScenarioError(Complaint(entry.key, f"{what}; it must be a sequence of names, such as ('mine',)"))
     for name in names:
-        if not isinstance(name, str) or not name.strip() or not name.isprintable() or len(name) > _LONGEST_LABEL:
-            how = f"a name must be a printable string of at most {_LONGEST_LABEL} characters"
+        if not isinstance(name, str) or not name.strip() or not _LABEL.fullmatch(name):
+            how = "a name must be a string of at most 200 characters, without control characters"
             raise ScenarioError(Complaint(entry.key, f"{what}; {how}, got {shorten_repr(name)}"))
     if len(set(names)) < len(names):
         raise ScenarioError(Complaint(entry.key, f"{what}; names must differ"))

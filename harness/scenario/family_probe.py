@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -13,7 +14,7 @@ import numpy as np
 
 from harness.core.errors import UserError
 from harness.core.families import NO_VALUE, StudyFamily
-from harness.core.protocols import Family, Sample, Scores, SupportsPath, Target
+from harness.core.protocols import Family, Sample, Scores, Source, SupportsPath, Target
 from harness.core.seeds import Seeds
 from harness.core.text import format_error
 from harness.core.types import Extent, Theta, Values
@@ -22,28 +23,38 @@ from harness.scenario.code import locate_error
 _FIELDS = {"hits": "b", "lower": "f", "upper": "f", "length": "f", "count": "iu"}
 """Kind of the data type of each field of `Scores`; `hits_f` is as `hits`."""
 _KINDS = {"b": "bool", "f": "float", "iu": "int"}
+_ATTEMPTS = 3
+"""Number of samples that must all fail before a family counts as broken."""
 _QUICK = 0.5
 """Seconds below which a family is timed again: the first time also loads modules."""
 
 
 @dataclass(frozen=True, eq=False)
 class Probe:
-    """A sample on which families are tried, outside the study."""
+    """A sample on which families are tried, on a path outside the study."""
 
-    sample: Sample
-    path: int
+    source: Source
     seeds: Seeds
     extent: Extent
-    knows_f: bool
+    path: int
+
+    @cached_property
+    def sample(self) -> Sample:
+        """The sample, of the smallest n."""
+        grid = self.extent.grid
+        first = {"gamma": grid.gamma[0], "theta": grid.theta[0], "lam": grid.lam[0], "path": 0, "draw": 0}
+        streams = self.seeds.make_path_streams(self.path), self.seeds.make_draw_streams(self.path, 0)
+        at = {axis: first[axis] for axis in self.source.redraws}
+        return self.source.path(streams[0]).draw(streams[1], min(grid.n), at)
 
     def run(self, family: StudyFamily) -> tuple[Scores, float]:
         """Return a family's scores for the first γ, and the seconds they took."""
-        start = perf_counter()
+        sample, start = self.sample, perf_counter()
         bound: Family = family.family
         if isinstance(bound, SupportsPath):
             bound = bound.on_path(self.seeds.make_path_streams(self.path))
         target, (theta, lam) = self._make_target(), self._choose_model(family)
-        inputs = bound.inputs(self.sample.X, self.sample.X_test)
+        inputs = bound.inputs(sample.X, sample.X_test)
         factor = inputs.factor_ml(target.Y[:, 0], lam, theta) if isinstance(theta, str) else inputs.factor(theta, lam)
         streams, alpha = [self.seeds.make_draw_streams(self.path, 0)], self.extent.grid.alpha
         found = family.family.score([factor], [target], family.list_scored(self.extent.grid), alpha, streams)
@@ -62,7 +73,7 @@ class Probe:
         sample, scale = self.sample, np.sqrt(self.extent.grid.gamma[0])
         values = ((sample.y, sample.noise), (sample.y_test, sample.noise_test))
         Y, Y_test = (y[:, None] if e is None else (y + scale * e)[:, None] for y, e in values)
-        return Target(Y, Y_test, sample.y_test if self.knows_f else None)
+        return Target(Y, Y_test, sample.y_test if self.source.knows_f else None)
 
 
 def check_families(probe: Probe, families: Sequence[StudyFamily], where: str) -> Mapping[str, float]:
@@ -76,19 +87,41 @@ def check_families(probe: Probe, families: Sequence[StudyFamily], where: str) ->
         The families to check.
     where : str
         Name of the scenario file, for error messages.
+
+    Returns
+    -------
+    mapping
+        Seconds by name; without families whose matrices are singular, which is a result and no mistake.
+
+    Notes
+    -----
+    A family counts as broken only if several samples in a row fail: single failures are results, and are stored.
     """
     found = {}
     for family in families:
-        try:
-            scores, seconds = probe.run(family)
-            if seconds < _QUICK:
-                scores, seconds = probe.run(family)
-        except Exception as error:
-            raise UserError(_describe_error(family, error, where)) from error
-        for problem in _find_problems(scores, family, probe):
-            raise UserError(f"{where}: family {family.name!r} returned {problem} ({_locate(family.family)})")
-        found[family.name] = seconds
+        errors: list[Exception] = []
+        while len(errors) < _ATTEMPTS:
+            one = probe if not errors else replace(probe, path=probe.path + len(errors))
+            try:
+                found[family.name] = _try_family(one, family, where)
+                break
+            except UserError:
+                raise
+            except Exception as error:
+                errors.append(error)
+        if len(errors) == _ATTEMPTS and not isinstance(errors[0], np.linalg.LinAlgError):
+            raise UserError(_describe_error(family, errors[0], where)) from errors[0]
     return found
+
+
+def _try_family(probe: Probe, family: StudyFamily, where: str) -> float:
+    """Return the seconds that a family takes on a sample; raise UserError if it returns what no region can have."""
+    scores, seconds = probe.run(family)
+    if seconds < _QUICK:
+        scores, seconds = probe.run(family)
+    for problem in _find_problems(scores, family, probe):
+        raise UserError(f"{where}: family {family.name!r} returned {problem} ({_locate(family.family)})")
+    return seconds
 
 
 def _describe_error(family: StudyFamily, error: Exception, where: str) -> str:

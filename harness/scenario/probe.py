@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from math import log, sqrt
 from time import perf_counter
 
@@ -26,18 +25,8 @@ _ATTEMPTS = 5
 """Number of samples that must all fail before a source counts as broken."""
 
 
-@dataclass(frozen=True, eq=False)
-class DrawnSample:
-    """A sample of the smallest n, drawn on a path outside the study."""
-
-    sample: Sample
-    path: int
-    seconds: float
-    """Seconds that the source takes to draw one."""
-
-
-def check_source(source: Source, seeds: Seeds, extent: Extent, where: str, keep: Sequence[str] = ()) -> DrawnSample:
-    """Draw a sample of the smallest n from a source, and time it; raise UserError if the source is broken.
+def check_source(source: Source, seeds: Seeds, extent: Extent, where: str, keep: Sequence[str] = ()) -> float:
+    """Return the seconds that a source takes to draw a sample of the smallest n; raise UserError if it is broken.
 
     Parameters
     ----------
@@ -80,7 +69,7 @@ def check_source(source: Source, seeds: Seeds, extent: Extent, where: str, keep:
         if COVERAGE_EXPECTED in keep and isinstance(source, SupportsNoiseLaw):
             for wrong in _find_law_problems(sample, source):
                 raise UserError(f"{where}: {wrong}: mend noise_cdf, or set expected_coverage = false")
-        return DrawnSample(sample, path, min(times))
+        return min(times)
     message, place = format_error(errors[0]), locate_error(errors[0])
     raise UserError(f"{where}: source can't draw a sample of n = {n}: {message} ({place})") from errors[0]
 

@@ -186,9 +186,7 @@ SCENARIOS: dict[str, Case] = {
     "a file of nested code": named("m.py:f", "which doesn't run", "", {"m.py": "(" * 5000 + ")" * 5000}),
     "a large file of code": named("m.py:f", "which has more than 1024 kB", "", {"m.py": "#" * (1 << 21)}),
     "family os.system": written('family = "os:system"\n' + GOOD, "family names 'os:system', which has no procedures"),
-    "family class": written(
-        'family = "harness.families.krr:KernelRidge"\n' + GOOD, "which is a class: a family is an object"
-    ),
+    "family class": written('family = "pathlib:Path"\n' + GOOD, "which is a class that lacks procedures, searches"),
     "family module": written('family = "os:path"\n' + GOOD, "which is a module"),
     "family mock": written('family = "unittest.mock:call"\n' + GOOD, "which has no procedures, searches"),
     # names

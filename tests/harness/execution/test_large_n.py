@@ -100,8 +100,8 @@ def test_the_plan_of_twenty_thousand() -> None:
     """One buffer of 3.2 GB and a little; time by what the machine can; a limit for hanging far above that."""
     extent, shape = Extent(GRID, 1, 1), ReplicationShape(2000, ())
     machine = Machine(2.5e10, 2, 6e9)
-    record = Manifest({}, {}, (extent,), choose_blocks(extent, shape, FAMILY, machine), (), 2000)
-    plan = make_plan(record, extent, {}, shape, FAMILY, machine)
+    record = Manifest({}, {}, (extent,), choose_blocks(extent, shape, only(FAMILY), machine), (), 2000)
+    plan = make_plan(record, extent, {}, shape, only(FAMILY), machine)
     assert 3.2e9 < plan.memory < 4.1e9
     check_fits(plan, machine, "my.toml")
     with pytest.raises(
@@ -109,7 +109,7 @@ def test_the_plan_of_twenty_thousand() -> None:
     ):
         check_fits(plan, Machine(2.5e10, 2, 3.5e9), "my.toml")
     bare = 2 * (2 * 20_000**3 / 3 + 2 * 20_000**2 * 2000) / 2.5e10
-    assert 1.0 < estimate_replication_seconds(extent, 20_000, shape, FAMILY, machine.flops) / bare < 1.3
+    assert 1.0 < estimate_replication_seconds(extent, 20_000, shape, only(FAMILY), machine.flops) / bare < 1.3
 
 
 def test_what_cannot_fit_is_refused_before_work_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
