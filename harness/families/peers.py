@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 
 from ckrr.baselines import FOLDS, split_level
-from harness.families.baselines import METHODS, Baselines, Ends, IntervalMethod, Query
+from harness.families.baselines import METHODS, Baselines, IntervalMethod, Query
+from harness.families.intervals import Ends
 
 NEIGHBOURS = 25
 """Neighbours from which crepes estimates difficulty; its default."""
