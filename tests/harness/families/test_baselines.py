@@ -175,8 +175,8 @@ def test_mapie_and_crepes_give_what_ours_give(n: int) -> None:
 @needs_peers
 def test_the_other_packaged_scenario_has_mapie_and_crepes(tmp_path: Path) -> None:
     names = load("peers").extent.grid.procedure
-    assert set(names) >= {"RRCM-loo", "CRR-loo", *find_family("peers").procedures[8:]}
-    plain = baselines(family="peers")
+    assert set(names) >= {"RRCM-loo", "CRR-loo", *find_family("peers").procedures[8:], "MAPIE-CQR"}
+    plain = baselines(family=["peers", "cqr"])
     run_serially(tmp_path / "it.zarr", **{**plain, "grid": {**plain["grid"], "procedure": list(names), "n": [12]}})
     with pytest.raises(UserError, match=r"kernel and scales must be left out"):
         check(baselines(family="peers", kernel="matern52"), "peers.toml", Path.cwd())
