@@ -1,7 +1,8 @@
 """Run simulation studies on Dask: scenario → plan → tasks → Zarr cube → tables, figures and a report.
 
 `run`, `plan`, `status`, `check` and `open_cube` are commands of the command line, from Python. `estimate`,
-`difference`, `verdicts`, `precision` and `table` say what came out. User code imports them from `ckrr.study`.
+`difference`, `verdicts`, `precision` and `table` say what came out. `procedure` makes a function a procedure of
+scenarios. User code imports them from `ckrr.study`.
 """
 
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from harness.api import plan, run
     from harness.core.errors import ClusterError, UserError
     from harness.cube.reader import open_cube
+    from harness.families.functions import procedure
     from harness.monitor.state import status
     from harness.results.check import check
     from harness.results.estimates import difference, estimate
@@ -28,6 +30,7 @@ __all__ = [
     "open_cube",
     "plan",
     "precision",
+    "procedure",
     "run",
     "status",
     "table",
@@ -43,6 +46,7 @@ _HOMES = {
     "open_cube": "harness.cube.reader",
     "plan": "harness.api",
     "precision": "harness.results.required_paths",
+    "procedure": "harness.families.functions",
     "run": "harness.api",
     "status": "harness.monitor.state",
     "table": "harness.results.tables",

@@ -7,16 +7,32 @@ import shlex
 import subprocess
 import sys
 import textwrap
+import tomllib
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+import xarray as xr
 import yaml
 from click.testing import CliRunner
 
+from ckrr.baselines import split_level
 from harness.cli import main
+from harness.compute.study import Study
+from harness.compute.unit import compute_unit
+from harness.core.protocols import Family
 from harness.core.schema import CUBE, MEASURES as STORED, POINTWISE, STATUS, THETA_HAT
+from harness.core.seeds import Seeds
+from harness.core.types import Extent, Grid, Values
+from harness.families.regressors import make_family
 from harness.results.measures import MEASURES
+from harness.scenario.families import find_family
 from harness.scenario.load import load
+from scenarios import SOURCES
+from tests.harness.studies import only, unit
 
 ROOT = Path(__file__).parent.parent
 README, HARNESS, SCENARIOS, CLUSTER = (
@@ -90,17 +106,72 @@ def test_the_readme_s_cube_is_sliced_as_it_says(folder: Path) -> None:
     python(code, folder)
 
 
-def test_its_family_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "flat_family.py").write_text(fenced(HARNESS, "python", "FAMILY = Flat()"))
-    scenario = fenced(HARNESS, "toml", 'name = "jump"').replace("seed = 4", 'seed = 4\nfamily = "flat_family:FAMILY"')
-    (tmp_path / "flat.toml").write_text(re.sub(r"procedure = .*", 'procedure = ["flat"]', scenario))
-    monkeypatch.syspath_prepend(tmp_path)
+def run_family(family: Family, procedures: Sequence[str], paths: int = 12) -> dict[str, Values]:
+    """Results of a family on a step with noise, at n = 25 and two levels."""
+    grid = Grid(tuple(procedures), (0.1, 0.2), (0.0,), (0.0,), (25,), (0.1, 0.25))
+    source, seeds = SOURCES["heaviside"](test_points=21), Seeds.from_source(7, {})
+    block = compute_unit(Study(Extent(grid, paths, 1), source, only(family), seeds), unit(25, range(paths), range(1)))
+    assert [each.message for each in block.failures] == []
+    return {key: values[:, 0] for key, values in block.values.items()}
+
+
+def execute(code: str, name: str) -> Any:
+    known: dict[str, Any] = {}
+    exec(compile(code, "mine.py", "exec"), known)
+    return known[name]
+
+
+def test_its_regressor_runs() -> None:
+    scenario = tomllib.loads(fenced(HARNESS, "toml", 'name = "forest"\nseed'))
+    known, given = scenario["family"]
+    name, family = given.pop("name"), make_family(given.pop("use").removeprefix("sklearn:"), **given)
+    names = {f"{name}-{procedure}" for procedure in family.procedures}
+    assert set(scenario["grid"]["procedure"]) <= {*find_family(known).procedures, *names}
+    family = replace(family, parameters={**family.parameters, "n_estimators": 10})  # faster
+    coverage = run_family(family, ["split", "CV+"])["coverage"][..., 0].mean(axis=0).squeeze()
+    assert coverage[0] == pytest.approx(np.full(2, split_level(25, 0.1)), abs=0.08)
+    assert coverage[1] == pytest.approx(np.full(2, 0.9), abs=0.08)
+
+
+def test_its_function_runs() -> None:
+    family = execute(fenced(HARNESS, "python", "@study.procedure"), "forest_split")
+    assert family.level("forest_split", 25, 0.1) == split_level(25, 0.1)
+    found = run_family(family.with_parameters(trees=10), ["forest_split"], 30)["coverage"].mean(axis=0).squeeze()
+    for k, alpha in enumerate((0.1, 0.25)):
+        assert found[:, k] == pytest.approx(np.full(2, split_level(25, alpha)), abs=0.08)
+
+
+def test_its_family_runs() -> None:
+    """Both procedures share a fit, and each is what it is alone."""
+    family = execute(fenced(HARNESS, "python", "class Forest"), "Forest")()
+    together = run_family(family, family.procedures, 8)
+    for p, name in enumerate(family.procedures):
+        assert np.array_equal(together["width_mean"][:, p], run_family(family, [name], 8)["width_mean"][:, 0])
+    out_of_bag, trees = together["coverage"].mean(axis=0).squeeze()
+    assert out_of_bag == pytest.approx(np.tile([0.9, 0.75], (2, 1)), abs=0.05)
+    assert (trees < out_of_bag - 0.3).all()
+
+
+def test_its_three_families_run_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside krr, in one cube; what uses no θ stands at every θ."""
+    for name, part in {"mine.py": "@study.procedure", "own.py": "class Forest"}.items():
+        (tmp_path / name).write_text(fenced(HARNESS, "python", part))
+    scenario = fenced(HARNESS, "toml", 'name = "forest"\nseed')
+    more = ', { use = "mine.py:forest_split", trees = 5 }, "own.py:Forest"]'
+    scenario = scenario.replace("n_estimators = 50 }]", "n_estimators = 5 }" + more).replace("[100]", "[100, 10]")
+    scenario = scenario.replace('"forest-CV+"]', '"forest_split", "forest-oob"]')
+    (tmp_path / "all.toml").write_text(scenario)
     monkeypatch.chdir(tmp_path)
-    words = ["run", "flat.toml", "--set", "replications.paths=3", "--set", "grid.n=[25]", "--workers", "1", "--json"]
+    words = ["run", "all.toml", "--set", "replications.paths=3", "--set", "grid.n=[25]", "--workers", "1"]
     done = CliRunner().invoke(main, words)
     assert done.exit_code == 0, done.output
-    shown = CliRunner().invoke(main, ["table", "results/jump.zarr"])
-    assert float(re.findall(r"flat +(0\.\d+)", shown.output)[0]) > 0.6
+    cube = xr.open_zarr(tmp_path / "results/forest.zarr").squeeze()
+    assert cube.uses_theta.to_series().to_dict() == dict.fromkeys(cube.procedure.values, False) | {"RRCM-loo": True}
+    width = cube.width_mean
+    assert (width.notnull()).all()
+    assert (width.sel(theta="10") == width.sel(theta="100")).sum() == 3
+    assert set(width.idxmin("procedure").values) <= set(cube.procedure.values)
+    assert cube.level.sel(theta="10", procedure="forest_split") == cube.level.sel(theta="10", procedure="forest-split")
 
 
 @pytest.mark.parametrize("name", ["sine", "Fan"])

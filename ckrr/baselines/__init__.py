@@ -4,11 +4,12 @@
   ŷ ± t·σ̂·sqrt(m), with t the 1 − α/2 quantile of Student's t distribution with n degrees of freedom, has the level
   1 − α at every n if the model is right. GPR-f, with the normal quantile, has a lower one.
 - `split` is split conformal prediction: half of the points to fit, half to calibrate (`_split.py`).
-- `jackknife_plus` and `cv_plus` combine fits that leave points out (`_plus.py`).
+- `jackknife_plus` and `cv_plus` combine fits that leave points out (`_plus.py`); `combine_left_out` does so for any
+  model.
 """
 
-from ckrr.baselines._plus import FOLDS, cv_plus, jackknife_plus
+from ckrr.baselines._plus import FOLDS, combine_left_out, cv_plus, jackknife_plus
 from ckrr.baselines._split import halves, split, split_level
 from ckrr.baselines._student import student
 
-__all__ = ["FOLDS", "cv_plus", "halves", "jackknife_plus", "split", "split_level", "student"]
+__all__ = ["FOLDS", "combine_left_out", "cv_plus", "halves", "jackknife_plus", "split", "split_level", "student"]

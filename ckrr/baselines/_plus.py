@@ -88,12 +88,30 @@ def _make_regions(
     fit: Fit, X_new: npt.ArrayLike, alpha: Alpha, e: Array, predicted: Callable[[Array, Array], Array]
 ) -> Regions:
     """Return the intervals; `predicted` maps W and ŷ of a block of test points to μ₋S(i)(x*), shape (points, n)."""
-    ranks, spread = compute_thresholds(len(e) + 1, parse_alphas(alpha), ">"), np.abs(e)
-    found = []
-    for block in fit._ridge.project(fit._check_points(X_new), [fit._target]):
-        middles = predicted(block.W, block.means[0])
-        found.append(make_regions_between(middles - spread, middles + spread, ranks))
+    blocks = fit._ridge.project(fit._check_points(X_new), [fit._target])
+    found = [combine_left_out(predicted(block.W, block.means[0]), e, alpha) for block in blocks]
     return stack_regions(found).rescale(fit._target.unscale)
+
+
+def combine_left_out(predicted: Array, errors: Array, alpha: Alpha) -> Regions:
+    """Return jackknife+ or CV+ intervals from the fits of any model that leave points out.
+
+    Parameters
+    ----------
+    predicted : (m, n) array
+        μ₋S(i)(x*): predictions at each of m test points by the fit that leaves training point i out.
+    errors : (n,) array
+        e_i = y_i − μ₋S(i)(x_i): errors of these fits at the points that they leave out.
+    alpha : number or sequence of k numbers in (0, 1)
+
+    Examples
+    --------
+    >>> R = combine_left_out(np.array([[1.0, 2.0, 1.5]]), np.array([0.5, -0.25, 0.5]), alpha=[0.1, 0.3])
+    >>> R.lower, R.upper
+    (array([[-inf,  0.5]]), array([[ inf, 2.25]]))
+    """
+    spread, ranks = np.abs(errors), compute_thresholds(len(errors) + 1, parse_alphas(alpha), ">")
+    return make_regions_between(predicted - spread, predicted + spread, ranks)
 
 
 def make_regions_between(low: Array, high: Array, ranks: Indices) -> Regions:

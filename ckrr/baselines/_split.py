@@ -9,14 +9,23 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import ceil
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from ckrr._validation import Array
 from ckrr.baselines._plus import Indices
-from ckrr.fitted import Fit
 from ckrr.levels import Alpha, Level, parse_alpha, parse_alphas
 from ckrr.regions.intervals import Regions, make_intervals
+
+
+class Predictor(Protocol):
+    """A fitted model: `ckrr.Fit`, or a regressor of scikit-learn."""
+
+    def predict(self, X: npt.ArrayLike, /) -> Array:
+        """Predict values at m points, shape (m,)."""
+        ...
 
 
 def halves(order: Indices) -> tuple[Indices, Indices]:
@@ -44,13 +53,13 @@ def split_level(n: int, alpha: Level) -> float:
 
 
 def split(
-    fit: Fit, X_calibration: npt.ArrayLike, y_calibration: npt.ArrayLike, X_new: npt.ArrayLike, alpha: Alpha
+    fit: Predictor, X_calibration: npt.ArrayLike, y_calibration: npt.ArrayLike, X_new: npt.ArrayLike, alpha: Alpha
 ) -> Regions:
     """Return intervals around a fit to one half of a sample, calibrated on the other half.
 
     Parameters
     ----------
-    fit : Fit
+    fit : Fit, or any fitted model with a method `predict`
         A fit to the first half.
     X_calibration, y_calibration : (c, d) and (c,) arrays
         The other half, the calibration points.

@@ -9,24 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from time import perf_counter
 from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
 import ckrr
-from ckrr.baselines import FOLDS, cv_plus, halves, jackknife_plus, split, split_level, student
-from ckrr.evaluation.scores import ScorePieces
+from ckrr.baselines import FOLDS, cv_plus, jackknife_plus, split, split_level, student
 from ckrr.likelihood.holdout import HOLDOUT
 from ckrr.ridge.exact import TEST_BLOCK
 from ckrr.space import is_random
 from harness.core.protocols import Factor, Inputs, Scores, Target
-from harness.core.types import Array, Bools, Streams
+from harness.core.types import Array, Streams
+from harness.families.intervals import Ends, draw_order, score_in_turn, score_targets, split_sample
 from harness.families.krr import FAMILY as KRR, KernelRidge
-
-Ends = tuple[Array, Array]
-"""Lower and upper ends of intervals, each over (test point, α): ±inf if unbounded, NaN if the interval is empty."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,18 +53,10 @@ class Query:
     @property
     def halves(self) -> tuple[Array, Array, Array, Array]:
         """Return X and y of the half for fitting, then of the half for calibration."""
-        first, second = halves(self.order)
-        return self.sample.X[first], self.y[first], self.sample.X[second], self.y[second]
+        return split_sample(self.sample.X, self.y, self.order)
 
 
 IntervalMethod = Callable[[Query], Ends]
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class TimedScores(ckrr.Scores):
-    """Scores, and the seconds that each procedure took."""
-
-    seconds: Mapping[str, float] = field(default_factory=dict)
 
 
 def _student(asked: Query) -> Ends:
@@ -176,27 +164,19 @@ class Baselines:
     ) -> Sequence[Scores]:
         """Score the procedures one after the other, each on its own, so that their times can be compared."""
         samples = [factor for factor in factors if isinstance(factor, BaselineFactor)]
-        orders = [some("order").permutation(len(sample.X)) for sample, some in zip(samples, streams, strict=True)]
-        parts: list[Sequence[ckrr.Scores]] = []
-        seconds: dict[str, float] = {}
-        for name in procedures:
-            start = perf_counter()
+        orders = [draw_order(some, len(sample.X)) for sample, some in zip(samples, streams, strict=True)]
+
+        def score_procedure(name: str) -> Sequence[ckrr.Scores]:
             if name in self.methods:
-                parts.append(
-                    [self._score_method(name, *one, alpha) for one in zip(samples, targets, orders, strict=True)]
-                )
-            else:
-                shared = [sample.factor for sample in samples]
-                parts.append(self.krr.score(shared, targets, [name], alpha, streams))
-            seconds[name] = (perf_counter() - start) / len(samples)
-        return [_join_scores(each, seconds) for each in zip(*parts, strict=True)]
+                return [self._score_method(name, *one, alpha) for one in zip(samples, targets, orders, strict=True)]
+            return self.krr.score([sample.factor for sample in samples], targets, [name], alpha, streams)
+
+        return score_in_turn(procedures, score_procedure)
 
     def _score_method(
         self, name: str, sample: BaselineFactor, target: Target, order: npt.NDArray[np.intp], alpha: Sequence[float]
     ) -> ckrr.Scores:
-        asked = [Query(sample, np.ascontiguousarray(y), order, alpha) for y in target.Y.T]
-        lower, upper = (np.stack(ends)[:, None] for ends in zip(*map(self.methods[name], asked), strict=True))
-        return score_intervals(lower, upper, target)
+        return score_targets(lambda y: self.methods[name](Query(sample, y, order, alpha)), target)
 
     def level(self, procedure: str, n: int, alpha: float) -> float | None:
         """Return the exact level of conformal procedures, split ones included; None for others.
@@ -225,44 +205,6 @@ class Baselines:
     def memory(self, n: int, points: int) -> float:
         """Estimate the bytes for one replication: those of `krr`, a fold's QR factor, and sorts of a test block."""
         return self.krr.memory(n, points) + 8.0 * (n * n / 4 + 3 * n * n / FOLDS + 6 * n * min(points, TEST_BLOCK))
-
-
-def score_intervals(lower: Array, upper: Array, target: Target) -> ckrr.Scores:
-    """Return the scores of intervals, given their ends over (γ, procedure, test point, α)."""
-    y = target.Y_test.T[:, None, :, None]
-    empty = np.isnan(lower)
-    length = np.where(empty, 0.0, upper - lower)
-    hits_f = None if target.f_test is None else _is_inside(lower, target.f_test[:, None], upper)
-    return ckrr.Scores(_is_inside(lower, y, upper), lower, upper, length, (~empty).astype(np.int64), hits_f)
-
-
-def _is_inside(lower: Array, y: Array, upper: Array) -> Bools:
-    return (lower <= y) & (y <= upper)
-
-
-def _join_scores(parts: Sequence[ckrr.Scores], seconds: Mapping[str, float]) -> TimedScores:
-    """Join the scores of several procedures along the procedure axis; each part has one procedure."""
-    latent = [one.hits_f for one in parts if one.hits_f is not None]
-    return TimedScores(
-        np.concatenate([one.hits for one in parts], axis=1),
-        np.concatenate([one.lower for one in parts], axis=1),
-        np.concatenate([one.upper for one in parts], axis=1),
-        np.concatenate([one.length for one in parts], axis=1),
-        np.concatenate([one.count for one in parts], axis=1),
-        np.concatenate(latent, axis=1) if latent else None,
-        _join_pieces([one.pieces for one in parts]),
-        seconds,
-    )
-
-
-def _join_pieces(parts: Sequence[ScorePieces | None]) -> ScorePieces | None:
-    """Join the pieces of several procedures; part p becomes procedure p."""
-    some = [(p, each) for p, each in enumerate(parts) if each is not None]
-    if not some:
-        return None
-    places = [(each.place[0], np.full_like(each.place[1], p), *each.place[2:]) for p, each in some]
-    lower, upper = np.concatenate([each.lower for _, each in some]), np.concatenate([each.upper for _, each in some])
-    return ScorePieces(tuple(np.concatenate(axis) for axis in zip(*places, strict=True)), lower, upper)
 
 
 FAMILY = Baselines()

@@ -11,13 +11,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
 from ckrr.baselines import FOLDS, split_level
-from harness.families.baselines import METHODS, Baselines, Ends, IntervalMethod, Query
+from harness.families.baselines import METHODS, Baselines, IntervalMethod, Query
+from harness.families.intervals import Ends
+from harness.families.packages import provide_family
 
 NEIGHBOURS = 25
 """Neighbours from which crepes estimates difficulty; its default."""
@@ -30,7 +31,8 @@ def _make_ridge(asked: Query) -> Any:
     return KernelRidge(alpha=factor.lam, kernel="rbf", gamma=factor.theta)
 
 
-def _compute_confidence(alpha: Sequence[float]) -> list[float]:
+def compute_confidence(alpha: Sequence[float]) -> list[float]:
+    """Return 1 − α for each α, rounded once: 0.9 for 0.1."""
     return [float(1 - Decimal(repr(each))) for each in alpha]
 
 
@@ -43,7 +45,7 @@ def _mapie_split(asked: Query) -> Ends:
     lower, upper = np.full((2, len(asked.sample.X_test), len(asked.alpha)), np.inf)
     lower = -lower
     if reached:
-        levels = _compute_confidence([asked.alpha[k] for k in reached])
+        levels = compute_confidence([asked.alpha[k] for k in reached])
         model = SplitConformalRegressor(_make_ridge(asked).fit(X, y), confidence_level=levels, prefit=True)
         _, found = model.conformalize(X_calibration, y_calibration).predict_interval(asked.sample.X_test)
         lower[:, reached], upper[:, reached] = found[:, 0], found[:, 1]
@@ -54,7 +56,7 @@ def _mapie_cross(asked: Query, folds: Any) -> Ends:
     from mapie.regression import CrossConformalRegressor
 
     model = CrossConformalRegressor(
-        _make_ridge(asked), confidence_level=_compute_confidence(asked.alpha), method="plus", cv=folds
+        _make_ridge(asked), confidence_level=compute_confidence(asked.alpha), method="plus", cv=folds
     )
     model.fit_conformalize(asked.sample.X, asked.y)
     _, found = model.predict_interval(asked.sample.X_test, allow_infinite_bounds=True)
@@ -99,7 +101,7 @@ def _crepes(asked: Query, difficulty: Any) -> Ends:
     model.calibrate(X_calibration, y_calibration, de=difficulty)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="the no. of calibration examples is too small")
-        found = [model.predict_int(asked.sample.X_test, confidence=each) for each in _compute_confidence(asked.alpha)]
+        found = [model.predict_int(asked.sample.X_test, confidence=each) for each in compute_confidence(asked.alpha)]
     return np.stack([each[:, 0] for each in found], axis=1), np.stack([each[:, 1] for each in found], axis=1)
 
 
@@ -129,11 +131,4 @@ _FAMILY = Baselines(
 )
 
 
-def __getattr__(name: str) -> object:
-    """Return `FAMILY` if MAPIE and crepes are installed; raise ImportError otherwise."""
-    if name != "FAMILY":
-        raise AttributeError(f"module 'harness.families.peers' has no attribute {name!r}")
-    missing = [package for package in ("mapie", "crepes") if find_spec(package) is None]
-    if missing:
-        raise ImportError(f"it needs {' and '.join(missing)}: pip install 'ckrr[bench]'")
-    return _FAMILY
+__getattr__ = provide_family(__name__, _FAMILY, ("mapie", "crepes"))

@@ -167,9 +167,10 @@ def _call(maker: Callable[..., Any], parameters: Mapping[str, Any], entry: Famil
         raise
     except ImportError as error:
         raise ScenarioError(Complaint(entry.key, f"names {shorten_repr(entry.use)}, which {error}")) from error
-    except (ValueError, TypeError) as error:
-        text = f"{shorten_repr(entry.use)} can't be made: {error}"
-        raise ScenarioError(Complaint(entry.key, text)) from error
+    except ValueError as error:  # the message begins with the key, as for sources
+        own = str(error).partition(" ")[0] in parameters
+        text = f"{entry.key}.{error}" if own else f"{entry.key} is {shorten_repr(entry.use)}: {error}"
+        raise ScenarioError(Complaint("", text)) from error
     except Exception as error:
         text = f"{shorten_repr(entry.use)} can't be made: {format_error(error)}"
         raise ScenarioError(Complaint(entry.key, text)) from error

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -15,21 +14,21 @@ from ckrr.baselines import cv_plus, halves, jackknife_plus, split, student
 from harness.compute.study import Study
 from harness.compute.unit import compute_unit
 from harness.core.errors import UserError
-from harness.core.protocols import Family, Scores, Target
+from harness.core.protocols import Family, Target
 from harness.core.seeds import Seeds
-from harness.core.types import Array, Extent, Grid, Status, Streams
+from harness.core.types import Array, Extent, Grid, Status
 from harness.families.baselines import FAMILY, METHODS
 from harness.families.krr import FAMILY as KRR
 from harness.figures.plots import seconds
 from harness.scenario.families import find_family
 from harness.scenario.load import check, load
 from scenarios import SOURCES
+from tests.harness.families.scoring import scored, streams
 from tests.harness.studies import only, run_serially, toy, unit
 
 NAMES = ("CRR-loo", "split", "GPR-t", "jackknife+", "RRCM-loo", "CV+")
 GRID = Grid(NAMES, (1e-6, 0.1), (100.0, "ml"), (1e-6, 0.1), (24,), (0.05, 0.1, 0.25))
 SEEDS = Seeds.from_source(7, {"function": "heaviside"})
-ALPHA = (0.05, 0.1, 0.25)
 needs_peers = pytest.mark.skipif(
     not (find_spec("mapie") and find_spec("crepes")), reason="MAPIE and crepes aren't installed: ckrr[bench]"
 )
@@ -70,22 +69,6 @@ def test_a_unit_is_what_the_library_gives() -> None:
             assert block.values["coverage_f"][here] == pytest.approx(R.contains(sample.y_test).mean(axis=0))
             width = (R.upper - R.lower).mean(axis=0)
             assert block.values["width_mean"][here] == pytest.approx(width, rel=1e-6)
-
-
-def scored(known: Family, names: Sequence[str], many: int, n: int = 30, alpha: Sequence[float] = ALPHA) -> list[Scores]:
-    """Several samples at once."""
-    factors, targets = [], []
-    for seed in range(many):
-        rng = np.random.default_rng(seed)
-        X, X_test = rng.random((n, 1)), rng.random((20, 1))
-        Y, Y_test = ((x > 0.5) + np.array([0.1, 0.3]) * rng.standard_normal((len(x), 2)) for x in (X, X_test))
-        factors.append(known.inputs(X, X_test).factor(100.0, 1e-3))
-        targets.append(Target(Y, Y_test, None))
-    return list(known.score(factors, targets, names, alpha, [streams(seed) for seed in range(many)]))
-
-
-def streams(seed: int) -> Streams:
-    return Seeds.from_source(1, {}).make_draw_streams(seed, 0)
 
 
 def test_bits_don_t_depend_on_company() -> None:
@@ -170,7 +153,7 @@ def test_the_packaged_scenario_has_them_all() -> None:
 @pytest.mark.skipif(bool(find_spec("mapie") and find_spec("crepes")), reason="MAPIE and crepes are installed")
 def test_what_is_not_installed_is_told() -> None:
     with pytest.raises(
-        UserError, match=r"family names 'harness.families.peers', .* it needs mapie.* pip install 'ckrr"
+        UserError, match=r"family\[0\] names 'harness.families.peers', .* it needs mapie.* pip install 'ckrr"
     ):
         load("peers")
 
@@ -192,8 +175,8 @@ def test_mapie_and_crepes_give_what_ours_give(n: int) -> None:
 @needs_peers
 def test_the_other_packaged_scenario_has_mapie_and_crepes(tmp_path: Path) -> None:
     names = load("peers").extent.grid.procedure
-    assert set(names) >= {"RRCM-loo", "CRR-loo", *find_family("peers").procedures[8:]}
-    plain = baselines(family="peers")
+    assert set(names) >= {"RRCM-loo", "CRR-loo", *find_family("peers").procedures[8:], "MAPIE-CQR"}
+    plain = baselines(family=["peers", "cqr"])
     run_serially(tmp_path / "it.zarr", **{**plain, "grid": {**plain["grid"], "procedure": list(names), "n": [12]}})
-    with pytest.raises(UserError, match=r"kernel must be left out"):
+    with pytest.raises(UserError, match=r"kernel and scales must be left out"):
         check(baselines(family="peers", kernel="matern52"), "peers.toml", Path.cwd())
