@@ -6,7 +6,7 @@ import numpy as np
 
 from harness.core.extent import find_distinct, find_included
 from harness.core.labels import format_theta
-from harness.core.schema import COVERAGE_EXPECTED
+from harness.core.schema import CELL, COVERAGE_EXPECTED
 from harness.core.types import Array, Bools, Extent
 from harness.store.manifest import Manifest
 
@@ -41,18 +41,26 @@ def _compute_targets(manifest: Manifest, extent: Extent, n: int) -> tuple[Array,
 
 
 def count_judged_cells(manifest: Manifest) -> int:
-    """Return the number of cells among which verdicts share their probability of error; see `count_cells_of`."""
-    return max(count_cells_of(manifest, manifest.extent), 1)
+    """Return the number of distinct cells among which verdicts share their probability of error.
 
-
-def count_cells_of(manifest: Manifest, extent: Extent) -> int:
-    """Return the number of distinct cells of an extent, but for those whose exact level is 1.
-
-    These are the whole line by arithmetic, so nothing can be wrong about them. Cells that differ only in a θ or λ that
-    their procedure doesn't use have the same results, and count once.
+    These are all cells that any extent of the store has had, but for those whose exact level is 1: they are the whole
+    line by arithmetic, so nothing can be wrong about them. Cells that differ only in a θ or λ that their procedure
+    doesn't use have the same results, and count once.
     """
-    masks = (find_uncertain(manifest, extent, n) & find_included(extent, n)[..., None] for n in extent.grid.n)
-    return sum(int(find_distinct(mask, manifest.axes, extent.grid).sum()) for mask in masks)
+    whole = manifest.extent
+    masks = (find_uncertain(manifest, whole, n) & find_ever_included(manifest, n)[..., None] for n in whole.grid.n)
+    return max(sum(int(find_distinct(mask, manifest.axes, whole.grid).sum()) for mask in masks), 1)
+
+
+def find_ever_included(manifest: Manifest, n: int) -> Bools:
+    """Return the cells at one n that some extent of a store includes, over procedure, γ, θ and λ."""
+    grid = manifest.extent.grid
+    found = np.zeros([len(getattr(grid, axis)) for axis in CELL], dtype=bool)
+    for extent in manifest.extents:
+        if n in extent.grid.n:
+            places = [[getattr(grid, axis).index(each) for each in getattr(extent.grid, axis)] for axis in CELL]
+            found[np.ix_(*places)] |= find_included(extent, n)
+    return found
 
 
 def find_uncertain(manifest: Manifest, extent: Extent, n: int) -> Bools:

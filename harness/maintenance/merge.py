@@ -225,7 +225,7 @@ def _add_values(
                 _broadcast_mask(mask, new) for mask in (ran & before, ~before & (read["status"] != Status.NOT_RUN))
             )
         else:
-            both, take = (ran & before).any(axis=2), (ran & ~before).any(axis=2)
+            both, take = (ran & before).any(axis=2), _is_nan(old)  # a store may have no procedure that uses θ
         if "alpha" in variable.dims or variable.name == "theta_hat":
             both = both & ~_is_nan(old) & ~_is_nan(new)
             take = take | (_is_nan(old) & ~_is_nan(new))

@@ -18,10 +18,11 @@ def make_context(families: Sequence[LoadedFamily]) -> dict[str, Any]:
     """
     searching = [one for one in families if "theta" in _get_axes(one)]
     searches = searching[0].family.searches if searching else ()
+    given = {"searches": [each for each in searches if all(each in one.family.searches for one in searching)]}
     return {
+        **(given if searching else {}),  # without a family that uses θ, any label will do
         "families": [one.entry.name for one in families],
         "procedures": list(dict.fromkeys(label for one in families for label in one.labels)),
-        "searches": [each for each in searches if all(each in one.family.searches for one in searching)],
         "axes": [axis for axis in MODEL_AXES if any(axis in _get_axes(one) for one in families)],
     }
 
