@@ -12,23 +12,21 @@ from harness.cli.common import (
     echo,
     json_option,
     shorten_path,
-    split_names,
     user_errors,
     where_option,
 )
 
 
 @click.command()
-@click.argument("store")
+@click.argument("stores", nargs=-1, required=True, metavar="STORE...")
 @click.option(
     "--measure",
-    "measures",
     default="",
     metavar="NAMES",
     help="Measures, separated by commas. [default: coverage, the expected one if the store has it]",
 )
 @click.option("--rows", metavar="AXES", help="Axes, separated by commas. [default: procedure and the remaining axes]")
-@click.option("--columns", metavar="AXES", help="Axes, separated by commas. [default: n]")
+@click.option("--columns", metavar="AXES", help="Axes, separated by commas. [default: n, or study]")
 @where_option
 @click.option("--versus", metavar="PROCEDURE", help="Show paired differences from this procedure.")
 @click.option("--adjust", is_flag=True, help="Reduce errors by conformal coverages, whose expectations are exact.")
@@ -42,8 +40,8 @@ from harness.cli.common import (
 )
 @user_errors
 def table(
-    store: str,
-    measures: str,
+    stores: tuple[str, ...],
+    measure: str,
     rows: str | None,
     columns: str | None,
     where: tuple[str, ...],
@@ -54,16 +52,16 @@ def table(
 ) -> None:
     """Print a table of measures of STORE with their Monte-Carlo errors.
 
+    Several STOREs make a table of procedures × studies, with ranks and paired differences. --where must leave one cell
+    of each procedure and study.
+
     MEASURES: coverage, coverage_expected, error, mad, verdict, width, relative_width, unbounded, failed and more (a
-    wrong name lists all).
+    wrong name lists all); for several stores also rank and difference.
     """
     from harness.results.formats import FORMATS
-    from harness.results.replications import parse_where
-    from harness.results.tables import table as made
+    from harness.results.studies.tables import table as made
 
-    axes = [None if text is None else split_names(text) for text in (rows, columns)]
-    asked = made(store, split_names(measures), axes[0], axes[1], parse_where(where), versus, adjust, design)
-    echo(FORMATS[form](asked))
+    echo(FORMATS[form](made(stores, measure, rows, columns, where, versus, adjust, design)))
 
 
 @click.command()
@@ -79,7 +77,7 @@ def figure(store: str, name: str, wheres: tuple[str, ...], output: str | None) -
     from harness.figures import draw, save
     from harness.figures.export import check_ending
     from harness.figures.registry import check_name
-    from harness.results.replications import parse_where
+    from harness.parsing.selections import parse_where
 
     check_name(name)
     path = output or f"{name}.png"

@@ -84,6 +84,25 @@ def format_estimate(value: float, error: float, low: float, high: float, least: 
     return format_with_error(value, error, least)
 
 
+def format_interval(value: float, low: float, high: float) -> str:
+    """Format a value with the ends of its interval, all with the digits that half the interval allows.
+
+    Examples
+    --------
+    >>> format_interval(-0.1234, -0.1611, -0.0911), format_interval(0.5, -0.25, inf), format_interval(0.0, 0.0, 0.0)
+    ('-0.12 (-0.16 to -0.09)', '0.5 (-0.25 to ∞)', '0')
+    """
+    if isnan(value):
+        return DASH
+    half = (high - low) / 2
+    if isnan(half) or half == 0:
+        return f"{value:.4g}"
+    if isinf(half) or not 1e-4 <= half < 1e4:
+        return f"{value:.3g} ({_format_end(low)} to {_format_end(high)})"
+    value_text, *ends = (_format_fixed(each, count_decimals(half)) for each in (value, low, high))
+    return f"{value_text} ({ends[0]} to {ends[1]})"
+
+
 def _format_end(value: float) -> str:
     """Format an end of an interval, which may be infinite."""
     return ("∞" if value > 0 else "−∞") if isinf(value) else f"{value:.3g}"
