@@ -87,17 +87,36 @@ def figure(store: str, name: str, wheres: tuple[str, ...], output: str | None) -
 
 
 @click.command()
-@click.argument("store")
-@click.option("-o", "--output", metavar="FILE.html", help="Where to write it. [default: beside the store, NAME.html]")
+@click.argument("stores", nargs=-1, required=True, metavar="STORE...")
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE.html",
+    help="Where to write it. [default: beside the store, NAME.html; comparison.html for several]",
+)
+@where_option
+@click.option("--versus", metavar="PROCEDURE", help="With several stores: compare others with this procedure.")
 @click.option("--drawn", type=click.IntRange(min=0), help="Combinations of γ, θ, λ and α with figures. [default: 12]")
 @design_option
 @user_errors
-def report(store: str, output: str | None, drawn: int | None, design: str | None) -> None:
-    """Write a report of the study in STORE as one HTML file: verdicts, tables, figures, and how it was computed."""
-    from harness.report.write import write
+def report(
+    stores: tuple[str, ...],
+    output: str | None,
+    where: tuple[str, ...],
+    versus: str | None,
+    drawn: int | None,
+    design: str | None,
+) -> None:
+    """Write a report of the study in STORE as one HTML file: verdicts, tables, figures, and how it was computed.
+
+    Several STOREs make a comparison of their procedures: which are valid on which data, ranks, and paired differences.
+    --where must leave one cell of each procedure and study.
+    """
+    from harness.report.write import write_report
     from harness.store.locate import find_store
 
-    path = write(store, output, shorten_path(find_store(store)), drawn, design)
+    shown = [shorten_path(find_store(store)) for store in stores]
+    path = write_report(stores, output, where, versus, drawn, design, shown)
     echo(f"wrote {path} ({path.stat().st_size / 1e6:.1f} MB)")
 
 

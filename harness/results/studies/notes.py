@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from harness.core.procedures import is_for_function
 from harness.core.schema import COVERAGE_EXPECTED
 from harness.results.designs import list_reserves
 from harness.results.studies.benchmark import Benchmark
@@ -48,8 +49,8 @@ def describe_verdicts(made: Benchmark) -> str:
     levels = [float(one.judged.attrs["level"]) for one in made.comparisons]
     together = max(1 - sum(1 - level for level in levels), 0.0)
     return (
-        f"with probability at least {min(levels):g} no verdict in a study is wrong; with at least {together:.3g} no "
-        "verdict in all studies together"
+        f"no verdict in a study is wrong with probability at least {min(levels):g}, and none in all studies together "
+        f"with at least {together:.3g}"
     )
 
 
@@ -90,6 +91,12 @@ def describe_coverage(made: Benchmark) -> list[str]:
         return []
     some = f" in {', '.join(expected)}, and counted in {', '.join(counted)}" if counted else ""
     return [f"coverage is expected coverage{some}"]
+
+
+def describe_functions(made: Benchmark) -> list[str]:
+    """Name the procedures whose coverage of y* isn't what they are for."""
+    names = [name for name in made.procedures if is_for_function(name)]
+    return [f"{', '.join(names)}: intervals for f(x*), so they needn't cover y*"] if names else []
 
 
 def describe_conditions(made: Benchmark) -> list[str]:
