@@ -1,9 +1,9 @@
 """Compare the procedures of one study in pairs, and rank those that are shown to keep their level.
 
-A procedure is ranked if its intervals are for y*, its cell is judged valid or conservative, and its region isn't the
-whole line by arithmetic. Widths are compared by the median, interval scores by the mean, of the differences within a
-replication, where both procedures have the same data. A difference is *shown* if its interval doesn't contain 0;
-otherwise the two are tied. The rank of a procedure is ::
+A procedure is ranked if its intervals are for y*, its cell is judged valid or conservative, its region isn't the whole
+line by arithmetic, and another such procedure is there. Widths are compared by the median, interval scores by the mean,
+of the differences within a replication, where both procedures have the same data. A difference is *shown* if its
+interval doesn't contain 0; otherwise the two are tied. The rank of a procedure is ::
 
     1 + (number of procedures shown to be smaller) + ½ (number of procedures tied with it)
 
@@ -46,6 +46,8 @@ FOR_FUNCTION, NO_RESULT, WHOLE_LINE = BY_DESIGN = (
     "the whole line by arithmetic",
 )
 """Reasons not to compare a procedure at all, which don't depend on its results."""
+ALONE = "the only one shown valid"
+"""Reason not to rank a procedure that would be the first of one."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,7 @@ class StudyComparison:
     @property
     def smallest(self) -> str | None:
         """The procedure that is shown to be smaller than every other ranked one; None if there is none."""
-        return next((name for name, rank in self.ranks.items() if rank == 1 and len(self.ranks) > 1), None)
+        return next((name for name, rank in self.ranks.items() if rank == 1), None)
 
     @property
     def levels(self) -> dict[str, float]:
@@ -170,6 +172,8 @@ def compare_study(study: Study, judged: xr.Dataset, reference: str, by: str, lev
         return _to_difference(_estimate_difference(*runs[one], *runs[other], MEASURES[by], level))
 
     ranked = [name for name in study.procedures if name not in left_out]
+    if len(ranked) == 1:
+        left_out[ranked.pop()] = ALONE
     signs = {(one, other): compare(one, other).sign for one, other in combinations(ranked, 2)}
     differences = {name: compare(name, reference) for name in runs if reference in runs}
     return StudyComparison(study, judged, left_out, differences, signs)

@@ -161,13 +161,11 @@ def _estimate(made: Benchmark, one: StudyComparison, name: str, is_judged: bool,
     """Estimate a measure in the cells of one study."""
     study = one.study
     if name == VERDICT:
-        found = one.judged
-    elif name == RELATIVE_WIDTH:
-        found = estimate_cells(study.reader, make_relative_width(made.reference))
-    else:
-        asked = study.reader.judged if name == COVERAGE and is_judged else name
-        found = load_measure(study.url, asked, study.reader.where, None, False, design)
-    return _by_procedure(found, name)
+        return _by_procedure(one.judged, name)
+    if name == RELATIVE_WIDTH:
+        return _by_procedure(estimate_cells(study.reader, make_relative_width(made.reference)), name)
+    name = study.reader.judged if name == COVERAGE and is_judged else name
+    return _by_procedure(load_measure(study.url, name, study.reader.where, None, False, design), name)
 
 
 def _by_procedure(found: xr.Dataset, name: str) -> dict[str, Cell]:
