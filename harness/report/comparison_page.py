@@ -39,12 +39,17 @@ def render_comparison(
     where, versus, design
         As for `harness.results.studies.benchmark.make_benchmark`.
     """
+    stores_and_options = _format_options(shown, where, versus, design)
     made = make_benchmark(stores, where, versus, design=design)
     entries = collect_entries(made, design)
     sections = [
         Section("coverage", "Coverage", render_coverage(made, entries)),
         Section("sizes", "Width and score", render_sizes(made, entries)),
-        Section("ranks", "Ranks", render_ranks(made, entries)),
+        Section(
+            "ranks",
+            "Ranks",
+            render_ranks(made, entries, f"ckrr table {stores_and_options} --measure interval_score,rank"),
+        ),
         Section("differences", "Paired differences", render_differences(made, entries)),
         Section("studies", "Studies", render_studies(made, shown)),
     ]
@@ -60,11 +65,12 @@ def render_comparison(
         caveats=[f"{text}." for text in [*notes.describe_conditions(made), *notes.describe_studies(made)]],
         sections=sections,
     )
-    command = _format_command(shown, where, versus, design)
-    return render_document(f"{join_names(names)} – ckrr report", header, sections, render_footer(command), script=True)
+    footer = render_footer(f"ckrr report {stores_and_options}")
+    return render_document(f"{join_names(names)} – ckrr report", header, sections, footer, script=True)
 
 
-def _format_command(shown: Sequence[str], where: Selection | None, versus: str | None, design: str | None) -> str:
+def _format_options(shown: Sequence[str], where: Selection | None, versus: str | None, design: str | None) -> str:
+    """Return the stores and options of a command."""
     selected = ",".join(f"{axis}={','.join(map(str, values))}" for axis, values in parse_where(where).items())
     options = {"--where": selected, "--versus": versus, "--design": design}
-    return " ".join(["ckrr report", *shown, *(f"{option} {value}" for option, value in options.items() if value)])
+    return " ".join([*shown, *(f"{option} {value}" for option, value in options.items() if value)])

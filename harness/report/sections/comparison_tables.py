@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from markupsafe import Markup
 
+from harness.core.procedures import is_for_function
 from harness.report.html.templating import TEMPLATES
 from harness.report.sections.tables import Cell, Head, Row, render_sheet
 from harness.report.sections.uncertainty import render_key
@@ -47,6 +48,8 @@ def render_coverage(made: Benchmark, entries: Entries) -> Markup:
         entry = entries.get((one.study.name, procedure, COVERAGE))
         if entry is None:
             return Cell(DASH)
+        if is_for_function(procedure):
+            return Cell(str(entry))
         verdict = one.get_verdict(procedure)
         return Cell(f"{entry} {SYMBOLS[verdict]}", CLASSES[verdict])
 
@@ -72,8 +75,11 @@ def render_sizes(made: Benchmark, entries: Entries) -> Markup:
     return _render_section(tables, told=notes.describe_levels(made))
 
 
-def render_ranks(made: Benchmark, entries: Entries) -> Markup:
-    """Render ranks with their means; procedures that aren't ranked have their verdict instead."""
+def render_ranks(made: Benchmark, entries: Entries, command: str) -> Markup:
+    """Render ranks with their means; procedures that aren't ranked have their verdict instead.
+
+    `command` prints ranks by interval score.
+    """
 
     def make_cell(one: StudyComparison, procedure: str) -> Cell:
         entry = entries.get((one.study.name, procedure, RANK))
@@ -85,8 +91,8 @@ def render_ranks(made: Benchmark, entries: Entries) -> Markup:
     caption = f"Ranks by {made.by.replace('_', ' ')}{_format_level(made)}."
     return _render_section(
         [_render_table(made, caption, make_cell, "mean rank", _make_overall(entries, RANK))],
-        texts=[_to_sentence(notes.describe_ranks(made).removeprefix("rank: ranks ").removeprefix("rank: "))],
-        told=notes.describe_left_out(made),
+        texts=[_to_sentence(notes.describe_ranks(made).removeprefix("rank: "))],
+        told=[*notes.describe_left_out(made), f"ranks by interval score: {command}"],
     )
 
 
@@ -109,6 +115,7 @@ def render_differences(made: Benchmark, entries: Entries) -> Markup:
     return _render_section(
         [_render_table(made, caption, make_cell, "wins/ties/losses", overall)],
         texts=[_to_sentence(notes.describe_differences(made).removeprefix("difference: "))],
+        told=notes.describe_looks(made),
     )
 
 

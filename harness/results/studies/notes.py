@@ -54,6 +54,14 @@ def describe_verdicts(made: Benchmark) -> str:
     )
 
 
+def describe_looks(made: Benchmark) -> list[str]:
+    """Name the studies whose verdicts allow looking often, which paired differences don't."""
+    names = [one.study.name for one in made.comparisons if bool(one.judged["anytime"].any())]
+    if not names:
+        return []
+    return [f"{', '.join(names)}: verdicts hold however often somebody looks, intervals of differences for one look"]
+
+
 def describe_cells(made: Benchmark) -> list[str]:
     """Name the cells that are compared, if they aren't the same in all studies."""
     varying = [axis for axis in AXES if len({one.cell[axis] for one in made.studies}) > 1]

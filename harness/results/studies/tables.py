@@ -254,6 +254,7 @@ def _list_notes(made: Benchmark, shown: Sequence[str], is_judged: bool) -> list[
         *(notes.describe_left_out(made) if has_ranks else []),
         *(notes.describe_levels(made) if has_ranks else []),
         *[notes.describe_verdicts(made)] * (has_ranks or VERDICT in shown),
+        *(notes.describe_looks(made) if has_ranks else []),
         *(notes.describe_coverage(made) if COVERAGE in shown and is_judged else []),
         *notes.describe_conditions(made),
         *unscored,

@@ -94,6 +94,7 @@ def test_the_summary_is_in_words(found: Reader, real: list[str]) -> None:
     assert "sine: errors and verdicts are conditional on the rows of the table." in found.words
     assert f"ckrr report {real[0]} {real[1]} --where theta=10,100,n=39,alpha=0.1" in found.words
     assert f"ckrr report {real[1]}" in found.words
+    assert "--measure interval_score,rank" in found.words
 
 
 def test_summaries_of_ties_and_of_single_procedures(tmp_path: Path) -> None:
@@ -104,6 +105,12 @@ def test_summaries_of_ties_and_of_single_procedures(tmp_path: Path) -> None:
     made = make_benchmark([one, other], "procedure=exact,split")
     assert describe_smallest(made).endswith("α, fewer than two are left to compare in one and other.")
     assert describe_validity(made) == "exact is shown valid in both studies. split is invalid in one and other."
+    tied = stores.tied(tmp_path / "tied.zarr")
+    made = make_benchmark([one, tied])
+    assert made.comparisons[1].ranks == {"exact": 1.5, "random": 1.5, "wide": 3.0}
+    assert not made.is_balanced
+    assert describe_smallest(made).endswith("narrowest in one; no procedure is shown to be the narrowest in tied.")
+    assert str(made.count_outcomes("random")) == "0/1/0"
     path = study.write_report([one, other], tmp_path / "toys.html", versus="wide")
     text = path.read_text()
     assert "<script>alert" not in text

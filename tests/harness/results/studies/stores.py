@@ -28,6 +28,12 @@ def toy(where: Path, **changes: Any) -> str:
     return str(where)
 
 
+def tied(where: Path) -> str:
+    """Next to no noise: `random`, which is as wide as `exact`, covers 1 − α, too."""
+    source = {"function": "tests.harness.toy:Toy", "test_points": 1}
+    return toy(where, source=source, grid__gamma=[1e-6], replications={"paths": 3000, "draws": 1})
+
+
 def jump(where: Path) -> str:
     """Several θ and n, and expected coverage."""
     return stores.krr(

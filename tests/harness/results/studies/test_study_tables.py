@@ -152,3 +152,9 @@ def test_words_and_numbers_share_a_csv_file(real: list[str]) -> None:
     lines = list(csv.DictReader(io.StringIO(FORMATS["csv"](made))))
     assert {line["verdict"] for line in lines if line["measure"] == "coverage"} == {""}
     assert "valid" in {line["verdict"] for line in lines}
+
+
+def test_verdicts_may_allow_looking_where_differences_do_not(toys: list[str]) -> None:
+    note = "one, two: verdicts hold however often somebody looks, intervals of differences for one look"
+    assert note in table(toys, "rank", design="anytime").notes
+    assert note not in table(toys, "rank").notes
