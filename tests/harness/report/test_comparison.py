@@ -75,13 +75,16 @@ def test_what_is_not_ranked_has_its_verdict(found: Reader) -> None:
     assert "jump: not ranked: GPR-f (invalid), GPR-p (its intervals are for f(x*), not y*)." in found.words
 
 
-def test_differences_are_marked_and_counted(found: Reader) -> None:
+def test_differences_are_marked_and_counted(found: Reader, page: Path) -> None:
     rows = {row[0]: row[1:] for row in found.table("Paired differences").rows}
     assert rows["RRCM"] == ["reference", "reference", "–"]
     assert rows["CRR-loo"][0].endswith(" ↑")
     assert rows["CRR-loo"][2] == "0/0/2"
     assert rows["GPR-f"][0].endswith(" ↓")
     assert rows["GPR-f"][2] == "–", "it is narrower, but not shown valid"
+    text = page.read_text()
+    assert f"<td>{rows['GPR-f'][0]}" in text
+    assert f"<td class=i>{rows['CRR-loo'][0]}" in text
 
 
 def test_the_summary_is_in_words(found: Reader, real: list[str]) -> None:

@@ -16,6 +16,7 @@ from harness.results.studies.benchmark import Benchmark, make_benchmark
 from harness.results.studies.comparison import ALONE, compute_ranks
 from harness.results.studies.selection import Study
 from harness.statistics.comparisons import compare_pair
+from tests.harness.report.stores import krr
 from tests.harness.results.studies import stores
 from tests.harness.studies import replications
 
@@ -64,6 +65,17 @@ def test_differences_are_paired_and_simultaneous(made: Benchmark) -> None:
         for name, found in one.differences.items():
             for part in ("value", "low", "high"):
                 assert getattr(found, part) == float(apart[part].sel(procedure=name))
+
+
+def test_the_selected_cell_is_read(real: list[str], tmp_path: Path) -> None:
+    """With several values on every axis."""
+    url = krr(
+        tmp_path / "axes.zarr", grid__gamma=[0.5, 0.1], grid__lam=[1, 0.1], replications={"paths": 30, "draws": 1}
+    )
+    made = make_benchmark([url, real[1]], "gamma=0.1,0,lam=0.1,theta=100,10,n=20,39,alpha=0.1", versus="RRCM")
+    one = made.comparisons[0]
+    apart = difference(url, "RRCM", "width").sel(one.study.cell)
+    assert one.differences["GPR-f"].value == float(apart["value"].sel(procedure="GPR-f")) != 0
 
 
 def test_scores_are_compared_by_their_mean(real: list[str]) -> None:
