@@ -52,8 +52,8 @@ def table(
 ) -> None:
     """Print a table of measures of STORE with their Monte-Carlo errors.
 
-    Several STOREs make a table of procedures × studies, with ranks and paired differences. --where must leave one cell
-    of each procedure and study.
+    Several STOREs make a table of procedures × studies, with ranks and paired differences, of one cell of each: of
+    several values in --where, a study takes the first that it has.
 
     MEASURES: coverage, coverage_expected, error, mad, verdict, width, relative_width, unbounded, failed and more (a
     wrong name lists all); for several stores also rank and difference.
@@ -110,7 +110,7 @@ def report(
     """Write a report of the study in STORE as one HTML file: verdicts, tables, figures, and how it was computed.
 
     Several STOREs make a comparison of their procedures: which are valid on which data, ranks, and paired differences.
-    --where must leave one cell of each procedure and study.
+    One cell of each is compared: of several values in --where, a study takes the first that it has.
     """
     from harness.report.write import write_report
     from harness.store.locate import find_store

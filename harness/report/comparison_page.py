@@ -18,7 +18,7 @@ from harness.report.sections.comparison_tables import (
 )
 from harness.report.sections.lead import join_names
 from harness.results.studies import notes
-from harness.results.studies.benchmark import make_benchmark
+from harness.results.studies.benchmark import Benchmark, make_benchmark
 
 
 def render_comparison(
@@ -62,11 +62,15 @@ def render_comparison(
         progress=None,
         damage="",
         lead=render_comparison_lead(made),
-        caveats=[f"{text}." for text in [*notes.describe_conditions(made), *notes.describe_studies(made)]],
+        caveats=[f"{text}." for text in _list_caveats(made)],
         sections=sections,
     )
     footer = render_footer(f"ckrr report {stores_and_options}")
     return render_document(f"{join_names(names)} – ckrr report", header, sections, footer, script=True)
+
+
+def _list_caveats(made: Benchmark) -> list[str]:
+    return [*notes.describe_conditions(made), *notes.describe_unused(made), *notes.describe_studies(made)]
 
 
 def _format_options(shown: Sequence[str], where: Selection | None, versus: str | None, design: str | None) -> str:

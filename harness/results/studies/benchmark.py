@@ -115,7 +115,7 @@ def make_benchmark(
     stores : sequence of str or Path
         Paths or URLs of two or more stores, or scenarios, which stand for their default stores.
     where : mapping or str, optional
-        Values to select along some axes. They must leave one cell of each procedure and study.
+        Values to select along some axes, so that one cell of each procedure and study is left; see `select_studies`.
     versus : str, optional
         Procedure that others are compared with. Default: the first one that all studies have, with an exact level if
         possible.

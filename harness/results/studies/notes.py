@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from harness.core.labels import format_label
 from harness.core.procedures import is_for_function
 from harness.core.schema import COVERAGE_EXPECTED
 from harness.results.designs import list_reserves
@@ -67,6 +68,15 @@ def describe_cells(made: Benchmark) -> list[str]:
     varying = [axis for axis in AXES if len({one.cell[axis] for one in made.studies}) > 1]
     told = "; ".join(f"{one.name}: {one.format_cell(varying)}" for one in made.studies)
     return [f"cells: {told}"] if varying else []
+
+
+def describe_unused(made: Benchmark) -> list[str]:
+    """Name values that were selected, are in a study, and aren't compared."""
+    return [
+        f"{one.name}: {axis} = {', '.join(map(format_label, values))} isn't compared: the first named value counts"
+        for one in made.studies
+        for axis, values in one.unused.items()
+    ]
 
 
 def describe_left_out(made: Benchmark) -> list[str]:

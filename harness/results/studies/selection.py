@@ -1,15 +1,15 @@
 """Open several studies, and select one cell of every procedure in each.
 
 A study has many cells, and a comparison over studies needs one of each procedure: a γ, θ, λ and n, which may differ
-between studies, and an α that all of them have. Nothing is chosen silently: if several values of an axis are left, the
-user is asked to select one.
+between studies, and an α that all of them have. Nothing is chosen silently. Of the values that the user names, a study
+takes the first that it has, and says which others it has; where none is named and several are left, the user is asked.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,8 @@ class Study:
     name: str
     reader: ReplicationReader
     """Reads the selected cells: one value along each of `AXES`."""
+    unused: Mapping[str, Sequence[object]] = field(default_factory=dict)
+    """Values that were named and are in the study, but aren't compared."""
 
     @property
     def url(self) -> str:
@@ -71,13 +73,14 @@ def select_studies(stores: Sequence[str | Path], where: Selection | None = None)
     stores : sequence of str or Path
         Paths or URLs of two or more stores, or scenarios, which stand for their default stores.
     where : mapping or str, optional
-        Values to select along some axes. A study takes those that it has, so that "theta=ml,10" selects θ = ml in one
-        study and θ = 10 in another.
+        Values to select along some axes. Of several, a study takes the first that it has, and all procedures:
+        "theta=ml,10" is θ = ml, or θ = 10 in studies that have no θ = ml.
 
     Raises
     ------
     UserError
-        If a store is given twice, a selection leaves no value or several, or the studies have no common level.
+        If a store is given twice, a selection leaves no value, an axis with several has none selected, or the studies
+        have no common level.
     """
     readers = [open_replications(str(store)) for store in stores]
     _check_distinct(readers)
@@ -85,12 +88,9 @@ def select_studies(stores: Sequence[str | Path], where: Selection | None = None)
     studies, asked = [Study(name, reader) for name, reader in zip(names, readers, strict=True)], parse_where(where)
     _check_known(studies, asked)
     chosen = [_select_values(study, asked) for study in studies]
-    if "alpha" not in asked:
-        chosen = _select_common_levels(chosen)
+    chosen = _select_common_levels(chosen)
+    chosen = [_take_first(study, [axis for axis in AXES if axis in asked]) for study in chosen]
     _check_single(chosen)
-    if len({study.cell["alpha"] for study in chosen}) > 1:
-        told = _list_values(chosen, "alpha")
-        raise UserError(f"studies are compared at one level: {told}: select an alpha that all have")
     return chosen
 
 
@@ -167,13 +167,20 @@ def _narrow(study: Study, where: Mapping[str, Sequence[object]]) -> Study:
 
 
 def _select_common_levels(studies: Sequence[Study]) -> list[Study]:
-    """Select the levels that all studies have."""
+    """Select the levels that all studies have, among those that were named."""
     levels = [list(study.reader.select_values("alpha")) for study in studies]
     common = [alpha for alpha in levels[0] if all(alpha in some for some in levels)]
     if not common:
         told = _list_values(studies, "alpha")
-        raise UserError(f"the studies have no common level: {told}: run them with an alpha that all have")
+        raise UserError(f"the studies have no common level: {told}: select or compute an alpha that all have")
     return [_narrow(study, {"alpha": common}) for study in studies]
+
+
+def _take_first(study: Study, axes: Sequence[str]) -> Study:
+    """Select the first of the values that are left along some axes."""
+    found = {axis: list(study.reader.select_values(axis)) for axis in axes}
+    unused = {axis: values[1:] for axis, values in found.items() if len(values) > 1}
+    return replace(_narrow(study, {axis: values[:1] for axis, values in found.items()}), unused=unused)
 
 
 def _check_single(studies: Sequence[Study]) -> None:

@@ -73,8 +73,8 @@ def table(
         Axes of the cube, or "measure". Default: procedure in the rows, n and measure in the columns. For several
         stores the axes are "measure", "procedure" and "study".
     where : mapping or str, optional
-        Values to select along some axes, such as ``{"n": [100, 400]}`` or "n=100,400". For several stores these must
-        leave one cell of each procedure and study.
+        Values to select along some axes, such as ``{"n": [100, 400]}`` or "n=100,400". For several stores one cell of
+        each procedure and study is compared: of several values, a study takes the first that it has.
     versus : str, optional
         A procedure. If given, the table of one store has paired differences between each procedure and this one. For
         several stores, relative widths and differences refer to it; default: the first that all studies have, with an
@@ -249,6 +249,7 @@ def _list_notes(made: Benchmark, shown: Sequence[str], is_judged: bool) -> list[
     ]
     return [
         *notes.describe_cells(made),
+        *notes.describe_unused(made),
         *[notes.describe_ranks(made)] * (RANK in shown),
         *[notes.describe_differences(made)] * (DIFFERENCE in shown),
         *(notes.describe_left_out(made) if has_ranks else []),

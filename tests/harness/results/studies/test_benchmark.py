@@ -19,6 +19,7 @@ from harness.statistics.comparisons import compare_pair
 from tests.harness.report.stores import krr
 from tests.harness.results.studies import stores
 from tests.harness.studies import replications
+from tests.harness.toy import ToyFamily
 
 
 @pytest.fixture(scope="module")
@@ -76,6 +77,29 @@ def test_the_selected_cell_is_read(real: list[str], tmp_path: Path) -> None:
     one = made.comparisons[0]
     apart = difference(url, "RRCM", "width").sel(one.study.cell)
     assert one.differences["GPR-f"].value == float(apart["value"].sel(procedure="GPR-f")) != 0
+
+
+class FreeToy(ToyFamily):
+    """A procedure as wide as `exact` that has no use for θ and λ."""
+
+    procedures = ("free",)
+    axes = ()
+    reference = None
+    searches = ()
+
+
+FREE = FreeToy()
+
+
+def test_a_family_without_theta_is_found_at_every_theta(toys: list[str], tmp_path: Path) -> None:
+    families = ["tests.harness.toy:FAMILY", "tests.harness.results.studies.test_benchmark:FREE"]
+    names = ["exact", "wide", "free"]
+    url = stores.toy(tmp_path / "both.zarr", family=families, grid__theta=[1, "best"], grid__procedure=names)
+    for where in ("theta=1", "theta=best,1"):
+        one = make_benchmark([url, toys[0]], where).comparisons[0]
+        assert one.study.cell["theta"] == where[6:].split(",")[0]
+        assert one.differences["free"].value == 0
+        assert one.get_verdict("free") == one.get_verdict("exact")
 
 
 def test_scores_are_compared_by_their_mean(real: list[str]) -> None:

@@ -10,6 +10,7 @@ import pytest
 from harness import UserError
 from harness.results.studies.benchmark import make_benchmark
 from harness.results.studies.selection import select_studies
+from harness.results.studies.tables import table
 from tests.harness.results.studies import stores
 
 
@@ -18,6 +19,15 @@ def test_each_study_takes_the_values_that_it_has(real: list[str]) -> None:
     assert (jump.name, sine.name) == ("jump", "sine")
     assert jump.cell == {"gamma": 0.1, "theta": "100", "lam": 0.1, "n": 39, "alpha": 0.1}
     assert sine.cell == {"gamma": 0.0, "theta": "10", "lam": 0.1, "n": 39, "alpha": 0.1}
+
+
+def test_the_first_value_that_is_named_counts(real: list[str]) -> None:
+    made = table(real, "rank", where="theta=ml,100,10,n=39,19,alpha=0.1,0.05")
+    assert "cells: jump: gamma = 0.1, theta = ml; sine: gamma = 0, theta = 10" in made.notes
+    assert "jump: theta = 100 isn't compared: the first named value counts" in made.notes
+    assert "jump: n = 19 isn't compared: the first named value counts" in made.notes
+    assert made.caption.endswith("lam = 0.1, n = 39, alpha = 0.1")
+    assert select_studies(real, "theta=100,ml,10,n=19,39,alpha=0.05")[0].cell["theta"] == "100"
 
 
 def test_the_user_is_asked_which_cell(real: list[str]) -> None:
@@ -42,7 +52,7 @@ def test_the_only_common_level_needs_no_selection(toys: list[str]) -> None:
         ),
         ("theta=ml", r"theta=ml isn't in sine, which has 10: add one of these, as in --where theta=ml,10"),
         ("theat=1", "there is no axis 'theat': it must be one of"),
-        ("theta=ml,10,n=39,alpha=0.05,0.1", r"select one cell of each study: jump has alpha = 0.05, 0.1; sine"),
+        ("theta=ml,10,alpha=0.05,0.1", r"select one cell of each study: jump has n = 19, 39: for example --where n=39"),
         ("procedure=CRR-loo,theta=ml,10,n=39,alpha=0.1,gamma=0", r"gamma=0 isn't in jump, which has 0.1"),
     ],
 )
@@ -64,10 +74,11 @@ def test_equal_names_give_way_to_those_of_files(toys: list[str], tmp_path: Path)
 
 def test_levels_must_be_common(toys: list[str], tmp_path: Path) -> None:
     other = stores.toy(tmp_path / "three.zarr", grid__alpha=[0.2])
-    with pytest.raises(UserError, match=r"no common level: one has alpha = 0.1; three has alpha = 0.2: run them with"):
+    with pytest.raises(UserError, match=r"no common level: one has alpha = 0.1; three has alpha = 0.2: select or"):
         select_studies([toys[0], other])
-    with pytest.raises(UserError, match=r"compared at one level: one has alpha = 0.1; three has alpha = 0.2: select"):
-        select_studies([toys[0], other], "alpha=0.1,0.2")
+    with pytest.raises(UserError, match=r"no common level: two has alpha = 0.05, 0.1; three has alpha = 0.2"):
+        select_studies([toys[1], other], "alpha=0.05,0.1,0.2")
+    assert select_studies(toys, "alpha=0.05,0.1")[1].cell["alpha"] == 0.1, "the first that both have"
 
 
 def test_procedures_must_be_common(toys: list[str], tmp_path: Path) -> None:
