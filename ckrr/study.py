@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         status,
         table,
         verdicts,
+        write_report,
     )
 
 __all__ = [
@@ -43,6 +44,7 @@ __all__ = [
     "status",
     "table",
     "verdicts",
+    "write_report",
 ]
 
 

@@ -1,8 +1,8 @@
 """Run simulation studies on Dask: scenario → plan → tasks → Zarr cube → tables, figures and a report.
 
 `run`, `plan`, `status`, `check` and `open_cube` are commands of the command line, from Python. `estimate`,
-`difference`, `verdicts`, `precision` and `table` say what came out. `procedure` makes a function a procedure of
-scenarios. User code imports them from `ckrr.study`.
+`difference`, `verdicts`, `precision`, `table` and `write_report` say what came out. `procedure` makes a function a
+procedure of scenarios. User code imports them from `ckrr.study`.
 """
 
 from typing import TYPE_CHECKING
@@ -15,10 +15,11 @@ if TYPE_CHECKING:
     from harness.cube.reader import open_cube
     from harness.families.functions import procedure
     from harness.monitor.state import status
+    from harness.report.write import write_report
     from harness.results.check import check
     from harness.results.estimates import difference, estimate
     from harness.results.required_paths import precision
-    from harness.results.tables import table
+    from harness.results.studies.tables import table
     from harness.results.validity import verdicts
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "status",
     "table",
     "verdicts",
+    "write_report",
 ]
 
 _HOMES = {
@@ -49,7 +51,8 @@ _HOMES = {
     "procedure": "harness.families.functions",
     "run": "harness.api",
     "status": "harness.monitor.state",
-    "table": "harness.results.tables",
+    "table": "harness.results.studies.tables",
     "verdicts": "harness.results.validity",
+    "write_report": "harness.report.write",
 }
 __getattr__, __dir__ = _attach(__name__, _HOMES)

@@ -15,7 +15,6 @@ from harness.cli.common import (
     echo,
     json_option,
     shorten_path,
-    split_names,
     user_errors,
     where_option,
 )
@@ -44,16 +43,16 @@ def check(store: str, where: tuple[str, ...], allow: str, design: str | None, as
     Procedures whose intervals are for f(x*), such as GPR-p, are judged on f(x*), not on y*. Cells where
     exchangeability is broken by design are judged, too: select others with --where.
     """
+    from harness.parsing.selections import parse_names, parse_where
     from harness.report.write import check_target, write_atomically
     from harness.results.check import FAILED, PASSED, check as check_store
     from harness.results.junit import is_junit, render_junit
-    from harness.results.replications import parse_where
     from harness.store.locate import find_store
 
     target = Path(junit) if junit is not None else None
     if target is not None:
         check_target(target, (".xml",), "--junit", is_junit)  # before the work
-    outcome = check_store(store, parse_where(where), split_names(allow), design)
+    outcome = check_store(store, parse_where(where), parse_names(allow), design)
     name = shorten_path(find_store(store))
     if target is not None:
         write_atomically(target, render_junit(outcome, name))

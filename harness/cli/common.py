@@ -60,11 +60,6 @@ def discard_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def split_names(text: str) -> list[str]:
-    """Return the names in the value of an option, which commas separate."""
-    return [name.strip() for name in text.split(",") if name.strip()]
-
-
 class Commands(click.Group):
     """Click group that reports usage errors in one line, like all other errors."""
 

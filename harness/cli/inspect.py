@@ -12,23 +12,21 @@ from harness.cli.common import (
     echo,
     json_option,
     shorten_path,
-    split_names,
     user_errors,
     where_option,
 )
 
 
 @click.command()
-@click.argument("store")
+@click.argument("stores", nargs=-1, required=True, metavar="STORE...")
 @click.option(
     "--measure",
-    "measures",
     default="",
     metavar="NAMES",
     help="Measures, separated by commas. [default: coverage, the expected one if the store has it]",
 )
 @click.option("--rows", metavar="AXES", help="Axes, separated by commas. [default: procedure and the remaining axes]")
-@click.option("--columns", metavar="AXES", help="Axes, separated by commas. [default: n]")
+@click.option("--columns", metavar="AXES", help="Axes, separated by commas. [default: n, or study]")
 @where_option
 @click.option("--versus", metavar="PROCEDURE", help="Show paired differences from this procedure.")
 @click.option("--adjust", is_flag=True, help="Reduce errors by conformal coverages, whose expectations are exact.")
@@ -42,8 +40,8 @@ from harness.cli.common import (
 )
 @user_errors
 def table(
-    store: str,
-    measures: str,
+    stores: tuple[str, ...],
+    measure: str,
     rows: str | None,
     columns: str | None,
     where: tuple[str, ...],
@@ -54,16 +52,16 @@ def table(
 ) -> None:
     """Print a table of measures of STORE with their Monte-Carlo errors.
 
+    Several STOREs make a table of procedures × studies, with ranks and paired differences, of one cell of each: of
+    several values in --where, a study takes the first that it has.
+
     MEASURES: coverage, coverage_expected, error, mad, verdict, width, relative_width, unbounded, failed and more (a
-    wrong name lists all).
+    wrong name lists all); for several stores also rank and difference.
     """
     from harness.results.formats import FORMATS
-    from harness.results.replications import parse_where
-    from harness.results.tables import table as made
+    from harness.results.studies.tables import table as made
 
-    axes = [None if text is None else split_names(text) for text in (rows, columns)]
-    asked = made(store, split_names(measures), axes[0], axes[1], parse_where(where), versus, adjust, design)
-    echo(FORMATS[form](asked))
+    echo(FORMATS[form](made(stores, measure, rows, columns, where, versus, adjust, design)))
 
 
 @click.command()
@@ -79,7 +77,7 @@ def figure(store: str, name: str, wheres: tuple[str, ...], output: str | None) -
     from harness.figures import draw, save
     from harness.figures.export import check_ending
     from harness.figures.registry import check_name
-    from harness.results.replications import parse_where
+    from harness.parsing.selections import parse_where
 
     check_name(name)
     path = output or f"{name}.png"
@@ -89,17 +87,36 @@ def figure(store: str, name: str, wheres: tuple[str, ...], output: str | None) -
 
 
 @click.command()
-@click.argument("store")
-@click.option("-o", "--output", metavar="FILE.html", help="Where to write it. [default: beside the store, NAME.html]")
+@click.argument("stores", nargs=-1, required=True, metavar="STORE...")
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE.html",
+    help="Where to write it. [default: beside the store, NAME.html; comparison.html for several]",
+)
+@where_option
+@click.option("--versus", metavar="PROCEDURE", help="With several stores: compare others with this procedure.")
 @click.option("--drawn", type=click.IntRange(min=0), help="Combinations of γ, θ, λ and α with figures. [default: 12]")
 @design_option
 @user_errors
-def report(store: str, output: str | None, drawn: int | None, design: str | None) -> None:
-    """Write a report of the study in STORE as one HTML file: verdicts, tables, figures, and how it was computed."""
-    from harness.report.write import write
+def report(
+    stores: tuple[str, ...],
+    output: str | None,
+    where: tuple[str, ...],
+    versus: str | None,
+    drawn: int | None,
+    design: str | None,
+) -> None:
+    """Write a report of the study in STORE as one HTML file: verdicts, tables, figures, and how it was computed.
+
+    Several STOREs make a comparison of their procedures: which are valid on which data, ranks, and paired differences.
+    One cell of each is compared: of several values in --where, a study takes the first that it has.
+    """
+    from harness.report.write import write_report
     from harness.store.locate import find_store
 
-    path = write(store, output, shorten_path(find_store(store)), drawn, design)
+    shown = [shorten_path(find_store(store)) for store in stores]
+    path = write_report(stores, output, where, versus, drawn, design, shown)
     echo(f"wrote {path} ({path.stat().st_size / 1e6:.1f} MB)")
 
 

@@ -9,8 +9,11 @@ from pathlib import Path
 from harness.backends.address import is_url
 from harness.core.errors import UserError
 from harness.parsing.files import read_regular_file
+from harness.parsing.selections import Selection
 from harness.store.locate import find_store
 
+COMPARISON = "comparison.html"
+"""Default file of a report of several studies."""
 LARGEST_PAGE = 1 << 30
 """Largest file that is looked at before it is replaced, in bytes."""
 LARGEST = 5_000_000
@@ -57,6 +60,52 @@ def write(
     from harness.report.sections.figures import SETTINGS
 
     write_atomically(target, render_page(url, shown or url, SETTINGS if settings is None else settings, design))
+    return target
+
+
+def write_report(
+    stores: str | Path | Sequence[str | Path],
+    output: str | Path | None = None,
+    where: Selection | None = None,
+    versus: str | None = None,
+    drawn: int | None = None,
+    design: str | None = None,
+    shown: Sequence[str] | None = None,
+) -> Path:
+    """Write the report of a study, or a comparison of several, as one HTML file, and return its path.
+
+    Parameters
+    ----------
+    stores : str, Path or sequence of these
+        Paths or URLs of stores, or scenarios, which stand for their default stores.
+    output : str or Path, optional
+        File to write. Default: beside the store; comparison.html in the current folder for several.
+    where : mapping or str, optional
+        For several stores: values to select, so that one cell of each procedure and study is left.
+    versus : str, optional
+        For several stores: the procedure that others are compared with.
+    drawn : int, optional
+        For one store: maximal number of combinations of γ, θ, λ and α with figures.
+    design : {"fixed", "anytime"}, optional
+        Design of the verdicts. Default: as each study needs it.
+    shown : sequence of str, optional
+        Names of the stores in the commands that the report shows. Default: their paths.
+    """
+    some = [str(store) for store in ([stores] if isinstance(stores, str | Path) else stores)]
+    file = None if output is None else str(output)
+    if len(some) == 1:
+        if where or versus:
+            raise UserError("where and versus are for a report of several stores: that of one has all its cells")
+        return write(some[0], file, shown[0] if shown else None, drawn, design)
+    if not some:
+        raise UserError("there is no store to report on: name at least one")
+    if drawn is not None:
+        raise UserError("drawn is for the report of one store: that of several has no figures")
+    target = Path(file or COMPARISON)
+    check_target(target)
+    from harness.report.comparison_page import render_comparison
+
+    write_atomically(target, render_comparison(some, shown or some, where, versus, design))
     return target
 
 

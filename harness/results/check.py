@@ -32,7 +32,8 @@ from harness.core.labels import format_label
 from harness.core.procedures import is_for_function
 from harness.core.schema import CUBE_DIMS
 from harness.core.text import escape_line, format_count, suggest_name
-from harness.results.replications import ReplicationReader, Where, open_replications
+from harness.parsing.selections import Selection
+from harness.results.replications import ReplicationReader, open_replications
 from harness.results.rounding import format_with_error
 from harness.results.tables import list_notes
 from harness.results.validity import verdicts
@@ -193,14 +194,16 @@ class Outcome:
         return f"{self.result}: {format_count(self.cells.sizes['cell'], 'cell')}: {of}{told}"
 
 
-def check(url: str, where: Where | None = None, allow: str | Iterable[str] = (), design: str | None = None) -> Outcome:
+def check(
+    url: str, where: Selection | None = None, allow: str | Iterable[str] = (), design: str | None = None
+) -> Outcome:
     """Check that the cells of a store, or the selected ones, keep their coverage.
 
     Parameters
     ----------
     url : str
         Path or URL of the store, or a scenario, which stands for its default store.
-    where : mapping, optional
+    where : mapping or str, optional
         Values to select along some axes.
     allow : str or iterable of str
         Verdicts that pass besides valid and conservative: "undecided", "borderline", "no_result".

@@ -10,10 +10,11 @@ import xarray as xr
 from harness.core.errors import UserError
 from harness.core.text import suggest_name
 from harness.core.types import Bools, Values
+from harness.parsing.selections import Selection
 from harness.results.adjust import estimate_adjusted
 from harness.results.mad import MAD, estimate_mad
 from harness.results.measures import MEASURES, Measure
-from harness.results.replications import ReplicationReader, Slab, Where, open_replications
+from harness.results.replications import ReplicationReader, Slab, open_replications
 from harness.statistics.intervals import LEVEL, Estimate
 from harness.statistics.reduce import reduce_replications
 
@@ -36,7 +37,7 @@ def find_measure(name: str) -> Measure:
 def estimate(
     url: str,
     measure: str | None = None,
-    where: Where | None = None,
+    where: Selection | None = None,
     level: float = LEVEL,
     adjust: bool = False,
 ) -> xr.Dataset:
@@ -49,8 +50,8 @@ def estimate(
     measure : str, optional
         A name in `harness.results.measures.MEASURES`, or "mad". Default: coverage, the expected one if the store has
         it.
-    where : mapping, optional
-        Values to select along some axes, such as ``{"n": [100, 400], "theta": ["ml"]}``.
+    where : mapping or str, optional
+        Values to select along some axes, such as ``{"n": [100, 400], "theta": ["ml"]}`` or "n=100,400,theta=ml".
     level : float
         Confidence level of the intervals.
     adjust : bool
@@ -73,12 +74,16 @@ def estimate(
         )
     if measure == MAD:
         return make_dataset(chosen, MAD, lambda slab: estimate_mad(chosen, slab, level)).isel(alpha=0, drop=True)
-    one = find_measure(measure)
+    return estimate_cells(chosen, find_measure(measure), level)
+
+
+def estimate_cells(chosen: ReplicationReader, one: Measure, level: float = LEVEL) -> xr.Dataset:
+    """Estimate a measure in the selected cells of a store; `estimate` says what comes out."""
     return make_dataset(chosen, one.what, lambda slab: estimate_measure(one, *one.compute(chosen, slab), chosen, level))
 
 
 def difference(
-    url: str, versus: str, measure: str | None = None, where: Where | None = None, level: float = LEVEL
+    url: str, versus: str, measure: str | None = None, where: Selection | None = None, level: float = LEVEL
 ) -> xr.Dataset:
     """Estimate the paired differences between a measure of each procedure and that of the procedure `versus`.
 
@@ -92,7 +97,7 @@ def difference(
         The procedure to compare with.
     measure : str, optional
         A name in `harness.results.measures.MEASURES`. Default: coverage, the expected one if the store has it.
-    where : mapping, optional
+    where : mapping or str, optional
         Values to select along some axes.
     level : float
         Confidence level of the intervals.

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from itertools import groupby
 from math import isfinite
 
-from harness.results.tables import Table
+from harness.results.tables import NAMED, Table
 
 _NAMES = {"gamma": r"$\gamma$", "theta": r"$\theta$", "lam": r"$\lambda$", "alpha": r"$\alpha$", "n": "$n$"}
 _PARTS = ("value", "se", "low", "high")
@@ -77,7 +77,7 @@ def _format_heads(made: Table) -> list[str]:
 
 
 def _format_head(axis: str, value: str, count: int) -> str:
-    word = _escape_tex(value) if axis in ("procedure", "measure") else _format_equation(axis, value)
+    word = _escape_tex(value) if axis in NAMED else _format_equation(axis, value)
     return word if count == 1 else rf"\multicolumn{{{count}}}{{c}}{{{word}}}"
 
 
@@ -103,7 +103,8 @@ def _format_rules(start: int, spans: Sequence[int]) -> str:
 
 
 _POWER = re.compile(r"(-?\d+(?:\.\d+)?)e([+-]\d+)")
-_MATHS = str.maketrans({"±": r"\pm", "−": "-", "(": r"\ (", "–": r"\textrm{--}"})
+_MATHS = str.maketrans({"±": r"\pm", "−": "-", "(": r"\ (", "–": r"\textrm{--}", "∞": r"\infty"})
+_WORD = re.compile(r" (of|to) ")
 _FIRST = tuple("0123456789-−")
 _SPECIAL: dict[str, str | int | None] = {
     **{sign: rf"\{sign}" for sign in "&%#_${}"},
@@ -130,7 +131,11 @@ def _format_number(text: str) -> str:
     """
     if text[:1] not in _FIRST:
         return r"$\infty$" if text == "inf" else _escape_tex(text)
-    return f"${_POWER.sub(_format_power, text).translate(_MATHS)}$"
+    return f"${_WORD.sub(_format_word, _POWER.sub(_format_power, text).translate(_MATHS))}$"
+
+
+def _format_word(match: re.Match[str]) -> str:
+    return rf"\textrm{{ {match[1]} }}"
 
 
 def _format_power(match: re.Match[str]) -> str:
@@ -147,7 +152,7 @@ def list_cells(made: Table) -> list[dict[str, object]]:
     return [
         {
             **dict(zip([*made.rows, *made.columns], [*row, *column], strict=True)),
-            **({"verdict": cell.word} if cell.word else {}),
+            **({cell.word_key: cell.word} if cell.word_key else {}),
             **{part: getattr(cell, part) for part in _PARTS},
         }
         for row in made.row_keys
@@ -159,7 +164,9 @@ def list_cells(made: Table) -> list[dict[str, object]]:
 def format_csv(made: Table) -> str:
     """Format a table as CSV with a header line; NaN, such as an unknown error, is an empty field."""
     lines, out = list_cells(made), io.StringIO()
-    writer = csv.DictWriter(out, list(lines[0]) if lines else [], lineterminator="\n")
+    words = {cell.word_key for cell in made.cells.values() if cell.word_key}
+    heads = [*made.rows, *made.columns, *sorted(words), *_PARTS] if lines else []
+    writer = csv.DictWriter(out, heads, lineterminator="\n")
     writer.writeheader()
     writer.writerows({key: "" if value != value else value for key, value in line.items()} for line in lines)
     return out.getvalue().rstrip("\n")

@@ -76,15 +76,20 @@ def _compute_unscored(runs: ReplicationReader, slab: Slab) -> tuple[Values, Bool
     return np.isinf(runs.read(slab, "interval_score")).astype(float), runs.is_ok(slab)[..., None]
 
 
-def _compute_relative_width(runs: ReplicationReader, slab: Slab) -> tuple[Values, Bools]:
-    """Divide widths by those of the reference procedure in the same replication, which has the same data."""
-    if REFERENCE not in runs.manifest.extent.grid.procedure:
-        raise UserError(f"relative_width needs {REFERENCE}, which isn't among the store's procedures")
-    middle = QUANTILES.index(0.5)
-    mine, other = runs.read(slab, "width")[..., middle], runs.read_reference(slab, "width", REFERENCE)[..., middle]
-    ok = runs.is_ok(slab) & (runs.read_reference(slab, "status", REFERENCE) == 0)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return mine / other, ok[..., None]
+def make_relative_width(reference: str) -> Measure:
+    """Make the measure of widths divided by those of `reference` in the same replication, which has the same data."""
+
+    def compute(runs: ReplicationReader, slab: Slab) -> tuple[Values, Bools]:
+        if reference not in runs.manifest.extent.grid.procedure:
+            raise UserError(f"relative_width needs {reference}, which isn't among the store's procedures")
+        middle = QUANTILES.index(0.5)
+        mine, other = runs.read(slab, "width")[..., middle], runs.read_reference(slab, "width", reference)[..., middle]
+        ok = runs.is_ok(slab) & (runs.read_reference(slab, "status", reference) == 0)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return mine / other, ok[..., None]
+
+    what = f"width relative to {reference} in the same replication: median"
+    return Measure("relative_width", what, "median", compute)
 
 
 def has_oracle(manifest: Manifest) -> bool:
@@ -159,12 +164,7 @@ def _list_spreads() -> list[Measure]:
 _DERIVED = (
     Measure("error", "error rate, 1 − coverage", "share", _compute_error, follows_judged=True),
     *_list_spreads(),
-    Measure(
-        "relative_width",
-        f"width relative to {REFERENCE} in the same replication: median",
-        "median",
-        _compute_relative_width,
-    ),
+    make_relative_width(REFERENCE),
     Measure("oracle_width", "width relative to 2z·sqrt(γ), the oracle's: median", "median", _compute_oracle_ratio),
     Measure(
         "unscored",

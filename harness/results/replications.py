@@ -20,6 +20,7 @@ from harness.core.text import format_count, suggest_name
 from harness.core.types import FAILED, Bools, Status, Values
 from harness.cube.aggregate import iter_slabs
 from harness.cube.levels import get_judged_measure
+from harness.parsing.selections import Selection, parse_where
 from harness.store import arrays
 from harness.store.inventory import is_damaged, list_incomplete_units
 from harness.store.locate import find_store
@@ -193,14 +194,14 @@ def _read(url: str, generation: int, state: int, slab: Slab, variable: str, path
     return arrays.read(url, slab.n, variable, generation, where)
 
 
-def open_replications(url: str, where: Where | None = None) -> ReplicationReader:
+def open_replications(url: str, where: Selection | None = None) -> ReplicationReader:
     """Open the replications of a store for reading.
 
     Parameters
     ----------
     url : str
         Path or URL of the store, or a scenario, which stands for its default store.
-    where : mapping, optional
+    where : mapping or str, optional
         Values to select along some axes; numbers may be given as text.
 
     Raises
@@ -211,31 +212,28 @@ def open_replications(url: str, where: Where | None = None) -> ReplicationReader
     backend = open_backend(find_store(str(url)))
     manifest = load_manifest(backend)
     assert manifest is not None, "find_store raises if there is no manifest"
+    asked = parse_where(where).items()
     return ReplicationReader(
-        backend.url, manifest, {axis: _resolve_values(manifest, axis, values) for axis, values in (where or {}).items()}
+        backend.url, manifest, {axis: [_resolve_value(manifest, axis, each) for each in some] for axis, some in asked}
     )
 
 
-def _resolve_values(manifest: Manifest, axis: str, values: object) -> Sequence[object]:
-    """Return the requested values of an axis as they are in its coordinate."""
-    if axis not in CUBE_DIMS:
+def _resolve_value(manifest: Manifest, axis: str, value: object) -> object:
+    """Return the requested value of an axis as it is in its coordinate."""
+    found = find_value(manifest, axis, value)
+    if found is None:
+        known = [format_label(each) for each in list_axis_values(manifest.extent.grid, axis)]
         raise UserError(
-            f"there is no axis {axis!r}: it must be one of {', '.join(CUBE_DIMS)}{suggest_name(axis, CUBE_DIMS)}"
+            f"{axis}={value} isn't in the store: it has {', '.join(known)}{suggest_name(str(value), known)}"
         )
-    known = {format_label(each): each for each in list_axis_values(manifest.extent.grid, axis)}
-    asked = values if isinstance(values, list | tuple | np.ndarray) else [values]
-    return [_resolve_value(axis, each, known) for each in asked]
+    return found
 
 
-def _resolve_value(axis: str, value: object, known: Mapping[str, object]) -> object:
-    """Return the value of an axis whose label, or else whose number, equals that of the requested value."""
-    text = str(value)
-    if text in known:
-        return known[text]
-    same = [each for name, each in known.items() if _parse_number(name) == _parse_number(text) is not None]
-    if not same:
-        raise UserError(f"{axis}={text} isn't in the store: it has {', '.join(known)}{suggest_name(text, known)}")
-    return same[0]
+def find_value(manifest: Manifest, axis: str, value: object) -> object | None:
+    """Return the value of an axis whose label, or else whose number, equals that of `value`; None if there is none."""
+    text, known = str(value), {format_label(each): each for each in list_axis_values(manifest.extent.grid, axis)}
+    same = (each for name, each in known.items() if _parse_number(name) == _parse_number(text) is not None)
+    return known[text] if text in known else next(same, None)
 
 
 def _parse_number(text: str) -> float | None:
@@ -243,26 +241,6 @@ def _parse_number(text: str) -> float | None:
         return float(text)
     except ValueError:
         return None
-
-
-def parse_where(texts: Sequence[str]) -> dict[str, list[str]]:
-    """Parse values of the option `--where`: "n=100,400,alpha=0.05" selects two n and one α.
-
-    Examples
-    --------
-    >>> parse_where(["n=100,400,alpha=0.05", "theta=ml"])
-    {'n': ['100', '400'], 'alpha': ['0.05'], 'theta': ['ml']}
-    """
-    found: dict[str, list[str]] = {}
-    for text in texts:
-        axis = ""
-        for part in text.split(","):
-            name, equals, value = part.partition("=")
-            axis = name.strip() if equals else axis
-            if not axis or not (value if equals else name).strip():
-                raise UserError(f"--where {text}: must be axis=value, as in n=100,400,alpha=0.05")
-            found.setdefault(axis, []).append((value if equals else name).strip())
-    return found
 
 
 def describe_condition(manifest: Manifest) -> str:

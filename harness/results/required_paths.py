@@ -21,7 +21,8 @@ import numpy as np
 
 from harness.core.errors import UserError
 from harness.core.types import Array
-from harness.results.replications import ReplicationReader, Slab, Where, open_replications
+from harness.parsing.selections import Selection
+from harness.results.replications import ReplicationReader, Slab, open_replications
 from harness.statistics.clustered import mean, variance_components
 
 
@@ -56,7 +57,7 @@ class Need:
         return str(self.paths) if self.paths == self.most_paths else f"{self.paths} to {self.most_paths}"
 
 
-def precision(url: str, target: float, where: Where | None = None) -> list[Need]:
+def precision(url: str, target: float, where: Selection | None = None) -> list[Need]:
     """Compute the paths or draws that a target standard error of coverage needs, for each n.
 
     Parameters
@@ -65,7 +66,7 @@ def precision(url: str, target: float, where: Where | None = None) -> list[Need]
         Path or URL of the store, or a scenario, which stands for its default store.
     target : float
         Standard error that no cell may exceed.
-    where : mapping, optional
+    where : mapping or str, optional
         Values to select along some axes.
 
     Raises

@@ -6,6 +6,8 @@ from math import floor, inf, isfinite, isinf, isnan, log10
 
 DASH = "–"
 """Shown in place of a missing number."""
+_MOST_EXTRA = 3
+"""Digits that an end of an interval may have beyond those that its length allows."""
 
 
 def count_decimals(error: float) -> int:
@@ -82,6 +84,30 @@ def format_estimate(value: float, error: float, low: float, high: float, least: 
     if isfinite(value) and (isinf(low) or isinf(high)):  # no standard error says that
         return f"{value:.3g} ({_format_end(low)} to {_format_end(high)})"
     return format_with_error(value, error, least)
+
+
+def format_interval(value: float, low: float, high: float) -> str:
+    """Format a value with the ends of its interval, all with the digits that half the interval allows.
+
+    Examples
+    --------
+    >>> format_interval(-0.1234, -0.1611, -0.0911), format_interval(0.5, -0.25, inf), format_interval(0.0, 0.0, 0.0)
+    ('-0.12 (-0.16 to -0.09)', '0.5 (-0.25 to ∞)', '0')
+    >>> format_interval(-0.02, -0.04, -0.0012)
+    '-0.020 (-0.040 to -0.001)'
+    """
+    if isnan(value):
+        return DASH
+    half = (high - low) / 2
+    if isnan(half) or half == 0:
+        return f"{value:.4g}"
+    if isinf(half) or not 1e-4 <= half < 1e4:
+        return f"{value:.3g} ({_format_end(low)} to {_format_end(high)})"
+    digits = count_decimals(half)
+    for _ in range(_MOST_EXTRA):  # an end beside 0 must not look like 0
+        digits += any(end != 0 and float(f"{end:.{digits}f}") == 0 for end in (low, high))
+    centre, *ends = (_format_fixed(each, digits) for each in (value, low, high))
+    return f"{centre} ({ends[0]} to {ends[1]})"
 
 
 def _format_end(value: float) -> str:

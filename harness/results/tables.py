@@ -16,21 +16,26 @@ import xarray as xr
 
 from harness.core.errors import UserError
 from harness.core.labels import format_label
-from harness.core.schema import CUBE_DIMS
 from harness.core.text import format_table as columned, suggest_name
 from harness.monitor.state import status
+from harness.parsing.selections import Names, Selection, parse_names
 from harness.results.designs import describe_design, list_reserves
 from harness.results.estimates import difference, estimate
 from harness.results.mad import MAD
 from harness.results.measures import MEASURES
-from harness.results.replications import Where, count_damaged, describe_condition, format_damage, open_replications
+from harness.results.replications import (
+    count_damaged,
+    describe_condition,
+    format_damage,
+    open_replications,
+)
 from harness.results.rounding import DASH, format_estimate
 from harness.results.validity import verdicts
 from harness.statistics.verdicts import SHARE_OF_ALPHA, TOLERANCE
 
 MEASURE, VERDICT, LEVELS = "measure", "verdict", "level"
-AXES = (*CUBE_DIMS, MEASURE)
-"""Axes that rows and columns may have."""
+NAMED = ("procedure", MEASURE, "study")
+"""Axes whose values are names, which need no "axis = " before them."""
 Key = tuple[str, ...]
 """Labels of a row or a column, one for each of its axes."""
 
@@ -46,7 +51,9 @@ class Cell:
     least: float
     """The smallest error that the value can have, which determines its digits if the error is unknown."""
     word: str = ""
-    """Text shown instead of the value: a verdict."""
+    """Text shown instead of the value, such as a verdict."""
+    word_key: str = ""
+    """Name of the word in formats for programs; they leave it out if there is none."""
 
     def __str__(self) -> str:
         return self.word or format_estimate(self.value, self.se, self.low, self.high, self.least)
@@ -76,7 +83,7 @@ class Table:
     def format_head(self, column: Key) -> str:
         """Return the head of a column."""
         pairs = zip(self.columns, column, strict=True)
-        parts = (one if axis in ("procedure", MEASURE) else f"{axis} = {one}" for axis, one in pairs)
+        parts = (one if axis in NAMED else f"{axis} = {one}" for axis, one in pairs)
         return ", ".join(parts) or "value"
 
     def __str__(self) -> str:
@@ -97,10 +104,10 @@ class Table:
 
 def table(
     url: str,
-    measures: Sequence[str] = (),
-    rows: Sequence[str] | None = None,
-    columns: Sequence[str] | None = None,
-    where: Where | None = None,
+    measure: Names = (),
+    rows: Names | None = None,
+    columns: Names | None = None,
+    where: Selection | None = None,
     versus: str | None = None,
     adjust: bool = False,
     design: str | None = None,
@@ -111,12 +118,12 @@ def table(
     ----------
     url : str
         Path or URL of the store, or a scenario, which stands for its default store.
-    measures : sequence of str
-        Names in `harness.results.measures.MEASURES`, "mad", "level" or "verdict". Default: coverage, the expected one
-        if the store has it.
-    rows, columns : sequence of str, optional
+    measure : str or sequence of str
+        Names in `harness.results.measures.MEASURES`, "mad", "level" or "verdict"; commas separate names in one text.
+        Default: coverage, the expected one if the store has it.
+    rows, columns : str or sequence of str, optional
         Axes of the cube, or "measure". Default: procedure in the rows, n and measure in the columns.
-    where : mapping, optional
+    where : mapping or str, optional
         Values to select along some axes.
     versus : str, optional
         A procedure. If given, the table has paired differences between each procedure and this one.
@@ -128,17 +135,17 @@ def table(
     """
     if adjust and versus is not None:
         raise UserError("adjust and versus exclude each other: paired differences aren't adjusted")
-    measures = measures or [open_replications(url).judged]
+    measures = parse_names(measure) or [open_replications(url).judged]
     if design is not None and VERDICT not in measures:
         raise UserError(f"design {design!r} is for verdicts, and the measures are {', '.join(measures)}: add {VERDICT}")
-    found = {name: _load_measure(url, name, where, versus, adjust, design) for name in measures}
+    found = {name: load_measure(url, name, where, versus, adjust, design) for name in measures}
     sizes = {axis: len(values) for axis, values in _list_labels(found).items()}
-    rows, columns = lay_out_axes(sizes, rows, columns)
+    rows, columns = lay_out_axes(sizes, *(None if axes is None else parse_names(axes) for axes in (rows, columns)))
     labels = _list_labels(found)
     fixed = {axis: labels[axis][0] for axis in sizes if axis not in rows and axis not in columns}
     cells: dict[tuple[Key, Key], Cell] = {}
     for name, dataset in found.items():
-        for key, cell in _make_cells(dataset, name).items():
+        for key, cell in make_cells(dataset, name).items():
             places = dict(zip([*dataset["value"].dims, MEASURE], [*key, name], strict=True))
             cells[_make_key(places, rows), _make_key(places, columns)] = cell
     row_keys = [key for key in product(*(labels[axis] for axis in rows)) if any(key == row for row, _ in cells)]
@@ -146,12 +153,12 @@ def table(
     runs = open_replications(url)
     told = {VERDICT: _describe_verdict(found[VERDICT], runs.judged, design)} if VERDICT in found else {}
     what, condition = (
-        ", ".join(told.get(name) or _describe_measure(name) for name in found),
+        ", ".join(told.get(name) or describe_measure(name) for name in found),
         describe_condition(runs.manifest),
     )
-    caption = _format_caption(what, _format_error_note(measures, cells), fixed, versus, condition)
+    caption = format_caption(what, format_error_note(measures, cells), fixed, versus, condition)
     reserves = list_reserves(found[VERDICT]) if VERDICT in found else []
-    notes = [*reserves, *_describe_adjustment(found), *_describe_unscored(url, measures, where), *list_notes(url)]
+    notes = [*reserves, *_describe_adjustment(found), *describe_unscored(url, measures, where), *list_notes(url)]
     return Table(caption, notes, rows, columns, row_keys, column_keys, cells)
 
 
@@ -170,7 +177,7 @@ def _describe_adjustment(found: Mapping[str, xr.Dataset]) -> list[str]:
     return notes
 
 
-def _describe_unscored(url: str, measures: Sequence[str], where: Where | None) -> list[str]:
+def describe_unscored(url: str, measures: Sequence[str], where: Selection | None) -> list[str]:
     """Return a note on the replications that scores leave out, unless the table shows their share."""
     if "interval_score" not in measures or "unscored" in measures:
         return []
@@ -189,8 +196,8 @@ def list_notes(url: str) -> list[str]:
     return [share] * (done < 1) + [failed] * bool(state["failed"]) + ([format_damage(lost)] if lost else [])
 
 
-def _load_measure(
-    url: str, name: str, where: Where | None, versus: str | None, adjust: bool, design: str | None
+def load_measure(
+    url: str, name: str, where: Selection | None, versus: str | None, adjust: bool, design: str | None
 ) -> xr.Dataset:
     """Estimate one measure; levels and verdicts get the variables of an estimate, too."""
     if versus is not None:
@@ -246,14 +253,14 @@ def lay_out_axes(
             )
         if named.count(axis) > 1:
             raise UserError(f"{axis} is named twice: an axis goes to the rows or to the columns, once")
-    usual = [axis for axis in ("n", MEASURE) if sizes[axis] > 1 and axis not in (rows or ())]
+    usual = [axis for axis in ("n", MEASURE) if sizes.get(axis, 1) > 1 and axis not in (rows or ())]
     across = list(columns) if columns is not None else usual
     down = [axis for axis in (rows or ("procedure",)) if axis not in across]
     left = [axis for axis, size in sizes.items() if size > 1 and axis not in across and axis not in down]
     return [*left, *down], across
 
 
-def _make_cells(found: xr.Dataset, name: str) -> dict[Key, Cell]:
+def make_cells(found: xr.Dataset, name: str) -> dict[Key, Cell]:
     """Return the entries of a measure by their labels, without cells that have no replication."""
     dims = found["value"].dims
     axes = [[format_label(each) for each in found[dim].values.tolist()] for dim in dims]
@@ -262,7 +269,7 @@ def _make_cells(found: xr.Dataset, name: str) -> dict[Key, Cell]:
     words = found[VERDICT].transpose(*dims).values.ravel().tolist() if name == VERDICT else [""] * len(counts)
     kind = MEASURES[name].reduction if name in MEASURES else "share"
     return {
-        key: Cell(value, se, low, high, _compute_least_error(value, count, kind), word)
+        key: Cell(value, se, low, high, _compute_least_error(value, count, kind), word, VERDICT if word else "")
         for key, count, word, value, se, low, high in zip(product(*axes), counts, words, *parts, strict=True)
         if count > 0
     }
@@ -277,7 +284,7 @@ def _make_key(places: Mapping[object, str], axes: Sequence[str]) -> Key:
     return tuple(places[axis] for axis in axes)
 
 
-def _format_caption(what: str, error: str, fixed: Mapping[str, str], versus: str | None, condition: str) -> str:
+def format_caption(what: str, error: str, fixed: Mapping[str, str], versus: str | None, condition: str) -> str:
     """Return the caption: measures, the kind of error, and the values of fixed axes."""
     paired = f", less that of {versus} (paired)" if versus else ""
     at = ", ".join(f"{axis} = {value}" for axis, value in fixed.items() if axis != MEASURE)
@@ -285,7 +292,7 @@ def _format_caption(what: str, error: str, fixed: Mapping[str, str], versus: str
     return f"{what}{paired}{error}{condition}{f'; {at}' if at else ''}"
 
 
-def _format_error_note(measures: Sequence[str], cells: Mapping[tuple[Key, Key], Cell]) -> str:
+def format_error_note(measures: Sequence[str], cells: Mapping[tuple[Key, Key], Cell]) -> str:
     """Say in the caption what the number after "±" is, or why there is none."""
     if not set(measures) - {VERDICT, LEVELS}:
         return ""
@@ -303,7 +310,8 @@ def _describe_verdict(found: xr.Dataset, judged: str, design: str | None) -> str
     )
 
 
-def _describe_measure(name: str) -> str:
+def describe_measure(name: str) -> str:
+    """Describe a measure, for captions."""
     if name == LEVELS:
         return "level: exact where one is promised, 1 − α elsewhere"
     if name == MAD:

@@ -25,9 +25,10 @@ from harness.core.types import Values
 from harness.cube.anytime import ANYTIME, FIXED, find_generations, make_cells
 from harness.cube.judging import Judgement, get_level, judge_cells
 from harness.cube.levels import count_judged_cells, tabulate_levels
+from harness.parsing.selections import Selection
 from harness.results.estimates import PARTS, find_measure, make_dataset
 from harness.results.measures import MEASURES, Measure
-from harness.results.replications import ReplicationReader, Slab, Where, open_replications
+from harness.results.replications import ReplicationReader, Slab, open_replications
 from harness.statistics.intervals import Estimate
 from harness.statistics.verdicts import BoundedShare, compute_tolerance, to_words
 from harness.store.manifest import Manifest
@@ -37,7 +38,7 @@ _PARTS = (*PARTS, "code", "decided_at", "contradicted", "anytime", "added_later"
 
 def verdicts(
     url: str,
-    where: Where | None = None,
+    where: Selection | None = None,
     tolerance: float | None = None,
     level: float | None = None,
     measure: str | None = None,
@@ -49,7 +50,7 @@ def verdicts(
     ----------
     url : str
         Path or URL of the store, or a scenario, which stands for its default store.
-    where : mapping, optional
+    where : mapping or str, optional
         Values to select along some axes.
     tolerance : float, optional
         The tolerance τ. Default: 0.02, or α/5 if that is less.

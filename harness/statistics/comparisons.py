@@ -24,7 +24,7 @@ from itertools import combinations
 import numpy as np
 
 from harness.core.types import Array, Bools, Values
-from harness.statistics.intervals import LEVEL, estimate_quantile
+from harness.statistics.intervals import LEVEL, Estimate, estimate_quantile
 
 _DECIMALS = 9
 """Levels are equal if they agree to so many decimals: 1 − α and 1 − k/(n + 1) are rounded differently."""
@@ -107,7 +107,12 @@ def compare_procedures(read: Read, levels: Array, eligible: Bools, level: float)
 
 def compare_pair(values: Values, ok: Bools, others: Values, others_ok: Bools, level: float) -> Values:
     """Return −1 where `values` are shown smaller than `others`, 1 where larger, 0 where no difference is shown."""
+    found = estimate_pair(values, ok, others, others_ok, level)
+    return np.asarray((found.low > 0).astype(int) - (found.high < 0))
+
+
+def estimate_pair(values: Values, ok: Bools, others: Values, others_ok: Bools, level: float) -> Estimate:
+    """Estimate the median of the differences between `values` and `others` within a replication."""
     with np.errstate(invalid="ignore"):
         apart = np.where(values == others, 0.0, values - others)  # inf − inf is no difference
-    found = estimate_quantile(apart, ok & others_ok & ~np.isnan(apart), level=level)
-    return np.asarray((found.low > 0).astype(int) - (found.high < 0))
+    return estimate_quantile(apart, ok & others_ok & ~np.isnan(apart), level=level)

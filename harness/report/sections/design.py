@@ -15,6 +15,7 @@ from harness.report.html.templating import TEMPLATES
 from harness.report.sections.facts import MEASURES, Facts
 from harness.report.sections.glossary import AXES, LAYOUTS, NOISES, SOURCES
 from harness.results import measures
+from harness.store.manifest import Manifest
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ def render_design(facts: Facts) -> Markup:
         "design.html",
         description=str(manifest.scenario.get("description", "")).strip(),
         question=_format_question(facts),
-        source=_describe_source(facts),
+        source=describe_source(manifest),
         noise=_describe_noise(facts),
         sizes=_format_values(facts, "n"),
         test_points=manifest.test_points,
@@ -67,8 +68,9 @@ def _format_question(facts: Facts) -> str:
     return f"How often do the regions of {count} contain their target, and how wide are they?"
 
 
-def _describe_source(facts: Facts) -> NamedText:
-    source = dict(facts.manifest.scenario.get("source", {}))
+def describe_source(manifest: Manifest) -> NamedText:
+    """Describe the source of a study's data, with its parameters."""
+    source = dict(manifest.scenario.get("source", {}))
     name = str(source.pop("function", ""))
     return NamedText(name, SOURCES.get(name, "a custom source") + _format_parameters(source))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from markupsafe import Markup
 
 from harness.core.procedures import is_for_function
@@ -43,7 +45,18 @@ def _format_name(one: ProcedureVerdict) -> str:
 
 
 def _format_names(some: list[ProcedureVerdict]) -> str:
-    *most, last = [_format_name(one) for one in some]
+    return join_names([_format_name(one) for one in some])
+
+
+def join_names(names: Sequence[str]) -> str:
+    """Join names in words.
+
+    Examples
+    --------
+    >>> join_names(["a"]), join_names(["a", "b", "c"])
+    ('a', 'a, b and c')
+    """
+    *most, last = names
     return f"{', '.join(most)} and {last}" if most else last
 
 

@@ -148,7 +148,7 @@ def render_long_table(facts: Facts, alpha: int) -> Markup:
     caption = f"Cells at {at}{_format_condition(facts)}."
     heads = [Head(AXES[axis], axis) for axis in axes]
     heads += [Head(one.head, "verdict" if one.head == "verdict" else "", one.what) for one in told]
-    return _render_sheet(caption, heads, rows)
+    return render_sheet(caption, heads, rows)
 
 
 def _format_legend(told: Sequence[Column]) -> str:
@@ -187,7 +187,7 @@ def render_wide_table(facts: Facts, measure: str, alpha: int) -> Markup:
             cells.append(Cell(told) if verdicts is None else _make_coverage_cell(told, verdicts[(*place, i)]))
         rows.append(Row(first, cells))
     heads = [Head(AXES[axis], axis) for axis in axes] + [Head(f"n = {n}") for n in list_labels(facts, "n")]
-    return _render_sheet(_format_wide_caption(facts, measure, alpha), heads, rows)
+    return render_sheet(_format_wide_caption(facts, measure, alpha), heads, rows)
 
 
 def _make_coverage_cell(text: str, verdict: str) -> Cell:
@@ -220,7 +220,7 @@ def _format_condition(facts: Facts) -> str:
     return f"; {condition}" if condition else ""
 
 
-def _render_sheet(caption: str, heads: Sequence[Head], rows: Sequence[Row]) -> Markup:
+def render_sheet(caption: str, heads: Sequence[Head], rows: Sequence[Row]) -> Markup:
     """Render a table in a scrollable box; long ones aren't printed."""
     return TEMPLATES.render("sheet.html", caption=caption, heads=heads, rows=rows, long=len(rows) > _PRINTED)
 

@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 
+from harness.report.write import write_report
+from tests.harness.results.studies import stores as studies
+
 CHROMIUM = Path("/usr/bin/chromium")
 ARGUMENTS = (
     "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
@@ -128,6 +131,18 @@ def test_on_a_telephone_only_boxes_scroll_sideways(chromium: Any, toy_report: Pa
     page = Opened(chromium, toy_report, viewport={"width": 390, "height": 844}).page
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     assert page.locator("#sheets .box:visible").evaluate("box => box.scrollWidth") > 390
+    page.close()
+
+
+def test_a_comparison_fits_a_telephone_and_sorts(chromium: Any, tmp_path: Path) -> None:
+    some = [studies.toy(tmp_path / f"{name}.zarr", name=name) for name in ("one", "two")]
+    opened = Opened(chromium, write_report(some, tmp_path / "both.html"), viewport={"width": 390, "height": 844})
+    page = opened.page
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    ranks = page.locator("#ranks .sheet")
+    ranks.locator("thead th button").nth(3).click()
+    assert ranks.locator("tbody tr").first.inner_text().split("\t") == ["exact", "1 of 2", "1 of 2", "1"]
+    assert opened.complaints == []
     page.close()
 
 

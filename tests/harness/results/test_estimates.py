@@ -12,10 +12,10 @@ from scipy.special import ndtri
 
 from harness import UserError
 from harness.cube import aggregate
+from harness.parsing.selections import parse_where
 from harness.results.estimates import difference, estimate
 from harness.results.mad import bootstrap, compute_ends
 from harness.results.measures import MEASURES
-from harness.results.replications import parse_where
 from tests.harness.studies import replications, run_serially
 
 CHANGES = {

@@ -1,0 +1,1 @@
+"""Compare procedures over several studies: one cell of each, ranks, and paired differences."""
