@@ -50,6 +50,9 @@ def read(path: str | Path) -> ClusterFile:
 def parse(text: str, where: str, folder: Path) -> ClusterFile:
     """Parse and validate the text of a cluster file; paths in it are relative to `folder`."""
     plain = parse_toml(text, where)
+    if "kind" not in plain and {"grid", "source", "replications"} & plain.keys():
+        how = f'`ckrr run {where}` runs it on this machine; a cluster file has a kind, such as kind = "local"'
+        raise ClusterFileError(where, f"is a scenario, not a cluster file: {how}")
     model: type[BaseModel] = Kind
     try:
         model = kind = KINDS.get(Kind.model_validate(plain).kind, Custom)

@@ -31,6 +31,7 @@ from harness.scenario.errors import (
     from_pydantic,
     make_key_lookup,
     make_user_error,
+    refuse_cluster_file,
     suggest_table,
 )
 from harness.scenario.families import LoadedFamily, configure_families, kernel_options, load_family
@@ -106,6 +107,7 @@ def load(reference: str, settings: Iterable[str] = (), until: str | None = None,
     """
     path = find_scenario_file(reference)
     plain = _read(path)
+    refuse_cluster_file(plain, str(path))
     changed = {apply_setting(plain, setting): f"--set {quote_input(setting)}" for setting in settings}
     apply_until(plain, until, budget)
     return check(plain, str(path), path.parent, changed)
