@@ -12,12 +12,17 @@ _ROOT = Path(__file__).parents[2]
 _KRR = ("GPR-f", "GPR-p", "RRCM", "RRCM-loo", "CRR", "CRR-loo", "RRCM-std", "CRR-std")
 _BASELINES = (*_KRR, "GPR-t", "split", "jackknife+", "CV+")
 _PEERS = (*_BASELINES, "MAPIE-split", "MAPIE-jackknife+", "MAPIE-CV+", "crepes-split", "crepes-norm")
-FAMILIES: dict[str, tuple[str, ...]] = {"krr": _KRR, "baselines": _BASELINES, "peers": _PEERS}
+FAMILIES = {"krr": _KRR, "baselines": _BASELINES, "peers": _PEERS, "cqr": ("MAPIE-CQR",)}
 """Bundled families with their procedures, for messages and lists: importing a family may need optional packages."""
 SOURCES = ("gp", "heaviside", "f6", "pressure2", "f2", "f5", "table", "published")
 """Bundled sources, for lists: importing `scenarios` takes NumPy."""
-CLUSTERS = ("local", "address", "ssh", "slurm")
-"""Bundled kinds of clusters, for lists: importing `cluster` takes Dask."""
+CLUSTERS = {
+    "local": "processes on this machine",
+    "address": "workers of a running scheduler",
+    "ssh": "processes on hosts that you can log in to",
+    "slurm": "Slurm jobs",
+}
+"""Bundled kinds of clusters with their workers, for lists: importing `cluster` takes Dask."""
 
 
 def check_packages() -> None:

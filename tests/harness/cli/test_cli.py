@@ -274,14 +274,19 @@ def test_output_may_be_cut_off(folder: Path) -> None:
 def test_list_names_what_comes_along(folder: Path) -> None:
     code, out, _ = ckrr("list", cwd=folder)
     assert code == 0
-    assert out.startswith("quickstart ")
-    assert out.splitlines()[-1].startswith("worlds/student ")
+    lines = out.splitlines()
+    assert lines[0] == "scenarios: ckrr run NAME"
+    assert lines[1].startswith("  quickstart ")
+    heads = [line.split(":")[0] for line in lines if not line.startswith(" ")]
+    assert heads == ["scenarios", "families", "sources", "clusters"]
+    assert any(line.startswith("  worlds/student ") for line in lines)
+    assert any(line.startswith("  baselines  GPR-f, ") and line.endswith(", split, jackknife+, CV+") for line in lines)
 
 
 def test_it_is_a_command_of_dask_too(folder: Path) -> None:
     words = [sys.executable, "-m", "dask", "ckrr", "list"]
     done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=True)
-    assert done.stdout.startswith("quickstart ")
+    assert done.stdout.startswith("scenarios: ")
 
 
 @pytest.mark.parametrize(
