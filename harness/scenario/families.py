@@ -20,7 +20,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness.core.errors import UserError
 from harness.core.families import FamilyRecord, StudyFamily
 from harness.core.hashing import hash_file
 from harness.core.plugins import FAMILIES as PLUGINS

@@ -19,9 +19,12 @@ def test_every_family_is_listed() -> None:
 
 @pytest.mark.parametrize("name", [name for name in FAMILIES if find_spec(f"harness.families.{name}")])
 def test_families_have_these_procedures(name: str) -> None:
-    """Those that need optional packages are there as `_FAMILY` without these."""
-    parts = vars(importlib.import_module(f"harness.families.{name}"))
-    assert tuple((parts.get("FAMILY") or parts["_FAMILY"]).procedures) == packaged.FAMILIES[name]
+    module = importlib.import_module(f"harness.families.{name}")
+    try:
+        family = getattr(module, "_FAMILY", None) or module.FAMILY
+    except ImportError as error:  # it needs an optional package
+        pytest.skip(str(error))
+    assert tuple(family.procedures) == packaged.FAMILIES[name]
 
 
 def test_sources_and_clusters_are_listed() -> None:
