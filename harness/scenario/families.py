@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import Any
 
 from harness.core.families import FamilyRecord, StudyFamily
-from harness.core.hashing import hash_file
 from harness.core.plugins import FAMILIES as PLUGINS
 from harness.core.protocols import Family, SupportsKernel, SupportsSmoothing
 from harness.core.text import format_error, shorten_repr, suggest_name
+from harness.parsing.hashing import hash_file
 from harness.scenario.code import load_object, make_module_name, normalise_name, read_bytes, split_name
 from harness.scenario.entries import DEFAULT, REGRESSORS, FamilyEntry
 from harness.scenario.errors import Complaint, ScenarioError

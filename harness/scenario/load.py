@@ -15,7 +15,6 @@ from pydantic import ValidationError
 from harness.compute import measures
 from harness.core.errors import UserError
 from harness.core.families import FamilyRecord, StudyFamily
-from harness.core.hashing import hash_file
 from harness.core.labels import format_label
 from harness.core.packaged import list_scenario_files
 from harness.core.protocols import LimitedSource, Source, SupportsNoiseLaw
@@ -23,6 +22,7 @@ from harness.core.schema import COVERAGE_EXPECTED
 from harness.core.seeds import Seeds
 from harness.core.text import shorten_repr, suggest_name
 from harness.core.types import Extent
+from harness.parsing.hashing import hash_file
 from harness.parsing.toml import read_toml
 from harness.scenario.entries import parse_entries
 from harness.scenario.errors import (
