@@ -7,7 +7,7 @@ procedure of scenarios. User code imports them from `ckrr.study`.
 
 from typing import TYPE_CHECKING
 
-from harness.core.lazy import attach as _attach
+from harness.lazy import attach as _attach
 
 if TYPE_CHECKING:
     from harness.api import plan, run

@@ -59,9 +59,18 @@ def connect_to_scheduler(file: Address) -> Iterator[Client]:
         try:
             client = Client(where, timeout=file.timeout, security=load_security(file), set_as_default=False)
         except (OSError, TimeoutError, ValueError) as error:
-            raise ClusterFileError(file.where, f"no scheduler answers at {where}: {_format_error(error)}") from None
+            raise ClusterFileError(file.where, _explain_silence(file, where, error)) from None
     with silence_logging_cmgr(logging.CRITICAL), client:  # the harness reports a lost scheduler itself
         yield client
+
+
+def _explain_silence(file: Address, where: str, error: Exception) -> str:
+    """Say that no scheduler answers, why if that is known, and what to check."""
+    is_late = isinstance(error, TimeoutError) or "Timed out" in str(error)
+    why = f" within {file.timeout:g} s" if is_late else f": {_format_error(error)}"
+    key = "address is right" if file.scheduler_file is None else "scheduler_file isn't that of an earlier scheduler"
+    what = f"that it is running, that this machine can reach it, and that {key}"
+    return f"no scheduler answers at {where}{why}: check {what}"
 
 
 def _find_address(file: Address) -> str:

@@ -1,7 +1,7 @@
 """Start a cluster with a custom function, named as `kind = "module:function"`.
 
-The function is imported when work starts, not before. Only functions decorated with `@cluster.cluster_function`, and
-subclasses of Dask's clusters and clients, are called.
+The function is imported when work starts, not before. Only functions decorated with `@cluster.cluster_function`,
+subclasses of Dask's clusters and clients, and what an installed package declares for a name, are called.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 from distributed import Client
 from distributed.deploy.cluster import Cluster
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, PrivateAttr
 
 from cluster.config.base import ClusterFile, Size, StartOptions
 from cluster.config.fields import Bytes, Count, Duration
@@ -40,6 +40,8 @@ class Custom(ClusterFile):
     model_config = ConfigDict(extra="allow", frozen=True, strict=True)
 
     plan: PlanTable = PlanTable()
+    _declared: str | None = PrivateAttr(None)
+    """Where the function is, "module:function", if `kind` is a name that an installed package declares for it."""
 
     @property
     def options(self) -> dict[str, Any]:
@@ -84,7 +86,7 @@ def _call_function(file: Custom) -> Any:
 
 
 def _import_function(file: Custom) -> Callable[..., Any]:
-    module, _, name = file.kind.partition(":")
+    module, _, name = (file._declared or file.kind).partition(":")
     try:
         imported = importlib.import_module(module)
     except (Exception, SystemExit) as error:
@@ -93,7 +95,7 @@ def _import_function(file: Custom) -> Callable[..., Any]:
     if not hasattr(imported, name):
         raise ClusterFileError(file.where, f"kind names {name!r}, which {module!r} doesn't have")
     found: Callable[..., Any] = getattr(imported, name)
-    if not is_cluster_function(found):
+    if file._declared is None and not is_cluster_function(found):
         line = "put the line `@cluster.cluster_function` above its definition"
         text = f"kind names {file.kind!r}, which is not called: it is not marked as a function that makes a cluster"
         raise ClusterFileError(file.where, f"{text}; {line} (or name a class of clusters)")

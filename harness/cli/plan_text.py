@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from harness.cli.decision_text import format_decisions
-from harness.core.labels import format_label
 from harness.core.text import format_count, format_duration, format_size, format_table
+from harness.monitor.text import format_values
 
 
 def _format_cluster(facts: Mapping[str, Any]) -> list[str]:
@@ -46,7 +46,7 @@ _KINDS = {
 
 def _format_diff(facts: Mapping[str, Any]) -> list[str]:
     """Format what is new, what is recomputed and what is no longer asked for; empty without differences."""
-    values = [_format_values(axis, some) for axis, some in facts["new_values"].items()]
+    values = [format_values(axis, some) for axis, some in facts["new_values"].items()]
     more = [format_count(facts[f"more_{what}s"], f"more {what}") for what in ("path", "draw") if facts[f"more_{what}s"]]
     more += [f"{format_count(facts['cells_let_in'], 'cell')} that [[exclude]] left out"] * bool(facts["cells_let_in"])
     lines = [f"new in the scenario: {'; '.join([*values, *more])}"] if values or more else []
@@ -56,13 +56,9 @@ def _format_diff(facts: Mapping[str, Any]) -> list[str]:
         lines += [format_table([["to be computed", "replications", "units", "on one worker"], *rows])]
         lines += ["numbers that are in the store stay bitwise identical"]
     if facts["unasked_values"]:
-        gone = "; ".join(_format_values(axis, some) for axis, some in facts["unasked_values"].items())
+        gone = "; ".join(format_values(axis, some) for axis, some in facts["unasked_values"].items())
         lines += [f"not in the scenario any more: {gone}; their numbers stay in the store"]
     return lines
-
-
-def _format_values(axis: str, values: Sequence[object]) -> str:
-    return f"{axis} {', '.join(map(format_label, values))}"
 
 
 def _format_share(share: Mapping[str, Any]) -> list[str]:

@@ -39,6 +39,21 @@ def _append_new(old: tuple[T, ...], new: tuple[T, ...]) -> tuple[T, ...]:
     return old + tuple(value for value in new if value not in old)
 
 
+def list_extra_values(one: Extent, other: Extent) -> dict[str, tuple[Any, ...]]:
+    """Return the values that `one` has and `other` lacks, by axis; axes without any are left out.
+
+    Examples
+    --------
+    >>> a = Extent(Grid(("A", "B"), (0.1,), ("ml",), (0.1,), (25, 50), (0.1,)), paths=5, draws=4)
+    >>> b = Extent(Grid(("A",), (0.1,), ("ml",), (0.1,), (25, 100), (0.1,)), paths=5, draws=4)
+    >>> list_extra_values(a, b)
+    {'procedure': ('B',), 'n': (50,)}
+    """
+    axes = {f.name: (getattr(one.grid, f.name), getattr(other.grid, f.name)) for f in fields(Grid)}
+    extra = {axis: tuple(value for value in mine if value not in theirs) for axis, (mine, theirs) in axes.items()}
+    return {axis: values for axis, values in extra.items() if values}
+
+
 def find_included(extent: Extent, n: int) -> Bools:
     """Return a mask over procedure, γ, θ and λ of the cells at `n` that no rule excludes."""
     import numpy as np  # imported late, so that `ckrr status` starts fast

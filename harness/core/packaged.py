@@ -1,4 +1,4 @@
-"""Find bundled scenarios, and check that `ckrr`, `scenarios` and `cluster` are imported from this distribution."""
+"""Name what is bundled, and check that `ckrr`, `scenarios` and `cluster` are imported from this distribution."""
 
 from __future__ import annotations
 
@@ -9,6 +9,20 @@ from harness.core.errors import UserError
 
 _ROOT = Path(__file__).parents[2]
 """The folder that contains all packages of the project: site-packages, or a checkout."""
+_KRR = ("GPR-f", "GPR-p", "RRCM", "RRCM-loo", "CRR", "CRR-loo", "RRCM-std", "CRR-std")
+_BASELINES = (*_KRR, "GPR-t", "split", "jackknife+", "CV+")
+_PEERS = (*_BASELINES, "MAPIE-split", "MAPIE-jackknife+", "MAPIE-CV+", "crepes-split", "crepes-norm")
+FAMILIES = {"krr": _KRR, "baselines": _BASELINES, "peers": _PEERS, "cqr": ("MAPIE-CQR",)}
+"""Bundled families with their procedures, for messages and lists: importing a family may need optional packages."""
+SOURCES = ("gp", "heaviside", "f6", "pressure2", "f2", "f5", "table", "published")
+"""Bundled sources, for lists: importing `scenarios` takes NumPy."""
+CLUSTERS = {
+    "local": "processes on this machine",
+    "address": "workers of a running scheduler",
+    "ssh": "processes on hosts that you can log in to",
+    "slurm": "Slurm jobs",
+}
+"""Bundled kinds of clusters with their workers, for lists: importing `cluster` takes Dask."""
 
 
 def check_packages() -> None:

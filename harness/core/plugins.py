@@ -59,7 +59,7 @@ def find_plugin(group: str, name: str) -> str | None:
     if len(found) > 1:
         packages = " and ".join(one.package for one in found)
         how = f"uninstall one of them, or write {found[0].target!r} or {found[1].target!r} in its place"
-        raise UserError(f"{name!r} is declared by {packages} (entry points {group}): {how}")
+        raise UserError(f"{name!r}, which is declared by {packages} (entry points {group}): {how}")
     if found and not _TARGET.fullmatch(found[0].target):
         what = f"the entry point {name!r} of {found[0].package} ({group})"
         raise UserError(f"{what} must be 'package.module:object', got {found[0].target!r}: mend or uninstall it")

@@ -10,6 +10,7 @@ from typing import Any
 import cluster
 from cluster import ClusterFile
 from harness.core.errors import ClusterError, UserError
+from harness.core.plugins import CLUSTERS, find_plugin
 from harness.planning.machine import Machine, count_cores, get_free_disk, get_total_memory, measure_flops
 from harness.scenario.errors import from_pydantic, make_key_lookup, make_user_error
 
@@ -33,7 +34,7 @@ def read_file(path: str | Path | None, workers: int | None = None, client: Any =
         what = "workers" if workers is not None else "client"
         raise UserError(f"{path}: {what} and a cluster file exclude each other: give one of them")
     with _translate_errors():
-        return cluster.read(path)
+        return cluster.read(path, _make_finder(str(path)))
 
 
 def check_installed(file: ClusterFile | None) -> None:
@@ -89,7 +90,19 @@ def snapshot(path: str | Path) -> dict[str, str]:
 def restore(file: Mapping[str, str]) -> ClusterFile:
     """Parse a cluster file stored by `snapshot`."""
     with _translate_errors():
-        return cluster.parse(file["text"], file["where"], Path(file["folder"]))
+        return cluster.parse(file["text"], file["where"], Path(file["folder"]), _make_finder(file["where"]))
+
+
+def _make_finder(where: str) -> Callable[[str], str | None]:
+    """Return a function that finds the kinds of clusters that installed packages declare; errors name the file."""
+
+    def find(name: str) -> str | None:
+        try:
+            return find_plugin(CLUSTERS, name)
+        except UserError as error:
+            raise UserError(f"{where}: kind names {error}") from None
+
+    return find
 
 
 @contextmanager

@@ -12,10 +12,10 @@ from pathlib import Path
 
 from harness.backends.base import Backend
 from harness.core.errors import UserError
+from harness.core.packaged import FAMILIES, SOURCES
 from harness.parsing.files import read_file
 from harness.scenario.code import split_name
 from harness.scenario.entries import REGRESSORS, parse_entries
-from harness.scenario.families import FAMILIES
 from harness.store.manifest import FILES, LARGEST_FILE, Manifest
 
 
@@ -50,8 +50,7 @@ def _describe_code(backend: Backend, folder: Path, what: str, name: str) -> str 
     if beside is not None:
         file = Path(beside[0]).name
         return None if _is_beside(backend, file, folder) else f"{backend.url}/{FILES}/{file}"
-    module, colon, _ = name.partition(":")
-    is_known = module == REGRESSORS or name in FAMILIES if what == "family" else not colon
+    is_known = name in SOURCES if what == "source" else name in FAMILIES or name.startswith(f"{REGRESSORS}:")
     return None if is_known else f"the module of the {what} {name!r}"
 
 

@@ -18,12 +18,12 @@ import numpy as np
 from harness.backends.base import Backend, open_backend
 from harness.core.errors import StoreUnreachableError, UserError
 from harness.core.extent import find_included
-from harness.core.hashing import is_hash_of
 from harness.core.schema import COVERAGE_EXPECTED, CUBE, CUBE_VERSION, USED_AXES, list_variables
 from harness.core.text import fold_whitespace
 from harness.core.types import Status, Unit, Values
 from harness.cube.aggregate import compute_cube
 from harness.parsing.files import UnsafePathError
+from harness.parsing.hashing import is_hash_of
 from harness.store import arrays, artifacts
 from harness.store.layout import get_group_name, make_template
 from harness.store.manifest import COPY, FILES, LARGEST_FILE, ROOT, TORN, Manifest, hash_fingerprint

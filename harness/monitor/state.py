@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from harness.backends.base import Backend, open_backend
+from harness.core.extent import list_extra_values
 from harness.core.types import Extent
 from harness.store.heartbeat import from_bytes
 from harness.store.locate import find_store, lookup_scenario_file, read_scenario
@@ -17,10 +18,9 @@ from harness.store.requests import (
     count_units,
     get_requested_extent,
     is_different_scenario,
-    is_whole_extent,
     make_block_counter,
 )
-from harness.store.rounds import Round, count_wanted_paths, get_target, is_over, list_rounds
+from harness.store.rounds import Round, count_shown_paths, count_wanted_paths, get_target, is_over, list_rounds
 from harness.submit import submission
 from harness.submit.locate import submission_to_dict
 from harness.submit.submission import Submission
@@ -63,6 +63,7 @@ def _make_empty_status(one: Submission | None) -> dict[str, Any]:
         "settled": False,
         "share": 0.0,
         "share_of_everything": 0.0,
+        "also_stored": {},
         "sizes": [],
         "failed": 0,
         "last_run": {},
@@ -70,7 +71,7 @@ def _make_empty_status(one: Submission | None) -> dict[str, Any]:
 
 
 def _compute_progress(backend: Backend, manifest: Manifest) -> dict[str, Any]:
-    """Return how much is done of what the latest run asked for, and of the store's whole extent."""
+    """Return how much is done of what the latest run asked for, and of everything that results are made from."""
     asked, all_sizes = get_requested_extent(manifest), manifest.extent.grid.n
     rounds = list_rounds(backend, manifest, asked.grid.n)
     wanted = {n: replace(asked, paths=_count_asked_paths(manifest, rounds, n, asked)) for n in all_sizes}
@@ -82,14 +83,16 @@ def _compute_progress(backend: Backend, manifest: Manifest) -> dict[str, Any]:
     finished = sum(min(one["done"], one["units"]) for one in sizes)
     total = sum(one["units"] for one in sizes)
     share, is_decided = finished / total, all(is_over(manifest, rounds, n) for n in asked.grid.n)
-    whole = manifest.had_rounds or is_whole_extent(manifest, asked)  # a budget isn't a request
+    everything = {n: replace(manifest.extent, paths=count_shown_paths(backend, manifest, n)) for n in all_sizes}
+    more = _list_unrequested(wanted, everything, asked.grid.n)
     return {
         "scenario": manifest.scenario["name"],
         "until": get_target(manifest),
         "complete": finished == total and is_decided,
         "settled": manifest.is_settled,
         "share": share,
-        "share_of_everything": share if whole else _compute_total_share(backend, manifest),
+        "share_of_everything": _compute_total_share(backend, manifest, everything) if more else share,
+        "also_stored": more,
         "sizes": sizes,
         "failed": sum(failed for _, failed in found.values()),
         "last_run": dict(manifest.history[-1]) if manifest.history else {},
@@ -108,14 +111,34 @@ def _describe_round(one: Round | None) -> dict[str, Any]:
     return {"paths": one.paths, "open": one.open, "borderline": one.borderline, "expected_paths": one.expected}
 
 
-def _compute_total_share(backend: Backend, manifest: Manifest) -> float:
-    """Return the share of units done in the whole extent of the store.
+def _list_unrequested(
+    wanted: Mapping[int, Extent], everything: Mapping[int, Extent], sizes: Sequence[int]
+) -> dict[str, Any]:
+    """Return what results are made from besides the latest request.
 
-    Tables and reports show all of it, including what the latest run did not ask for.
+    Parameters
+    ----------
+    wanted, everything : mapping
+        What was asked for, and what results are made from, at each n of the store.
+    sizes : sequence of int
+        The n that were asked for.
+
+    Returns
+    -------
+    dict
+        Values by axis, and the largest number of `paths` or `draws` where that is larger than the one asked for.
     """
-    extent = manifest.extent
-    found = count_done(backend, {n: make_block_counter(manifest, n, extent) for n in extent.grid.n})
-    return sum(done for done, _ in found.values()) / sum(count_units(manifest, n, extent) for n in extent.grid.n)
+    extra = {axis: list(values) for axis, values in list_extra_values(everything[sizes[0]], wanted[sizes[0]]).items()}
+    paths = [everything[n].paths for n in sizes if everything[n].paths > wanted[n].paths]
+    draws = [everything[n].draws for n in sizes if everything[n].draws > wanted[n].draws]
+    return {**extra, **({"paths": max(paths)} if paths else {}), **({"draws": max(draws)} if draws else {})}
+
+
+def _compute_total_share(backend: Backend, manifest: Manifest, everything: Mapping[int, Extent]) -> float:
+    """Return the share of units done of everything that results are made from."""
+    found = count_done(backend, {n: make_block_counter(manifest, n, each) for n, each in everything.items()})
+    total = sum(count_units(manifest, n, each) for n, each in everything.items())
+    return sum(done for done, _ in found.values()) / total
 
 
 def _get_activity(backend: Backend, one: Submission | None) -> dict[str, Any]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from harness.core.labels import format_label
 from harness.core.text import escape_line, format_duration, format_rate, format_table
 from harness.store.heartbeat import SILENT
 
@@ -21,10 +22,30 @@ def format_status(facts: Mapping[str, Any]) -> str:
     history = [f"last run: started {last['start']} on {last.get('host', '?')}, {ended}"] if last else []
     sizes = [format_table(rows)] if facts["sizes"] else []
     edited = ["the scenario file has changed since the last run: `ckrr plan` shows the differences"]
-    told = [*failed, *history, *_format_submission(facts), *edited * facts["edited"]]
+    told = [*list_unrequested(facts), *failed, *history, *_format_submission(facts), *edited * facts["edited"]]
     damaged = ["its zarr.json is lost or damaged: `ckrr status --verify` rebuilds it"] * facts["root_is_lost"]
     lines = [escape_line(line) for line in (*told, *damaged)]
     return "\n".join([escape_line(format_status_line(facts)), *sizes, *lines])
+
+
+def list_unrequested(facts: Mapping[str, Any]) -> list[str]:
+    """Say what a store has besides what was last asked for, in a list of one text; empty if there is nothing more.
+
+    Examples
+    --------
+    >>> list_unrequested({"also_stored": {"n": [20], "theta": [1.0, "ml"], "paths": 12}})
+    ['the store has more than was last asked for, and results show all of it: n 20; theta 1, ml; 12 paths']
+    """
+    more = dict(facts["also_stored"])
+    counts = [f"{more.pop(noun)} {noun}" for noun in ("paths", "draws") if noun in more]
+    parts = [*(format_values(axis, values) for axis, values in more.items()), *counts]
+    head = "the store has more than was last asked for, and results show all of it"
+    return [f"{head}: {'; '.join(parts)}"] if parts else []
+
+
+def format_values(axis: str, values: Sequence[object]) -> str:
+    """Format an axis with some of its values."""
+    return f"{axis} {', '.join(map(format_label, values))}"
 
 
 def _list_unit_rows(facts: Mapping[str, Any]) -> list[list[str]]:

@@ -12,7 +12,7 @@ from itertools import chain
 
 import numpy as np
 
-from harness.core.extent import find_included
+from harness.core.extent import find_included, list_extra_values
 from harness.core.families import StudyFamily, list_unused_axes
 from harness.core.schema import CELL
 from harness.core.types import Bools, Extent, Grid
@@ -55,22 +55,16 @@ def diff(extents: Sequence[Extent], asked: Extent) -> Diff:
     ({'procedure': ('B',), 'n': (50,)}, 3, 0, {'theta': (10.0,)})
     """
     present = extents[0]
-    missing = {axis: [_list_extra_values(asked, each, axis) for each in extents] for axis in AXES}
-    missing["n"] = [
-        _list_extra_values(asked, present, "n")
-    ]  # an extent older than the one that introduced an n has no units of it
+    lacking = [list_extra_values(asked, each) for each in extents]
+    missing = {axis: [one.get(axis, ()) for one in lacking] for axis in AXES}
+    missing["n"] = missing["n"][:1]  # an extent older than the one that introduced an n has no units of it
     return Diff(
         {axis: tuple(dict.fromkeys(chain(*found))) for axis, found in missing.items() if any(found)},
         max(0, asked.paths - present.paths),  # older units, written when there were fewer paths, lack none of those
         max(0, asked.draws - present.draws),
         max(_count_readmitted_cells(each, asked) for each in extents),
-        {axis: values for axis in AXES if (values := _list_extra_values(present, asked, axis))},
+        list_extra_values(present, asked),
     )
-
-
-def _list_extra_values(one: Extent, other: Extent, axis: str) -> tuple[object, ...]:
-    """Return the values on an axis that `one` has and `other` lacks."""
-    return tuple(value for value in getattr(one.grid, axis) if value not in getattr(other.grid, axis))
 
 
 def _count_readmitted_cells(old: Extent, new: Extent) -> int:

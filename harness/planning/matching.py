@@ -8,6 +8,7 @@ from typing import Any
 from harness.core.errors import UserError
 from harness.core.families import FamilyRecord
 from harness.core.schema import COVERAGE_EXPECTED
+from harness.planning.study_changes import list_study_changes
 from harness.store.manifest import FILES
 
 
@@ -23,8 +24,8 @@ def check_fingerprint(url: str, old: Mapping[str, Any], new: Mapping[str, Any], 
     accept_changed : bool
         Whether files of the source may differ: the user asserts that they give the same numbers.
     """
-    keys = sorted({*old, *new} - ({"files"} if accept_changed else set()))
-    differing = [key for key in keys if old.get(key) != new.get(key)]
+    old, new = ({**one, "files": {}} if accept_changed else one for one in (old, new))
+    differing = [key for key in sorted({*old, *new}) if old.get(key) != new.get(key)]
     if differing == ["files"] and old["files"].keys() == new["files"].keys():
         names = ", ".join(name for name, hashed in old["files"].items() if new["files"][name] != hashed)
         how = "choose another --store, or add --accept-changed-source if it gives the same numbers"
@@ -34,9 +35,9 @@ def check_fingerprint(url: str, old: Mapping[str, Any], new: Mapping[str, Any], 
         how = "leave expected_coverage out of the scenario, or choose another --store"
         raise UserError(f"{url} {has} expected coverage, and the two aren't mixed in one store: {how}")
     if differing:
-        text = "; ".join(f"{key} was {old.get(key)!r} and is {new.get(key)!r}" for key in differing)
-        text += f" (threads = {old.get('blas_threads')} in a cluster file)" * (differing == ["blas_threads"])
-        raise UserError(f"{url} belongs to another study: {text}. Choose another --store")
+        also = "use the version of ckrr that made it" if differing == ["numerics"] else "another name in the scenario"
+        text = "; ".join(list_study_changes(old, new))
+        raise UserError(f"{url} belongs to another study: {text}. Choose another --store, or {also}")
 
 
 def check_families(

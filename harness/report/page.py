@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from harness.monitor.text import list_unrequested
 from harness.report.html.choices import Section
 from harness.report.html.document import render_document, render_footer
 from harness.report.html.templating import TEMPLATES
@@ -73,6 +74,7 @@ def _format_command(shown: str, design: str | None) -> str:
 
 def _render_header(facts: Facts, sections: list[Section]) -> Markup:
     scenario = facts.manifest.scenario
+    more = [f"{text[0].upper()}{text[1:]}." for text in list_unrequested(facts.state)]
     return TEMPLATES.render(
         "header.html",
         name=str(scenario.get("name", "study")),
@@ -81,7 +83,7 @@ def _render_header(facts: Facts, sections: list[Section]) -> Markup:
         progress=_find_progress(facts),
         damage=format_damage(facts.damaged) if facts.damaged else "",
         lead=render_lead(facts),
-        caveats=[*describe_resampling(facts), *describe_violations(facts), *describe_reserves(facts)],
+        caveats=[*describe_resampling(facts), *describe_violations(facts), *describe_reserves(facts), *more],
         sections=sections,
     )
 

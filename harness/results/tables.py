@@ -18,6 +18,7 @@ from harness.core.errors import UserError
 from harness.core.labels import format_label
 from harness.core.text import format_table as columned, suggest_name
 from harness.monitor.state import status
+from harness.monitor.text import list_unrequested
 from harness.parsing.selections import Names, Selection, parse_names
 from harness.results.designs import describe_design, list_reserves
 from harness.results.estimates import difference, estimate
@@ -188,12 +189,13 @@ def describe_unscored(url: str, measures: Sequence[str], where: Selection | None
 
 
 def list_notes(url: str) -> list[str]:
-    """Return notes on what is missing: units that aren't done, replications that failed or are damaged."""
+    """Return notes on what results are made from: more than was asked for, fewer units, failures, damage."""
     state, lost = status(url), count_damaged(url)
     done = state["share_of_everything"]
     share = f"the study isn't complete: {done:.0%} of its units are done"
     failed = "some replications failed and are left out: --measure failed shows their share, `ckrr errors` the reasons"
-    return [share] * (done < 1) + [failed] * bool(state["failed"]) + ([format_damage(lost)] if lost else [])
+    told = [*[share] * (done < 1), *list_unrequested(state), *[failed] * bool(state["failed"])]
+    return told + ([format_damage(lost)] if lost else [])
 
 
 def load_measure(

@@ -15,6 +15,7 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 
 from harness.core.errors import UserError
+from harness.core.packaged import FAMILIES
 from harness.core.text import escape_line, shorten, shorten_repr, suggest_name
 
 MOST_SHOWN = 20
@@ -52,6 +53,12 @@ _WORDS = {
 UNKNOWN_NAME, COMPLETE_MESSAGE = "unknown_name", "said_all"
 """Custom pydantic error types: an unknown name, whose context has `name` and the `known` names; and a message that is
 complete, so that the offending value is not appended."""
+HINT = "hint"
+"""Key of a custom error's context: text to add to the message after the value."""
+_TO_WRITE = {
+    ("grid", "gamma"): ": the variance of the noise that is added to f, e.g. gamma = [0.1], or gamma = [0] for none",
+}
+"""What to write for keys whose meaning isn't clear from their names, by location."""
 _UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")
 
 
@@ -178,11 +185,32 @@ def _describe_error(
     words = _WORDS.get(kind)
     context = one.get("ctx", {})
     text = words.format(**context) if words else str(one["msg"])
-    if kind == UNKNOWN_NAME:
+    if kind.startswith("missing"):
+        return text + _TO_WRITE.get(where, "")
+    if kind == COMPLETE_MESSAGE:
+        return text
+    hint = str(context.get(HINT, ""))
+    if kind == UNKNOWN_NAME and not hint:
         text += suggest_name(context["name"], context["known"])
-    return (
-        text if kind.startswith("missing") or kind == COMPLETE_MESSAGE else f"{text}, got {shorten_repr(one['input'])}"
-    )
+    return f"{text}, got {shorten_repr(one['input'])}{hint}"
+
+
+def suggest_family(procedure: str) -> str:
+    """Return ": family = … has it" with the first bundled family that has a procedure, or "" if none has.
+
+    Examples
+    --------
+    >>> suggest_family("split"), suggest_family("forest")
+    (': family = "baselines" has it', '')
+    """
+    return next((f': family = "{name}" has it' for name, names in FAMILIES.items() if procedure in names), "")
+
+
+def refuse_cluster_file(plain: Mapping[str, Any], where: str) -> None:
+    """Raise UserError if the table of a scenario file is that of a cluster file, with the command that takes both."""
+    if "kind" in plain and not {"grid", "source", "replications"} & plain.keys():
+        what = f"is a cluster file (kind = {shorten_repr(plain['kind'])}), not a scenario"
+        raise UserError(f"{where}: {what}: give it after a scenario, as in `ckrr run SCENARIO --cluster {where}`")
 
 
 def suggest_table(complaint: Complaint, tables: Mapping[str, Iterable[str]]) -> Complaint:

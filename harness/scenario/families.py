@@ -20,16 +20,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness.core.errors import UserError
 from harness.core.families import FamilyRecord, StudyFamily
-from harness.core.hashing import hash_file
-from harness.core.plugins import FAMILIES as PLUGINS, find_plugin
+from harness.core.plugins import FAMILIES as PLUGINS
 from harness.core.protocols import Family, SupportsKernel, SupportsSmoothing
 from harness.core.text import format_error, shorten_repr, suggest_name
+from harness.parsing.hashing import hash_file
 from harness.scenario.code import load_object, make_module_name, normalise_name, read_bytes, split_name
 from harness.scenario.entries import DEFAULT, REGRESSORS, FamilyEntry
 from harness.scenario.errors import Complaint, ScenarioError
-from harness.scenario.importing import import_name
+from harness.scenario.importing import find_declared, import_name
 
 FAMILIES = {name: f"harness.families.{name}:FAMILY" for name in ("krr", "baselines", "peers", "cqr")}
 _REGRESSOR_MAKER = "harness.families.regressors"
@@ -130,10 +129,7 @@ def _bind_regressor(name: str) -> Callable[..., Family]:
 
 def _find_plugin(entry: FamilyEntry) -> str:
     """Return where the family is that an installed package declares under a name."""
-    try:
-        declared = find_plugin(PLUGINS, entry.use)
-    except UserError as error:
-        raise ScenarioError(Complaint(entry.key, str(error))) from None
+    declared = find_declared(PLUGINS, entry.use, entry.key)
     if declared is None:
         known = ", ".join(FAMILIES)
         how = f"must be {known}, 'sklearn:Regressor', 'file.py:name' or 'package.module:name'"

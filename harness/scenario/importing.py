@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from harness.core.errors import UserError
+from harness.core.plugins import find_plugin
 from harness.core.text import format_error, shorten_repr
 from harness.scenario.errors import Complaint, ScenarioError
 
@@ -39,3 +41,17 @@ def import_name(name: str, key: str, ours: bool = False) -> Any:
             Complaint(key, f"names {shorten_repr(attribute)}, which {shorten_repr(module)} doesn't have")
         )
     return found[attribute]
+
+
+def find_declared(group: str, name: str, key: str) -> str | None:
+    """Return "package.module:object" for a name that an installed package declares; None if none does.
+
+    Raises
+    ------
+    ScenarioError
+        If two packages declare the name, or one declares it wrongly; with the `key` of the scenario that has the name.
+    """
+    try:
+        return find_plugin(group, name)
+    except UserError as error:
+        raise ScenarioError(Complaint(key, f"names {error}")) from None

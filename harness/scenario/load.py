@@ -15,7 +15,6 @@ from pydantic import ValidationError
 from harness.compute import measures
 from harness.core.errors import UserError
 from harness.core.families import FamilyRecord, StudyFamily
-from harness.core.hashing import hash_file
 from harness.core.labels import format_label
 from harness.core.packaged import list_scenario_files
 from harness.core.protocols import LimitedSource, Source, SupportsNoiseLaw
@@ -23,6 +22,7 @@ from harness.core.schema import COVERAGE_EXPECTED
 from harness.core.seeds import Seeds
 from harness.core.text import shorten_repr, suggest_name
 from harness.core.types import Extent
+from harness.parsing.hashing import hash_file
 from harness.parsing.toml import read_toml
 from harness.scenario.entries import parse_entries
 from harness.scenario.errors import (
@@ -31,6 +31,7 @@ from harness.scenario.errors import (
     from_pydantic,
     make_key_lookup,
     make_user_error,
+    refuse_cluster_file,
     suggest_table,
 )
 from harness.scenario.families import LoadedFamily, configure_families, kernel_options, load_family
@@ -106,6 +107,7 @@ def load(reference: str, settings: Iterable[str] = (), until: str | None = None,
     """
     path = find_scenario_file(reference)
     plain = _read(path)
+    refuse_cluster_file(plain, str(path))
     changed = {apply_setting(plain, setting): f"--set {quote_input(setting)}" for setting in settings}
     apply_until(plain, until, budget)
     return check(plain, str(path), path.parent, changed)

@@ -1,11 +1,13 @@
 """Build the data source that a scenario names.
 
-A source is a name from `scenarios`, "package.module:name", or "file.py:name" with a file next to the scenario. Such a
-file, and a data table that a source reads, are copied into the store, so that workers need nothing else.
+A source is a name from `scenarios` or of an installed package (`harness.core.plugins`), "package.module:name", or
+"file.py:name" with a file next to the scenario. Such a file, and a data table that a source reads, are copied into the
+store, so that workers need nothing else.
 
 A scenario may come from an untrusted author, and importing a module runs it. The object that the scenario names is
 called only if it is intended as a source: if it is decorated with `scenarios.source`, is a class with all members of
-the protocol `Source`, or is defined in the file next to the scenario, whose code runs anyway.
+the protocol `Source`, is declared as a source by an installed package, or is defined in the file next to the scenario,
+whose code runs anyway.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from typing import Any, NoReturn, TypeGuard, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
+from harness.core.plugins import SOURCES, list_plugins
 from harness.core.protocols import Source, SupportsWorld
 from harness.core.text import format_error, shorten_repr, suggest_name
 from harness.core.types import REDRAWS
@@ -34,7 +37,7 @@ from harness.scenario.code import (
     unpack_files,
 )
 from harness.scenario.errors import Complaint, ScenarioError, from_pydantic, make_key_lookup
-from harness.scenario.importing import import_name
+from harness.scenario.importing import find_declared, import_name
 from harness.store.manifest import LARGEST_FILE
 
 FILE = "file"
@@ -106,18 +109,19 @@ def _find_maker(name: str, folder: Path, files: dict[str, bytes]) -> Callable[..
         text = read_bytes(folder / path, "source.function")
         files[Path(path).name] = text
         return _load_from_file(text, Path(path).name, attribute or _DEFAULT)
-    if ":" in name:
-        found: Callable[..., Source] = import_name(name, "source.function")
-        if not _is_source(found):
-            _refuse_unmarked(found, name)
-        return found
-    known: Mapping[str, Callable[..., Source]] = importlib.import_module("scenarios").SOURCES
-    if name not in known:
-        names = ", ".join(known)
-        hint = suggest_name(name, known)
-        text_ = f"must be one of {names}, 'package.module:name' or 'file.py:name', got {shorten_repr(name)}{hint}"
+    known: dict[str, Callable[..., Source]] = importlib.import_module("scenarios").SOURCES
+    if name in known:
+        return known[name]
+    declared = None if ":" in name else find_declared(SOURCES, name, "source.function")
+    if declared is None and ":" not in name:
+        names = list({**known, **list_plugins(SOURCES)})
+        hint = f"{shorten_repr(name)}{suggest_name(name, names)}"
+        text_ = f"must be one of {', '.join(names)}, 'package.module:name' or 'file.py:name', got {hint}"
         raise ScenarioError(Complaint("source.function", text_))
-    return known[name]
+    found: Callable[..., Source] = import_name(declared or name, "source.function")
+    if not (_is_source(found) if declared is None else callable(found)):
+        _refuse_unmarked(found, name)
+    return found
 
 
 def _is_source(found: object) -> bool:

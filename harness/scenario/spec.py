@@ -26,7 +26,7 @@ from harness.core.families import MODEL_AXES, NO_VALUE
 from harness.core.text import shorten_repr
 from harness.core.types import Extent, Grid, Theta
 from harness.scenario.entries import parse_entries
-from harness.scenario.errors import COMPLETE_MESSAGE, UNKNOWN_NAME, ScenarioError
+from harness.scenario.errors import COMPLETE_MESSAGE, HINT, UNKNOWN_NAME, ScenarioError, suggest_family
 
 LARGEST_SEED = 2**63 - 1
 MOST_VALUES, MOST_RULES, MOST_SCALES = 256, 1000, 10_000
@@ -60,12 +60,21 @@ def _check_name(name: str, what: str, info: ValidationInfo, before: str = "") ->
         )
         some = f"one of {', '.join(known)}" if known else "nothing else"
         text = f"must be {before}{some}{whose}"
-        raise PydanticCustomError(UNKNOWN_NAME, "{text}", {"text": text, "name": name, "known": known})
+        told = {"text": text, "name": name, "known": known, HINT: suggest_family(name) if what == "procedures" else ""}
+        raise PydanticCustomError(UNKNOWN_NAME, "{text}", told)
     return name
 
 
 def _check_procedure(name: str, info: ValidationInfo) -> str:
     return _check_name(name, "procedures", info)
+
+
+def _refuse_percent(value: object) -> object:
+    """Reject percentages: 5 is meant as 0.05, and 95, the coverage that belongs to it, too."""
+    if isinstance(value, int | float) and not isinstance(value, bool) and 1 < value < 100:
+        share = min(value, 100 - value) / 100
+        raise PydanticCustomError("percent", "must be < 1", {HINT: f" (did you mean {share:.6g}?)"})
+    return value
 
 
 def _parse_theta(value: object, info: ValidationInfo) -> Theta:
@@ -94,6 +103,7 @@ Number = Annotated[float, BeforeValidator(_refuse_bool), Field(allow_inf_nan=Fal
 Positive = Annotated[Number, Field(gt=0)]
 NotNegative = Annotated[Number, Field(ge=0)]
 Level = Annotated[Number, Field(gt=0, lt=1)]
+Alpha = Annotated[Level, BeforeValidator(_refuse_percent)]
 Whole = Annotated[int, BeforeValidator(_refuse_bool), Field(strict=True)]
 Procedure = Annotated[str, AfterValidator(_check_procedure)]
 Lam = Annotated[Number, AfterValidator(_check_lam)]
@@ -120,7 +130,7 @@ class GridPart(_Part):
     ]
     lam: Annotated[tuple[Lam, ...], Field(min_length=1, max_length=MOST_VALUES), AfterValidator(_check_distinct)]
     alpha: Annotated[
-        tuple[Level, ...], Field(min_length=1, max_length=MOST_VALUES), AfterValidator(_check_distinct)
+        tuple[Alpha, ...], Field(min_length=1, max_length=MOST_VALUES), AfterValidator(_check_distinct)
     ] = (
         0.01,
         0.05,

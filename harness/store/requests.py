@@ -25,13 +25,6 @@ def get_requested_extent(manifest: Manifest) -> Extent:
     return Extent(Grid(**axes), int(paths), int(told["draws"]), manifest.extent.exclude)
 
 
-def is_whole_extent(manifest: Manifest, asked: Extent) -> bool:
-    """Return whether `asked` is the whole extent of the store, apart from the order of values."""
-    held = manifest.extent
-    same = all(set(getattr(asked.grid, f.name)) == set(getattr(held.grid, f.name)) for f in fields(Grid))
-    return same and (asked.paths, asked.draws) == (held.paths, held.draws)
-
-
 def is_different_scenario(told: Mapping[str, Any], manifest: Manifest) -> bool:
     """Return whether a scenario differs from that of the latest run in its seed, grid, paths or draws."""
 

@@ -11,11 +11,12 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
+from harness.core import packaged
 from harness.core.environment import describe_machine
 from harness.core.errors import IncompatibleWorkerError, UserError
+from harness.core.plugins import FAMILIES, SOURCES, find_plugin
 from harness.core.text import format_error
 from harness.scenario.errors import ScenarioError
-from harness.scenario.families import FAMILIES
 from harness.worker.study import load_study
 
 _PACKAGES = ("numpy", "scipy", "dask", "distributed", "zarr", "ckrr")
@@ -62,19 +63,38 @@ def _find_origin(package: str) -> str | None:
 
 @cache
 def _hash_module(name: str) -> str:
-    """Return a short hash of a module's source, or the error message if it can't be imported or read."""
+    """Return a short hash of a module's source, or the error message if it can't be imported or read.
+
+    For a plugin, given as "group:name", the hash follows what the name stands for in this process.
+    """
+    group, is_plugin, declared = name.partition(":")
     try:
-        file = importlib.import_module(name).__file__
-        return sha256(Path(str(file)).read_bytes()).hexdigest()[:8]
+        target = find_plugin(group, declared) if is_plugin else name
+        if target is None:
+            return "not declared by any package"
+        file = importlib.import_module(target.partition(":")[0]).__file__
+        hashed = sha256(Path(str(file)).read_bytes()).hexdigest()[:8]
+        return f"{target} {hashed}" if is_plugin else hashed
     except Exception as error:
         return format_error(error)
 
 
 def list_user_modules(source: str, families: Iterable[str] = ()) -> tuple[str, ...]:
-    """Return the user modules that a scenario names as "package.module:name", for its source and its families."""
-    names = (source, *(FAMILIES.get(each, each) for each in families))
-    modules = [name.partition(":")[0] for name in names if ":" in name]
-    return tuple(name for name in modules if not name.endswith(".py") and name.partition(".")[0] not in _OURS)
+    """Return the user modules that a scenario names as "package.module:name", and its plugins as "group:name".
+
+    Parameters
+    ----------
+    source : str
+        Name of the source.
+    families : iterable of str
+        Names of the families.
+    """
+    named = [(SOURCES, source)] * (source not in packaged.SOURCES)
+    named += [(FAMILIES, each) for each in families if each not in packaged.FAMILIES]
+    mine = [(group, name) for group, name in named if not name.partition(":")[0].endswith(".py")]
+    modules = [name.partition(":")[0] for _, name in mine if ":" in name]
+    plugins = [f"{group}:{name}" for group, name in mine if ":" not in name]
+    return (*(each for each in modules if each.partition(".")[0] not in _OURS), *plugins)
 
 
 def describe_differences(ours: Mapping[str, str], theirs: Mapping[str, str]) -> str | None:

@@ -9,8 +9,8 @@ from harness.backends.base import open_backend
 from harness.compute.study import Study
 from harness.core.errors import StoreReplacedError, UserError
 from harness.core.families import StudyFamily
-from harness.core.hashing import is_hash_of
 from harness.core.seeds import Seeds
+from harness.parsing.hashing import is_hash_of
 from harness.scenario.code import unpack_files
 from harness.scenario.entries import parse_entries
 from harness.scenario.errors import ScenarioError

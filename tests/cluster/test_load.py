@@ -48,6 +48,7 @@ def test_there_is_an_example_of_each_kind() -> None:
     ("text", "told"),
     [
         ("", "kind is missing"),
+        ("seed = 1\n[grid]\nn = 25", "is a scenario, not a cluster file: `ckrr run "),
         (
             'kind = "lokal"',
             f"kind must be one of {', '.join(KINDS)} or 'module:function' (did you mean 'local'?)",

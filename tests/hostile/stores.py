@@ -272,7 +272,7 @@ def brings(text: str) -> Case:
     """A store with a source of its own: nothing of it may run."""
 
     def make(folder: Path) -> None:
-        from harness.core.hashing import hash_file
+        from harness.parsing.hashing import hash_file
 
         raw = text.replace("FOLDER", str(folder)).encode()
         where = folder / STORE / "files"

@@ -13,10 +13,10 @@ from itertools import pairwise
 from math import prod
 from typing import Any
 
-from harness.core import hashing
 from harness.core.families import MODEL_AXES, FamilyRecord
 from harness.core.schema import KEPT
 from harness.core.types import INNER
+from harness.parsing import hashing
 from harness.parsing.json import (
     MalformedError,
     check_base_name,

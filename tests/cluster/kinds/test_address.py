@@ -135,7 +135,16 @@ def test_users_code_is_looked_for_on_every_worker(file: Path, tmp_path: Path) ->
 
 def test_nobody_answers(tmp_path: Path) -> None:
     (tmp_path / "my.toml").write_text('kind = "address"\naddress = "tcp://127.0.0.1:1"\ntimeout = 0.5\n')
-    with pytest.raises(UserError, match=r"my.toml: no scheduler answers at tcp://127.0.0.1:1: "):
+    with pytest.raises(
+        UserError, match=r"my.toml: no scheduler answers at tcp://127.0.0.1:1 within 0.5 s: check .* address"
+    ):
+        planned(tmp_path / "my.toml", tmp_path / "one.zarr")
+
+
+def test_the_file_of_an_earlier_scheduler(tmp_path: Path) -> None:
+    (tmp_path / "scheduler.json").write_text('{"address": "tcp://127.0.0.1:1"}')
+    (tmp_path / "my.toml").write_text('kind = "address"\nscheduler_file = "scheduler.json"\ntimeout = 0.5\n')
+    with pytest.raises(UserError, match=r"within 0.5 s: .* scheduler_file isn't that of an earlier scheduler"):
         planned(tmp_path / "my.toml", tmp_path / "one.zarr")
 
 

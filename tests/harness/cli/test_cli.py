@@ -236,6 +236,16 @@ def test_new_writes_a_scenario_that_runs(folder: Path) -> None:
     assert err == "error: fresh.toml already exists: choose another name\n"
 
 
+def test_new_takes_a_folder(folder: Path) -> None:
+    code, out, _ = ckrr("new", "some/where/my", cwd=folder)
+    assert code == 0
+    assert out.endswith("ckrr run some/where/my.toml --smoke\n")
+    assert ckrr("plan", "some/where/my.toml", cwd=folder)[0] == 0
+    code, _, err = ckrr("new", "some/where/my.toml/other", cwd=folder)
+    assert (code, err.count("\n")) == (2, 1)
+    assert "since some/where/my.toml is a file: choose another folder" in err
+
+
 def test_from_python_in_a_plain_script(folder: Path) -> None:
     """Without `if __name__ == "__main__":`, which people forget; and the calls are calls, in any order."""
     script = (
@@ -264,14 +274,19 @@ def test_output_may_be_cut_off(folder: Path) -> None:
 def test_list_names_what_comes_along(folder: Path) -> None:
     code, out, _ = ckrr("list", cwd=folder)
     assert code == 0
-    assert out.startswith("quickstart ")
-    assert out.splitlines()[-1].startswith("worlds/student ")
+    lines = out.splitlines()
+    assert lines[0] == "scenarios: ckrr run NAME"
+    assert lines[1].startswith("  quickstart ")
+    heads = [line.split(":")[0] for line in lines if not line.startswith(" ")]
+    assert heads == ["scenarios", "families", "sources", "clusters"]
+    assert any(line.startswith("  worlds/student ") for line in lines)
+    assert any(line.startswith("  baselines  GPR-f, ") and line.endswith(", split, jackknife+, CV+") for line in lines)
 
 
 def test_it_is_a_command_of_dask_too(folder: Path) -> None:
     words = [sys.executable, "-m", "dask", "ckrr", "list"]
     done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=True)
-    assert done.stdout.startswith("quickstart ")
+    assert done.stdout.startswith("scenarios: ")
 
 
 @pytest.mark.parametrize(
@@ -291,6 +306,9 @@ def test_it_is_a_command_of_dask_too(folder: Path) -> None:
         (["plan", "toy.toml", "--set", "grid.n=[400]", "--workers", "1000"], "GB per worker"),
         (["run", "toy.toml", "--worker", "1"], "error: No such option '--worker'. (Did you mean"),
         (["rum", "toy.toml"], "error: No such command 'rum'. Did you mean 'run'? See `"),
+        (["new", "my study"], "'.', '_' and '-', got 'my study': try `ckrr new my-study`"),
+        (["new", "there/é"], "got 'é': try `ckrr new there/my`"),
+        (["run", "toy.toml", "--cluster", "toy.toml"], "toy.toml: is a scenario, not a cluster file: `ckrr run toy.to"),
         (["run"], "error: Missing argument 'SCENARIO...'. See `"),
         (["--worker", "1"], "error: No such option '--worker'. See `"),
     ],

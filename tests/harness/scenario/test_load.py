@@ -89,6 +89,16 @@ def test_the_issue_s_example_is_good(tmp_path: Path) -> None:
         ("gamma  = [1e-6", "gamma  = [-1e-6", "grid.gamma[0] must be >= 0, got -1e-06"),
         ("[1e-6, 1e-1]\nalpha", "[0, 1e-1]\nalpha", "grid.lam[0] must be > 0, got 0"),
         ("0.25]", "1.25]", "grid.alpha[3] must be < 1, got 1.25"),
+        ("0.25]", "5]", "grid.alpha[3] must be < 1, got 5 (did you mean 0.05?)"),
+        ("0.25]", "95]", "grid.alpha[3] must be < 1, got 95 (did you mean 0.05?)"),
+        ("0.25]", "2.5]", "grid.alpha[3] must be < 1, got 2.5 (did you mean 0.025?)"),
+        (
+            "gamma  = [1e-6, 1e-1]",
+            "",
+            "grid.gamma is missing: the variance of the noise that is added to f, e.g. gamma",
+        ),
+        ('"RRCM"', '"split"', "CRR-std, got 'split': family = \"baselines\" has it"),
+        ('"RRCM"', '"MAPIE-CV+"', "CRR-std, got 'MAPIE-CV+': family = \"peers\" has it"),
         ("0.25]", "nan]", "grid.alpha[3] must be a finite number, got nan"),
         ("[25, 50", "[25, 25", "grid.n must not have a value twice: 25, got [25, 25, 100, 200, 400]"),
         ("[25, 50", "[1, 50", "grid.n[0] must be >= 2, got 1"),
@@ -212,7 +222,12 @@ def test_all_mistakes_come_at_once(tmp_path: Path) -> None:
 
 def test_what_is_no_scenario_is_told(tmp_path: Path) -> None:
     (tmp_path / "bytes.toml").write_bytes(b"\xff\xfe")
+    (tmp_path / "here.toml").write_text('kind = "local"\nworkers = 2\n')
     for reference, expected in [
+        (
+            str(tmp_path / "here.toml"),
+            "is a cluster file (kind = 'local'), not a scenario: give it after a scenario, as in `ckrr run SCENARIO ",
+        ),
         (str(tmp_path / "bytes.toml"), "is not text in UTF-8 (byte 0)"),
         (str(tmp_path), "is a directory; a scenario is a .toml file"),
         ("quickstar", "no bundled scenario of that name (`ckrr list` shows them) (did you mean 'quickstart'?)"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hashlib import sha256
 
-from harness.core.hashing import hash_file, is_hash_of
+from harness.parsing.hashing import hash_file, is_hash_of
 
 
 def test_every_byte_counts() -> None:
