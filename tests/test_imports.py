@@ -43,6 +43,7 @@ EXCEPTIONS = {
     "harness/families/krr.py": {"ckrr"},  # the wiring: names become procedures
     "harness/families/baselines.py": {"ckrr"},  # the wiring: and baselines
     "harness/families/peers.py": {"ckrr", "mapie", "crepes", "sklearn"},  # optional; an error names what is missing
+    "scenarios/sources/read_arrow.py": {"pyarrow"},  # optional; an error names what is missing
     "harness/scenario/load.py": {"scenarios"},  # the wiring: names become sources
     "harness/paper/figures/data.py": {"scenarios"},  # the wiring: names become the samples of the paper's figures
     "cluster/kinds/ssh.py": {"asyncssh"},  # optional
