@@ -100,7 +100,7 @@ def _make_canonical(entry: Dataset, folder: Path) -> bytes:
     """Return the inputs and the target as a .csv file, with the cells as the package has them."""
     parts = [_read_rows(folder / file, entry) for file in entry.files]
     rows = (list(chain(*cells)) for cells in zip(*parts, strict=True))
-    header = list(entry.header) or next(rows)
+    header = list(entry.header) or next(rows, [])
     kept = [header.index(name) for name in (*entry.inputs, entry.target)]
     labels = [entry.labels.get(header[i], {}) for i in kept]
     text = io.StringIO()

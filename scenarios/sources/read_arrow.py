@@ -7,6 +7,7 @@ so that a long text in a million rows is held once, and what was read is validat
 from __future__ import annotations
 
 from pathlib import Path
+from struct import error as StructError, unpack_from
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,8 @@ from scenarios.sources.columns import (
 
 ARROW = (".parquet", ".arrow", ".feather")
 """Endings of the files that pyarrow reads."""
+_MAGIC = 8
+"""Bytes before the first message of an Arrow file."""
 
 
 def read_arrow(path: Path) -> list[Column]:
@@ -43,12 +46,12 @@ def read_arrow(path: Path) -> list[Column]:
     try:
         table = _read_parquet(path) if path.suffix.lower() == ".parquet" else _read_ipc(path)
         table.validate(full=True)
-    except (pa.ArrowException, OSError, MemoryError, OverflowError) as error:
+        if not table.num_rows:
+            raise ValueError(f"file must have rows, got none in {path}")
+        return [_make_column(name, table.column(name), path) for name in table.column_names]
+    except (pa.ArrowException, OSError, MemoryError, OverflowError, UnicodeDecodeError) as error:
         reason = _validation.quote_value(str(error).partition("\n")[0])
         raise ValueError(f"file must be a whole {path.suffix} file, got {path}: pyarrow says {reason}") from None
-    if not table.num_rows:
-        raise ValueError(f"file must have rows, got none in {path}")
-    return [_make_column(name, table.column(name), path) for name in table.column_names]
 
 
 def _read_parquet(path: Path) -> Any:
@@ -58,28 +61,68 @@ def _read_parquet(path: Path) -> Any:
         file = pq.ParquetFile(binary)
         _check_schema(file.schema_arrow, path)
         meta, columns = file.metadata, len(file.schema_arrow)
-        parts = [
-            meta.row_group(i).column(j).total_uncompressed_size
-            for i in range(meta.num_row_groups)
-            for j in range(columns)
-        ]
-        _check_size(max(sum(parts), 8 * meta.num_rows * columns), path)
+        size = sum(meta.row_group(i).total_byte_size for i in range(meta.num_row_groups))
+        _check_size(max(size, 8 * meta.num_rows * columns), path)
         text = [field.name for field in file.schema_arrow if _is_text(field.type)]
         return pq.ParquetFile(binary, read_dictionary=text).read(use_threads=False)
 
 
 def _read_ipc(path: Path) -> Any:
+    """Read an Arrow file as a stream, since messages that come one after another can be measured before they are read.
+
+    The footer has the number of batches: without it, a file that is cut off would look like a shorter one.
+    """
     import pyarrow as pa
 
-    with path.open("rb") as binary:
-        file = pa.ipc.open_file(binary)
-        _check_schema(file.schema, path)
-        batches, size = [], 0
-        for i in range(file.num_record_batches):
-            batches.append(file.get_batch(i))
-            size += max(batches[-1].nbytes, 8 * batches[-1].num_rows * len(file.schema))
-            _check_size(size, path)
-        return pa.Table.from_batches(batches, file.schema)
+    data = pa.py_buffer(path.read_bytes())
+    file, stream = pa.ipc.open_file(data), data.slice(_MAGIC)
+    _check_schema(file.schema, path)
+    columns = len(file.schema)
+    _check_size(sum(_measure(message, columns) for message in pa.ipc.MessageReader.open_stream(stream)), path)
+    batches = list(pa.ipc.open_stream(stream))
+    if len(batches) != file.num_record_batches:
+        raise pa.ArrowInvalid(f"{len(batches)} of {file.num_record_batches} batches found")
+    return pa.Table.from_batches(batches, file.schema)
+
+
+def _measure(message: Any, columns: int) -> int:
+    """Return the bytes that a message of an Arrow stream takes when it is decompressed.
+
+    Its metadata is a flatbuffer: Message (header: field 2), DictionaryBatch (data: 1), RecordBatch (length: 0,
+    buffers: 2, compression: 3). A compressed buffer begins with its length before compression, or −1.
+    """
+    import pyarrow as pa
+
+    if message.type not in ("record batch", "dictionary"):
+        return 0
+    meta, body = message.metadata.to_pybytes(), message.body
+    try:
+        batch = _follow(meta, _find_field(meta, unpack_from("<I", meta)[0], 2))
+        if message.type == "dictionary":
+            batch = _follow(meta, _find_field(meta, batch, 1))
+        length, buffers = _find_field(meta, batch, 0), _follow(meta, _find_field(meta, batch, 2))
+        rows = unpack_from("<q", meta, length)[0] if length else 0
+        places = [unpack_from("<qq", meta, buffers + 4 + 16 * i) for i in range(unpack_from("<I", meta, buffers)[0])]
+        sizes = [size for _, size in places]
+        if _find_field(meta, batch, 3):
+            data = memoryview(body)
+            sizes = [max(size, unpack_from("<q", data, start)[0]) for start, size in places if size]
+    except StructError:
+        raise pa.ArrowInvalid("a batch has damaged metadata") from None
+    return int(max(sum(sizes), 8 * rows * (columns if message.type == "record batch" else 1)))
+
+
+def _find_field(meta: bytes, table: int, field: int) -> int:
+    """Return the place of a field of a flatbuffer's table, or 0 if it is left out."""
+    entries = table - unpack_from("<i", meta, table)[0]
+    size = unpack_from("<H", meta, entries)[0]
+    offset = unpack_from("<H", meta, entries + 4 + 2 * field)[0] if 4 + 2 * field < size else 0
+    return int(table + offset if offset else 0)
+
+
+def _follow(meta: bytes, place: int) -> int:
+    """Return the place that an offset in a flatbuffer leads to."""
+    return int(place + unpack_from("<I", meta, place)[0])
 
 
 def _check_size(size: int, path: Path) -> None:
