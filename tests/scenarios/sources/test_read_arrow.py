@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections.abc import Callable
 from decimal import Decimal
@@ -135,11 +136,36 @@ def test_a_small_file_of_many_rows_is_refused(suffix: str, tmp_path: Path) -> No
         read_table(file)
 
 
+def test_compressed_text_is_measured_before_it_is_read(tmp_path: Path) -> None:
+    file = str(tmp_path / "t.feather")
+    feather.write_feather(pa.table({"a": ["x" * 1_000_000] * 270, "y": np.arange(270.0)}), file, compression="zstd")
+    assert Path(file).stat().st_size < 1 << 20
+    with pytest.raises(ValueError, match=r"^file must hold at most 256 MB, got 257 MB unpacked in "):
+        read_table(file)
+
+
 def test_a_long_text_in_many_rows_is_held_once(tmp_path: Path) -> None:
-    """As single texts they would take 10 GB."""
-    text = pa.DictionaryArray.from_arrays(pa.array(np.arange(100_000) % 2, pa.int32()), ["a" * 100_000, "b"])
-    X, _ = read_table(write(tmp_path, {"a": text, "y": np.arange(100_000.0)}))
-    assert X.sum(axis=0).tolist() == [50_000, 50_000]
+    """As single texts these would take 500 MB."""
+    words = pa.array(["a" * 50_000, "b"]).take(pa.array(np.arange(20_000) % 2))
+    file = str(tmp_path / "t.parquet")
+    parquet.write_table(pa.table({"a": words, "y": np.arange(20_000.0)}), file, store_schema=False)
+    code = (
+        "import pyarrow; from scenarios.sources.read_table import read_table\n"
+        f"print(read_table({file!r})[0].sum(axis=0).tolist(), pyarrow.default_memory_pool().max_memory() < 50e6)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[10000.0, 10000.0] True\n"
+
+
+def test_an_end_before_the_last_batch_is_seen(tmp_path: Path) -> None:
+    """The footer has the number of batches."""
+    file = Path(write(tmp_path, {"a": np.arange(20.0), "y": np.arange(20.0)}, ".arrow"))
+    whole, mark = file.read_bytes(), b"\xff" * 4
+    starts = [i for i in range(0, len(whole), 8) if whole.startswith(mark, i) and whole[i + 4 : i + 8] != bytes(4)]
+    assert len(starts) == 4  # the schema and three batches
+    file.write_bytes(whole[: starts[-1] + 4] + bytes(4) + whole[starts[-1] + 8 :])
+    with pytest.raises(ValueError, match=r"pyarrow says '2 of 3 batches found'$"):
+        read_table(str(file))
 
 
 @pytest.mark.parametrize("suffix", WRITERS)
