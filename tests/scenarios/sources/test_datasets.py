@@ -12,10 +12,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from harness.core.packaged import find_scenario_folder
 from scenarios.sources.datasets import make_dataset, read_dataset
 from scenarios.sources.registry import DATASETS
 from scenarios.sources.tables import scale_table
 
+README = (find_scenario_folder() / "README.md").read_text()
 LOADERS = {
     "abalone": "from sklego.datasets import load_abalone; frame = load_abalone(as_frame=True)",
     "auto-mpg": "from mlxtend.data import autompg_data; X, y = autompg_data(); frame = pd.DataFrame(X); frame['y'] = y",
@@ -66,6 +68,9 @@ def test_entries_are_complete(name: str) -> None:
     assert all((entry.text, entry.origin, entry.licence, entry.package, entry.inputs, entry.target))
     assert entry.text.endswith(".")
     assert "==" in entry.package
+    package = entry.package.partition("==")[0]
+    cells = (f"`{name}`", entry.rows, f"{len(entry.inputs)}: {', '.join(entry.inputs)}", entry.target)
+    assert f"| {' | '.join(map(str, (*cells, entry.origin, entry.licence, package)))} |" in README
     need(name)
     assert sha256(read_dataset(name)).hexdigest() == entry.sha256
 
