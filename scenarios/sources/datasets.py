@@ -17,6 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from scenarios.sources import _validation
+from scenarios.sources.columns import LARGEST
 from scenarios.sources.marking import source
 from scenarios.sources.read_table import read_table
 from scenarios.sources.registry import DATASETS, Dataset
@@ -58,7 +59,8 @@ def find_dataset(name: str) -> Dataset:
 
 def is_copy(entry: Dataset, path: Path) -> bool:
     """Return whether a file has the canonical data of a data set."""
-    return path.is_file() and sha256(path.read_bytes()).hexdigest() == entry.sha256
+    is_readable = path.is_file() and path.stat().st_size <= LARGEST
+    return is_readable and sha256(path.read_bytes()).hexdigest() == entry.sha256
 
 
 @lru_cache(maxsize=1)
