@@ -21,16 +21,20 @@ from collections.abc import Callable
 
 from scenarios.published.as_run import published_study
 from scenarios.published.sources import f2, f5, f6, gp, heaviside, pressure2
+from scenarios.sources.datasets import is_copy, make_dataset, read_dataset
 from scenarios.sources.gaussian_process import GaussianProcess
 from scenarios.sources.marking import is_source, source
+from scenarios.sources.registry import DATASETS, Dataset
 from scenarios.sources.synthetic import Synthetic
 from scenarios.sources.tables import Table, table
 from scenarios.sources.types import Array, Layout, Path, Sample, Source, Streams
 from scenarios.sources.world import World
 
 __all__ = [
+    "DATASETS",
     "SOURCES",
     "Array",
+    "Dataset",
     "GaussianProcess",
     "Layout",
     "Path",
@@ -40,7 +44,9 @@ __all__ = [
     "Synthetic",
     "Table",
     "World",
+    "is_copy",
     "is_source",
+    "read_dataset",
     "source",
 ]
 
@@ -52,6 +58,7 @@ SOURCES: dict[str, Callable[..., Source]] = {
     "f2": f2,
     "f5": f5,
     "table": table,
+    "dataset": make_dataset,
     "published": published_study,
 }
 """Sources by the name that a scenario file uses; the other keys of [source] are their keywords and those of `World`."""

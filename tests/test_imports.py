@@ -46,6 +46,7 @@ EXCEPTIONS = {
     "harness/families/regressors.py": {"ckrr", "sklearn"},  # optional; an error says how to install it
     "harness/families/cqr.py": {"ckrr", "mapie", "sklearn"},  # optional; an error names what is missing
     "harness/families/peers.py": {"ckrr", "mapie", "crepes", "sklearn"},  # optional; an error names what is missing
+    "scenarios/sources/read_arrow.py": {"pyarrow"},  # optional; an error names what is missing
     "harness/scenario/load.py": {"scenarios"},  # the wiring: names become sources
     "harness/paper/figures/data.py": {"scenarios"},  # the wiring: names become the samples of the paper's figures
     "cluster/kinds/ssh.py": {"asyncssh"},  # optional

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import click
 
 from harness.core.text import escape
 from harness.execution.interrupts import exit_immediately
 
+Item = TypeVar("Item")
 EXIT_FAILED, EXIT_USER_ERROR, EXIT_CLUSTER, EXIT_UNDECIDED = 1, 2, 3, 4
 
 scenarios_argument = click.argument("scenarios", nargs=-1, required=True, metavar="SCENARIO...")
@@ -98,8 +99,7 @@ def user_errors(command: Callable[..., int | None]) -> Callable[..., NoReturn]:
             check_packages()
             sys.exit(command(*args, **kwargs) or 0)
         except UserError as mistake:
-            for line in str(mistake).splitlines():
-                echo(f"error: {line}", err=True)
+            _report_mistake(mistake)
             sys.exit(EXIT_USER_ERROR)
         except BrokenPipeError:  # the reader of our output has closed the pipe
             discard_output()
@@ -120,6 +120,37 @@ def user_errors(command: Callable[..., int | None]) -> Callable[..., NoReturn]:
             sys.exit(EXIT_USER_ERROR)
 
     return outer
+
+
+def _report_mistake(mistake: Exception) -> None:
+    for line in str(mistake).splitlines():
+        echo(f"error: {line}", err=True)
+
+
+def try_each(items: Iterable[Item], action: Callable[[Item], int | None], goes_on: bool) -> int:
+    """Call a function for each item, and return the worst exit code.
+
+    Parameters
+    ----------
+    items : iterable
+        Arguments of the calls.
+    action : callable
+        Returns an exit code, or None for 0.
+    goes_on : bool
+        Whether to print an error of the user and to go on with the next item, as for the scenarios of a suite.
+    """
+    from harness.core.errors import UserError
+
+    worst = 0
+    for each in items:
+        try:
+            worst = max(worst, action(each) or 0)
+        except UserError as mistake:
+            if not goes_on:
+                raise
+            _report_mistake(mistake)
+            worst = max(worst, EXIT_USER_ERROR)
+    return worst
 
 
 def shorten_path(url: str) -> str:

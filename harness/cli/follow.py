@@ -19,6 +19,7 @@ from harness.cli.common import (
     settings_option,
     shorten_path,
     store_option,
+    try_each,
     until_option,
     user_errors,
     workers_option,
@@ -35,12 +36,21 @@ from harness.cli.common import (
 @json_option
 @user_errors
 def status(store: str, checked: bool, precision: float | None, followed: bool, as_json: bool) -> int:
-    """Show the progress of the study in STORE, or of SCENARIO in its default store."""
+    """Show the progress of the study in STORE, or of SCENARIO (or each one of a suite) in its default store."""
+    from harness.scenario.suite import expand_suites
+
+    asked = expand_suites([store])
+    return try_each(
+        asked.references, lambda each: _show_status(each, checked, precision, followed, as_json), asked.has_suite
+    )
+
+
+def _show_status(told: str, checked: bool, precision: float | None, followed: bool, as_json: bool) -> int:
     from harness.monitor.state import status as state
     from harness.monitor.text import format_status
     from harness.store.locate import find_store
 
-    told, store = store, find_store(store, begun=checked or precision is not None)
+    store = find_store(told, begun=checked or precision is not None)
     if checked and (code := _verify(store)):
         return code
     if followed:

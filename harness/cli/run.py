@@ -20,6 +20,7 @@ from harness.cli.common import (
     settings_option,
     shorten_path,
     store_option,
+    try_each,
     until_option,
     user_errors,
     workers_option,
@@ -55,22 +56,55 @@ def run(
 ) -> int:
     """Run SCENARIO: the path of a .toml file, or the name of a bundled scenario (see `ckrr list`).
 
+    A suite, such as data/all, runs its scenarios one after another, each into its own store.
+
     The same command resumes where an earlier run stopped.
     """
-    from harness.core.errors import UserError
     from harness.execution.clusters import read_file, warm_up
 
-    if store is not None and len(scenarios) > 1:
-        raise UserError("--store takes one scenario; give each its own run, or leave --store out")
+    asked = _select(scenarios, store)
+    done: list[str] = []
     with handle_interrupts():
         on = (workers, read_file(cluster, workers))
         warm_up(on[1], workers)
-        from harness.scenario.load import load  # takes half a second, in which the fork server starts
+        loaded, code = _load(asked, settings, until, budget)  # all are checked before the first one starts
 
-        loaded = [
-            load(each, settings, until, budget) for each in scenarios
-        ]  # all are checked before the first one starts
-        return max(_run(each, store, on, smoke, as_json, retry=retry, accept_changed=accept_changed) for each in loaded)
+        def run_one(each: Any) -> int:
+            code = _run(each, store, on, smoke, as_json, retry=retry, accept_changed=accept_changed)
+            done.extend([each.scenario.name] if code in (0, EXIT_FAILED) else [])
+            return code
+
+        code = max(code, try_each(loaded, run_one, asked.has_suite))
+    if asked.has_suite and done and not (smoke or as_json):
+        _suggest_report(done)
+    return code
+
+
+def _select(scenarios: tuple[str, ...], store: str | None) -> Any:
+    """Return the scenarios of a command, with those of suites; raise UserError if several would share a store."""
+    from harness.core.errors import UserError
+    from harness.scenario.suite import expand_suites
+
+    asked = expand_suites(scenarios)
+    if store is not None and len(asked.references) > 1:
+        raise UserError("--store takes one scenario; give each its own run, or leave --store out")
+    return asked
+
+
+def _load(asked: Any, settings: tuple[str, ...], until: str | None, budget: int | None) -> tuple[list[Any], int]:
+    """Load scenarios, and return them with an exit code; mistakes in those of a suite are printed."""
+    from harness.scenario.load import load  # takes half a second, in which the fork server starts
+
+    loaded: list[Any] = []
+    code = try_each(asked.references, lambda each: loaded.append(load(each, settings, until, budget)), asked.has_suite)
+    return loaded, code
+
+
+def _suggest_report(names: list[str]) -> None:
+    """Print the command that compares the studies of a suite."""
+    from harness.store.locate import get_default_store
+
+    echo(f"all of them in one report: ckrr report {' '.join(map(get_default_store, names))}")
 
 
 def _run(
@@ -173,18 +207,21 @@ def plan(
     retry: bool,
     accept_changed: bool,
     as_json: bool,
-) -> None:
+) -> int:
     """Show what a run of SCENARIO would do and cost, without running it."""
     from harness.cli.plan_text import format_plan
     from harness.execution import prepare
     from harness.execution.clusters import read_file
     from harness.execution.facts import plan_to_dict
     from harness.planning.plan import check_fits
-    from harness.scenario.load import load
 
-    file = read_file(cluster, workers)
-    for each in [load(one, settings, until, budget) for one in scenarios]:
+    file, asked = read_file(cluster, workers), _select(scenarios, store)
+    loaded, code = _load(asked, settings, until, budget)
+
+    def plan_one(each: Any) -> None:
         prepared = prepare.prepare(each, store, workers, retry=retry, cluster=file, accept_changed=accept_changed)
         facts = plan_to_dict(prepared)
         echo(json.dumps(facts) if as_json else format_plan(facts))
         check_fits(prepared.plan, prepared.machine, each.where)
+
+    return max(code, try_each(loaded, plan_one, asked.has_suite))

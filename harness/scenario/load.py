@@ -24,6 +24,7 @@ from harness.core.text import shorten_repr, suggest_name
 from harness.core.types import Extent
 from harness.parsing.hashing import hash_file
 from harness.parsing.toml import read_toml
+from harness.scenario.datasets import check_gamma, name_source
 from harness.scenario.entries import parse_entries
 from harness.scenario.errors import (
     Complaint,
@@ -39,6 +40,7 @@ from harness.scenario.naming import check_procedures, make_context
 from harness.scenario.settings import apply_setting, apply_until, quote_input
 from harness.scenario.sources import Built, build_source
 from harness.scenario.spec import GridPart, Replications, Scenario
+from harness.store.locate import refuse_suite
 
 BLAS_THREADS = 1
 """BLAS threads of a worker, unless a cluster file says otherwise."""
@@ -108,6 +110,7 @@ def load(reference: str, settings: Iterable[str] = (), until: str | None = None,
     path = find_scenario_file(reference)
     plain = _read(path)
     refuse_cluster_file(plain, str(path))
+    refuse_suite(plain, path)
     changed = {apply_setting(plain, setting): f"--set {quote_input(setting)}" for setting in settings}
     apply_until(plain, until, budget)
     return check(plain, str(path), path.parent, changed)
@@ -166,7 +169,8 @@ def check(
     UserError
         If there are mistakes; the message lists all of them.
     """
-    complaints: list[Complaint] = []
+    plain = name_source(plain)
+    complaints: list[Complaint] = [*check_gamma(plain)]
     known = _load_families(plain, folder, complaints)
     built = _load_source(plain, folder, complaints)
     scenario = _parse_scenario(plain, known, complaints)

@@ -1,8 +1,8 @@
 """Build the data source that a scenario names.
 
 A source is a name from `scenarios` or of an installed package (`harness.core.plugins`), "package.module:name", or
-"file.py:name" with a file next to the scenario. Such a file, and a data table that a source reads, are copied into the
-store, so that workers need nothing else.
+"file.py:name" with a file next to the scenario. Such a file, and the data that a source reads (a table, or a data set
+inside an installed package), are copied into the store, so that workers need nothing else.
 
 A scenario may come from an untrusted author, and importing a module runs it. The object that the scenario names is
 called only if it is intended as a source: if it is decorated with `scenarios.source`, is a class with all members of
@@ -36,12 +36,11 @@ from harness.scenario.code import (
     split_name,
     unpack_files,
 )
+from harness.scenario.datasets import DATASET, FILE, read_dataset
 from harness.scenario.errors import Complaint, ScenarioError, from_pydantic, make_key_lookup
 from harness.scenario.importing import find_declared, import_name
 from harness.store.manifest import LARGEST_FILE
 
-FILE = "file"
-"""Name of the parameter that holds the path of a source's data file."""
 _DEFAULT = "source"
 """Object of a .py file that is used if the scenario names the file alone."""
 _SOURCE_MEMBERS = ("dimension", "test", "test_points", "knows_f", "redraws", "largest_n", "path")
@@ -86,6 +85,8 @@ def build_source(table: Mapping[str, Any], folder: Path) -> Built:
     files: dict[str, bytes] = {}
     maker = _find_maker(name, folder, files)
     given = {key: value for key, value in table.items() if key != "function"}
+    if name == DATASET and FILE not in given:
+        read_dataset(given, folder, files)
     _read_file(given, folder, files)
     source = _make_source(maker, given, name)
     _check_plain(given)

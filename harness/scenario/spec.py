@@ -119,7 +119,8 @@ class GridPart(_Part):
 
     gamma: Annotated[
         tuple[NotNegative, ...], Field(min_length=1, max_length=MOST_VALUES), AfterValidator(_check_distinct)
-    ]
+    ] = (0.0,)
+    """Variance of the noise that is added; `load.check` lets only tables and data sets leave it out."""
     n: Annotated[
         tuple[Annotated[Whole, Field(ge=2, le=1_000_000)], ...],
         Field(min_length=1, max_length=MOST_VALUES),

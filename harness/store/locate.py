@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,9 @@ from harness.parsing.toml import read_toml
 from harness.store.checks.manifest import SCENARIO_NAME
 from harness.store.manifest import SUBMISSION
 from harness.store.manifest_io import load_manifest
+
+SUITE = "scenarios"
+"""Key of a file that isn't a scenario but a suite: it lists scenarios."""
 
 
 def get_default_store(name: str) -> str:
@@ -69,6 +73,13 @@ def read_scenario(path: Path) -> dict[str, Any]:
     """Read a scenario file, and check its name. Imports and runs nothing that the scenario refers to."""
     try:
         told = read_toml(path)
+        refuse_suite(told, path)
         return {**told, "name": check_text(told["name"], "name", pattern=SCENARIO_NAME)}
     except (OSError, ValueError, KeyError):
         raise UserError(f"{path} is not a valid scenario: `ckrr plan {path}` says what is wrong with it") from None
+
+
+def refuse_suite(plain: Mapping[str, Any], path: Path) -> None:
+    """Raise UserError if a file lists scenarios, where one scenario is needed."""
+    if SUITE in plain:
+        raise UserError(f"{path} is a suite, which only run, plan and status take: name one of its {SUITE} here")

@@ -57,6 +57,8 @@ _LARGEST = 16 << 20
 """Largest root in bytes; with 256 values of n it has 7 MB."""
 _SHARD_ABOVE = 1 << 20
 """Bytes of a variable in one unit above which the group is sharded, so that reading a slice reads little."""
+RESAMPLED = ("table", "dataset")
+"""Sources whose data are the rows of one table."""
 TORN = "torn"
 """Key of a history entry: `ckrr status --verify` found damage, and the next run rewrites metadata, labels and cube."""
 Levels = Mapping[str, Mapping[int, Mapping[float, float]]]
@@ -141,7 +143,7 @@ class Manifest:
         Nobody knows f then, and all numbers are conditional on these rows. Rows of a table are exchangeable, so exact
         levels hold. A custom source that does the same isn't recognised, since a store doesn't record that.
         """
-        return bool(self.scenario.get("source", {}).get("function") == "table")
+        return self.scenario.get("source", {}).get("function") in RESAMPLED
 
     @property
     def has_ended(self) -> bool:

@@ -13,7 +13,7 @@ from harness.core.extent import is_complete
 from harness.core.types import Extent, Grid, Unit
 from harness.store.manifest import Manifest
 
-_DEFAULTS = {"alpha": [0.01, 0.05, 0.1, 0.25], "draws": 1}
+_DEFAULTS = {"alpha": [0.01, 0.05, 0.1, 0.25], "draws": 1, "gamma": [0.0]}
 """Defaults of a scenario file, as in `harness.scenario.spec`, which takes longer to import."""
 
 

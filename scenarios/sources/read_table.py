@@ -1,14 +1,16 @@
-"""Read a table from a .csv file with a header line, or from an .npz file with arrays X and y.
+"""Read a table from a .csv, .npz, .parquet, .arrow or .feather file.
 
-Every error message is one line and begins with the keyword to change, `file` or `target`.
+A .csv file has a header line, an .npz file has arrays X and y. Every error message is one line and begins with the
+keyword to change, `file` or `target`.
 """
 
 from __future__ import annotations
 
 import csv
+import re
 import zipfile
 import zlib
-from collections import Counter
+from array import array
 from collections.abc import Iterator
 from math import isfinite
 from pathlib import Path
@@ -18,13 +20,25 @@ import numpy as np
 import numpy.typing as npt
 
 from scenarios.sources import _validation
+from scenarios.sources.columns import (
+    LARGEST,
+    MEND_MISSING,
+    Column,
+    check_names,
+    encode,
+    find_target,
+    is_missing,
+    make_categorical,
+)
+from scenarios.sources.read_arrow import ARROW, read_arrow
 from scenarios.sources.types import Array
 
 # Raised by np.load and its members for pickles, text, a single array and damaged archives.
 _NOT_AN_NPZ = (ValueError, TypeError, AttributeError, EOFError, NotImplementedError, zipfile.BadZipFile, zlib.error)
-
-LARGEST = 1 << 28
-"""Largest size in bytes of the unpacked arrays of an .npz file, which can be a thousand times that of the file."""
+_SEPARATED = re.compile(r"[-+]?\d[\d_,' ]*(\.\d*)?")
+"""A number with separators, such as 1_000 or 1,000."""
+SUFFIXES = (".csv", ".npz", *ARROW)
+"""Endings of the files that can be read."""
 
 Line = tuple[int, list[str]]
 """Line number in the file, and the cells of that line."""
@@ -36,35 +50,36 @@ def read_table(file: str, target: str | None = None) -> tuple[Array, Array]:
     Parameters
     ----------
     file
-        Path of a .csv or .npz file.
+        Path of the file.
     target
-        Name of the target column of a .csv file; the last column if None. The other columns are the inputs, in order.
+        Name of the target column; the last column if None. The other columns are the inputs, in order. Columns of text
+        are one-hot (`columns.encode`). An .npz file has no column names, and no `target`.
 
     Raises
     ------
     ValueError
-        If the file can't be read or isn't a table of finite numbers, or if there is no column `target`.
+        If the file can't be read or isn't a table without missing values, or if there is no column `target`.
     """
     path = Path(file) if isinstance(file, str) else None
-    if path is None or path.suffix.lower() not in (".csv", ".npz"):
-        raise ValueError(f"file must be the path of a .csv or .npz file, got {_validation.quote_value(file)}")
+    if path is None or path.suffix.lower() not in SUFFIXES:
+        known = f"{', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"
+        raise ValueError(f"file must be the path of a {known} file, got {_validation.quote_value(file)}")
     if not path.is_file():
         raise ValueError(f"file must be the path of an existing file, got {file!r} (looked for {path.absolute()})")
     try:
-        return _read_csv(path, target) if path.suffix.lower() == ".csv" else _read_npz(path, target)
+        return _read_npz(path, target) if path.suffix.lower() == ".npz" else _read_columns(path, target)
     except OSError as error:
         raise ValueError(f"file must be readable, got {file!r} ({error.strerror or error})") from None
 
 
-def _read_csv(path: Path, target: str | None) -> tuple[Array, Array]:
+def _read_columns(path: Path, target: str | None) -> tuple[Array, Array]:
+    if path.suffix.lower() in ARROW:
+        columns = read_arrow(path)
+        return encode(columns, find_target([column.name for column in columns], target, path), path)
     lines = _read_lines(path)
     names = _parse_header(path, next(lines, None))
-    column = _find_target_column(path, names, target)
-    cells = np.fromiter((cell for line in lines for cell in _parse_numbers(path, names, line)), dtype=np.float64)
-    if not len(cells):
-        raise ValueError(f"file must have rows of numbers below its header, got none in {path}")
-    rows = cells.reshape(-1, len(names))
-    return np.delete(rows, column, axis=1), rows[:, column].copy()
+    place = find_target(names, target, path)
+    return encode(_parse_rows(path, names, lines), place, path)
 
 
 def _read_lines(path: Path) -> Iterator[Line]:
@@ -85,41 +100,57 @@ def _parse_header(path: Path, first: Line | None) -> list[str]:
     names = [" ".join(name.split()) for name in first[1]]
     if all(_parse_number(name) is not None for name in names):
         raise ValueError(f"file must begin with a line of column names, got numbers in line {first[0]} of {path}")
-    repeated = [name for name, times in Counter(names).items() if times > 1]
-    if repeated:
-        raise ValueError(f"file must have different column names, got {repeated[0]!r} more than once in {path}")
-    if len(names) < 2:
-        raise ValueError(f"file must have two comma-separated columns or more, got only {names[0]!r} in {path}")
+    check_names(names, path)
     return names
 
 
-def _find_target_column(path: Path, names: list[str], target: str | None) -> int:
-    if target is None:
-        return len(names) - 1
-    if target in names:
-        return names.index(target)
-    known = ", ".join(names) if len(names) <= 12 else f"{', '.join(names[:12])}, …"
-    raise ValueError(
-        f"target must be a column of {path} ({known}), "
-        f"got {_validation.quote_value(target)}{_validation.suggest_name(target, names)}"
-    )
+class _Cells:
+    """The cells of one column of a .csv file: all numbers or all text, as the first one is."""
+
+    def __init__(self, path: Path, name: str) -> None:
+        self.path = path
+        self.name = name
+        self.values = array("d")
+        self.categories: dict[str, int] = {}
+
+    def append(self, cell: str, line: int) -> None:
+        """Add a cell, or raise ValueError if it is missing, infinite or of another kind than the first one."""
+        value = _parse_number(cell)
+        if value is not None and isfinite(value) and not self.categories:
+            self.values.append(value)
+        elif is_missing(cell):
+            raise ValueError(f"file must have no missing values, got {self._quote(cell, line)}: {MEND_MISSING}")
+        elif value is None and (self.categories or not self.values) and not _SEPARATED.fullmatch(cell.strip()):
+            self.values.append(self.categories.setdefault(cell.strip(), len(self.categories)))
+        elif self.categories:
+            raise ValueError(f"file must have text in every cell of a column of text, got {self._quote(cell, line)}")
+        else:
+            raise ValueError(f"file must hold finite numbers in a column of numbers, got {self._quote(cell, line)}")
+
+    def _quote(self, cell: str, line: int) -> str:
+        return f"{_validation.quote_value(cell)} in column {self.name!r} at line {line} of {self.path}"
+
+    def make_column(self) -> Column:
+        """Return the column of all cells so far."""
+        values = np.array(self.values, dtype=np.float64)
+        if self.categories:
+            return make_categorical(self.name, values, list(self.categories), self.path)
+        return Column(self.name, values)
 
 
-def _parse_numbers(path: Path, names: list[str], line: Line) -> list[float]:
-    number, cells = line
-    if len(cells) != len(names):
-        raise ValueError(
-            f"file must have {len(names)} cells in every line, as in its header, "
-            f"got {len(cells)} at line {number} of {path}"
-        )
-    values = [_parse_number(cell) for cell in cells]
-    for name, cell, value in zip(names, cells, values, strict=True):
-        if value is None or not isfinite(value):
+def _parse_rows(path: Path, names: list[str], lines: Iterator[Line]) -> list[Column]:
+    columns = [_Cells(path, name) for name in names]
+    for number, cells in lines:
+        if len(cells) != len(names):
             raise ValueError(
-                f"file must hold finite numbers below its header, got {_validation.quote_value(cell)} "
-                f"in column {name!r} at line {number} of {path}"
+                f"file must have {len(names)} cells in every line, as in its header, "
+                f"got {len(cells)} at line {number} of {path}"
             )
-    return [value for value in values if value is not None]
+        for column, cell in zip(columns, cells, strict=True):
+            column.append(cell, number)
+    if not columns[0].values:
+        raise ValueError(f"file must have rows below its header, got none in {path}")
+    return [column.make_column() for column in columns]
 
 
 def _parse_number(cell: str) -> float | None:

@@ -125,23 +125,26 @@ class Table:
 
 @source
 def table(file: str, target: str | None = None, test_points: int = 200, scale: bool = False) -> Table:
-    """Make a source from a .csv file with a header line, or from an .npz file with arrays X and y.
+    """Make a source from a file: CSV, Parquet, Arrow or Feather, or .npz with arrays X and y.
 
     Parameters
     ----------
     file
         Path of the file.
     target
-        Name of the target column of a .csv file; the last column if None. All other columns are inputs.
+        Name of the target column; the last column if None. All other columns are inputs, text among them one-hot.
     test_points
         Number of rows that each draw uses as test points.
     scale
         Whether to map each input column to [0, 1] and to standardise the target.
     """
-    _validation.check_integer("test_points", test_points, least=1)
+    return make_table(*read_table(file, target), test_points, scale, file)
+
+
+def make_table(X: Array, y: Array, test_points: int, scale: bool, name: str) -> Table:
+    """Make a source from inputs and targets, scaled if asked for; `name` is that of the data, for error messages."""
     _validation.check_bool("scale", scale)
-    X, y = read_table(file, target)
-    _check_test_points(test_points, len(y), file)
+    _check_test_points(test_points, len(y), name)
     return Table(*scale_table(X, y), test_points) if scale else Table(X, y, test_points)
 
 

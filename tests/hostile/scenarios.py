@@ -42,6 +42,8 @@ paths = 5
 draws = 2
 """
 
+DATA = GOOD.replace('function = "heaviside"', 'dataset = "diabetes"')
+
 
 @dataclass(frozen=True)
 class Case:
@@ -141,6 +143,16 @@ def sparse(size: int) -> Callable[[str], None]:
             file.truncate(size)
 
     return create
+
+
+def beside(name: str, create: Callable[[str], None], text: str, says: str) -> Case:
+    """A file that is fine, with something in its folder that it doesn't name."""
+
+    def make(folder: Path) -> str:
+        create(str(folder / name))
+        return written(text, says).make(folder)
+
+    return Case(make, says, 0)
 
 
 def listed(values: Iterable[object]) -> str:
@@ -292,6 +304,16 @@ SCENARIOS: dict[str, Case] = {
     "a sparse table": special(
         sparse(1 << 40), GOOD.replace('heaviside"', 'table"\nfile = "special.csv"'), "1048576 kB"
     ),
+    "a copy of a data set that is sparse": beside("diabetes.csv", sparse(1 << 40), DATA, "good →"),
+    "a copy of a data set that is a FIFO": beside("diabetes.csv", os.mkfifo, DATA, "good →"),
+    "a data set elsewhere": written(DATA.replace('"diabetes"', '"../../etc/passwd"'), "dataset must be one of abalone"),
+    "a Parquet file of zeros": named("table", "pyarrow", 'file = "a.parquet"', {"a.parquet": bytes(99)}),
+    "a Parquet file of marks": named("table", "pyarrow", 'file = "a.parquet"', {"a.parquet": b"PAR1" * 9}),
+    "an Arrow file of marks": named("table", "pyarrow", 'file = "a.arrow"', {"a.arrow": b"ARROW1\0\0" * 9}),
+    "a suite of itself": written('scenarios = ["my.toml"]', "scenarios[0] must be a scenario, got the suite"),
+    "a suite of devices": written('scenarios = ["/dev/zero", "../zero.toml"]', "no such file"),
+    "a suite of many": written(f"scenarios = {listed(range(10_000))}", "scenarios must be a list of scenarios"),
+    "a suite with escapes": written('scenarios = ["\\u001b[2J.toml"]', "\\x1b[2J.toml: no such file"),
     "a table that unpacks": named("table", "arrays of at most 256 MB", 'file = "a.npz"', {"a.npz": zip_bomb()}),
     "a table that claims": named("table", "can't be created: MemoryError", 'file = "a.npz"', {"a.npz": large_shape()}),
     "a pickled table": named(

@@ -10,6 +10,7 @@ SOURCES = {
     "f2": "f2, a smooth surface on the unit square",
     "f5": "f5, a surface with jumps along two circles, on the unit square",
     "table": "a table: each replication splits its rows into training and test points",
+    "dataset": "a registered data set: each replication splits its rows into training and test points",
 }
 """Bundled sources; custom ones are shown by name."""
 

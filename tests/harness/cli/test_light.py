@@ -40,8 +40,8 @@ def test_help_and_lists_need_nothing_that_computes(words: list[str]) -> None:
     check_light(words)
 
 
-def check_light(words: list[str]) -> None:
+def check_light(words: list[str], cwd: Path = ROOT) -> None:
     code = CODE.format(heavy=HEAVY)
-    done = subprocess.run([sys.executable, "-c", code, *words], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "-c", code, *words], cwd=cwd, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1] == "loaded: []"

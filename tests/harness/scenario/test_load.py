@@ -108,6 +108,11 @@ def test_the_issue_s_example_is_good(tmp_path: Path) -> None:
             "grid.n[4] must be at most 4000, got 5000: the source has no more training points (its pool)",
         ),
         ("gamma  =", "gama  =", "grid.gama is unknown (did you mean 'gamma'?); known here: gamma, n, theta"),
+        (
+            "gamma  = [1e-6, 1e-1]\n",
+            "",
+            "grid.gamma is missing: the variance of the noise, such as gamma = [0.1]; a table",
+        ),
         ("paths = 50", "paths = 0", "replications.paths must be >= 1, got 0"),
         ("paths = 50", "paths = true", "replications.paths must be a number, got True"),
         ("paths = 50", "paths = 50\nseconds = 0", "replications.seconds must be > 0, got 0"),
@@ -268,7 +273,8 @@ def test_settings_are_checked_too(setting: str, expected: str, tmp_path: Path) -
 
 def test_status_knows_the_defaults() -> None:
     """It compares files without the spec, which takes longer to load."""
-    parts = {"alpha": GridPart.model_fields["alpha"].default, "draws": Replications.model_fields["draws"].default}
+    parts = {name: GridPart.model_fields[name].default for name in ("alpha", "gamma")}
+    parts["draws"] = Replications.model_fields["draws"].default
     assert {key: list(one) if isinstance(one, tuple) else one for key, one in parts.items()} == requests._DEFAULTS
 
 

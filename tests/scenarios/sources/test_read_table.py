@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings, strategies as st
 from hypothesis.extra.numpy import arrays
 
+from scenarios.sources.columns import MEND_MISSING as MEND
 from scenarios.sources.read_table import read_table
 
 
@@ -52,6 +54,37 @@ def test_forms_of_csv(tmp_path: Path, text: bytes) -> None:
         assert y.tolist() == values
 
 
+def test_text_is_one_hot_in_sorted_order(tmp_path: Path) -> None:
+    X, y = read_table(
+        csv(tmp_path, "size,colour,ok,y\n1,red,true,5\n2, blue,FALSE,6\n3,red ,True,7\n4,green,false,8\n")
+    )
+    assert X.tolist() == [[1, 0, 0, 1, 1], [2, 1, 0, 0, 0], [3, 0, 0, 1, 1], [4, 0, 1, 0, 0]]
+    assert y.tolist() == [5, 6, 7, 8]
+
+
+@given(rows=st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("xy"), st.integers(0, 9)), min_size=8))
+@settings(max_examples=40, deadline=None)
+def test_one_hot_columns_as_pandas_has_them(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str, int]]
+) -> None:
+    frame = pd.DataFrame(rows, columns=["p", "q", "y"])
+    file = tmp_path_factory.mktemp("hot") / "t.csv"
+    frame.to_csv(file, index=False)
+    X, y = read_table(str(file))
+    assert (pd.get_dummies(frame[["p", "q"]]).to_numpy(dtype=float) == X).all()
+    assert (frame.y == y).all()
+
+
+def test_categories_have_a_limit_in_bytes(tmp_path: Path) -> None:
+    """A row of two bytes a cell is 400 bytes in each of many one-hot columns."""
+    lines = [",".join([f"{chr(65 + i % 50)}"] * 400 + ["1"]) for i in range(1700)]
+    file = csv(tmp_path, ",".join(f"x{j}" for j in range(401)) + "\n" + "\n".join(lines))
+    with pytest.raises(
+        ValueError, match=r"^file must make inputs of at most 256 MB, got 259 MB: 1700 rows × 20000 col"
+    ):
+        read_table(file)
+
+
 @given(rows=arrays(np.float64, st.tuples(st.integers(1, 9), st.integers(2, 4)), elements=st.floats(-1e300, 1e300)))
 @settings(max_examples=40, deadline=None)
 def test_csv_keeps_every_bit(tmp_path_factory: pytest.TempPathFactory, rows: np.ndarray) -> None:
@@ -75,21 +108,45 @@ def test_one_input_in_an_npz_may_be_a_vector(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("", "file must have a line of column names and rows of numbers, got the empty file FILE"),
-        ("a,b\n", "file must have rows of numbers below its header, got none in FILE"),
+        ("a,b\n", "file must have rows below its header, got none in FILE"),
         ("1,2\n3,4\n", "file must begin with a line of column names, got numbers in line 1 of FILE"),
-        ("a\n1\n", "file must have two comma-separated columns or more, got only 'a' in FILE"),
-        ("a;b\n1;2\n", "file must have two comma-separated columns or more, got only 'a;b' in FILE"),
+        ("a\n1\n", "file must have two columns or more .*, got only 'a' in FILE"),
+        (
+            "a;b\n1;2\n",
+            r"file must have two columns or more \(in a .csv file, between commas\), got only 'a;b' in FILE",
+        ),
         ("a,b,a\n1,2,3\n", "file must have different column names, got 'a' more than once in FILE"),
         ("a,b\n1,2\n3\n", "file must have 2 cells in every line, as in its header, got 1 at line 3 of FILE"),
         ("a,b\n1,2,3\n", "file must have 2 cells in every line, as in its header, got 3 at line 2 of FILE"),
         (
             "a,b\n1,2\n\n3,red\n",
-            "file must hold finite numbers below its header, got 'red' in column 'b' at line 4 of FILE",
+            "file must hold finite numbers in a column of numbers, got 'red' in column 'b' at line 4 of FILE",
         ),
-        ("a,b\nnan,2\n", "file must hold finite numbers below its header, got 'nan' in column 'a' at line 2 of FILE"),
-        ("a,b\n1,-inf\n", "file must hold finite numbers below its header, got '-inf' in column 'b' at line 2 of FILE"),
-        ("a,b\n1,\n", "file must hold finite numbers below its header, got '' in column 'b' at line 2 of FILE"),
+        (
+            "a,b\nred,2\n7,3\n",
+            "file must have text in every cell of a column of text, got '7' in column 'a' at line 3 of FILE",
+        ),
+        ("a,b\n1,-inf\n", "file must hold finite numbers .*, got '-inf' in column 'b' at line 2 of FILE"),
         ("a,b\n1_000,2\n", "file must hold finite numbers .*, got '1_000' in column 'a' at line 2 of FILE"),
+        ('a,b\n"1,000",2\n', "file must hold finite numbers .*, got '1,000' in column 'a' at line 2 of FILE"),
+        ("a,b\nnan,2\n", f"file must have no missing values, got 'nan' in column 'a' at line 2 of FILE: {MEND}"),
+        ("a,b\n1,\n", f"file must have no missing values, got '' in column 'b' at line 2 of FILE: {MEND}"),
+        ("a,b\nred,1\nN/A,2\n", f"file must have no missing values, got 'N/A' in column 'a' at line 3 of FILE: {MEND}"),
+        ("a,b\n1,2\n?,2\n", rf"file must have no missing values, got '\?' in column 'a' at line 3 of FILE: {MEND}"),
+        (
+            "a,b\n2020-01-31,2\n2020-02-01T10:00,2\n",
+            r"file must have numbers, text or booleans .*, got dates \('2020-01-31'\) in column 'a' of FILE: .*",
+        ),
+        (
+            "a,b\nred,2\nblue,2\n",
+            "file must have categories that repeat in a column of text, "
+            "got 2 different ones in 2 rows of column 'a' of FILE: .*",
+        ),
+        (
+            "a,b\n" + "".join(f"c{i % 51},2\n" for i in range(200)),
+            "file must have at most 50 categories in a column of text, got 51 in column 'a' of FILE: leave .*",
+        ),
+        ("a,b\n1,red\n2,red\n", "target must be a column of numbers, got text such as 'red' in column 'b' of FILE"),
         (b"a,b\n1,\xff\n", "file must be comma-separated UTF-8 text, got 'utf-8' codec .* of FILE"),
         (f"a,b\n1,{'9' * 200_000}\n", r"file must be comma-separated UTF-8 text, got field larger .* of FILE"),
     ],
@@ -176,8 +233,8 @@ def test_a_target_for_an_npz(tmp_path: Path) -> None:
     ("file", "message"),
     [
         ("nowhere.csv", r"file must be the path of an existing file, got 'nowhere.csv' \(looked for /.*nowhere.csv\)"),
-        ("table.xlsx", "file must be the path of a .csv or .npz file, got 'table.xlsx'"),
-        (3, "file must be the path of a .csv or .npz file, got 3"),
+        ("table.xlsx", "file must be the path of a .csv, .npz, .parquet, .arrow or .feather file, got 'table.xlsx'"),
+        (3, "file must be the path of a .csv, .npz, .parquet, .arrow or .feather file, got 3"),
     ],
 )
 def test_no_such_file(file: str, message: str) -> None:
