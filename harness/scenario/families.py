@@ -16,7 +16,7 @@ import inspect
 import re
 import types
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -44,11 +44,8 @@ class LoadedFamily:
     entry: FamilyEntry
     family: Family
     files: Mapping[str, bytes] = field(default_factory=dict)
-
-    @property
-    def is_bundled(self) -> bool:
-        """Whether the family is one of this project."""
-        return self.entry.use in FAMILIES
+    hidden: frozenset[str] = frozenset()
+    """Procedures that are left to another family; see `share_procedures`."""
 
     @property
     def labels(self) -> dict[str, str]:
@@ -56,14 +53,14 @@ class LoadedFamily:
 
         A family that has another name has its procedures under that name; those around a regressor always do.
         """
-        prefix, own = self.entry.prefix, self.family.procedures
+        prefix, own = self.entry.prefix, [name for name in self.family.procedures if name not in self.hidden]
         if prefix is None:
             return {name: name for name in own}
         return {prefix: own[0]} if len(own) == 1 else {f"{prefix}-{name}": name for name in own}
 
     def make_study_family(self, redraws: Sequence[str]) -> StudyFamily:
         """Return the family as part of a study whose source redraws its data along some axes."""
-        renamed = {} if self.entry.prefix is None else self.labels
+        renamed = self.labels if self.entry.prefix is not None or self.hidden else {}
         return StudyFamily(self.entry.name, self.family, renamed, tuple(redraws))
 
     def make_record(self, procedures: Sequence[str], axes: tuple[str, ...]) -> FamilyRecord:
@@ -95,6 +92,21 @@ def load_family(entry: FamilyEntry, folder: Path) -> LoadedFamily:
     _check_family(made, entry)
     _check_names(made, entry)
     return LoadedFamily(entry, made, files)
+
+
+def share_procedures(families: Sequence[LoadedFamily]) -> list[LoadedFamily]:
+    """Give each procedure that several bundled families have to the first of them: it is the same procedure.
+
+    So `family = ["krr", "baselines"]` has no name twice. Families with a name of their own aren't concerned.
+    """
+    found: list[LoadedFamily] = []
+    taken: frozenset[str] = frozenset()
+    for one in families:
+        if one.entry.use in FAMILIES and one.entry.prefix is None:
+            one = replace(one, hidden=taken.intersection(one.family.procedures))
+            taken |= frozenset(one.family.procedures)
+        found.append(one)
+    return found
 
 
 def find_family(name: str) -> Family:
@@ -258,7 +270,7 @@ def configure_families(
         raise ScenarioError(Complaint(next(iter(told)), f"must be left out: {names} {has} kernel options"))
     if smoothed and not any(isinstance(one.family, SupportsSmoothing) for one in families):
         raise ScenarioError(Complaint("smoothed", f"must be left out: {names} {can} smooth p-values"))
-    return [LoadedFamily(one.entry, _configure(one.family, told, smoothed, dimension), one.files) for one in families]
+    return [replace(one, family=_configure(one.family, told, smoothed, dimension)) for one in families]
 
 
 def _configure(known: Family, told: Mapping[str, Any], smoothed: bool, dimension: int) -> Family:

@@ -35,7 +35,13 @@ from harness.scenario.errors import (
     refuse_cluster_file,
     suggest_table,
 )
-from harness.scenario.families import LoadedFamily, configure_families, kernel_options, load_family
+from harness.scenario.families import (
+    LoadedFamily,
+    configure_families,
+    kernel_options,
+    load_family,
+    share_procedures,
+)
 from harness.scenario.naming import check_procedures, make_context
 from harness.scenario.settings import apply_setting, apply_until, quote_input
 from harness.scenario.sources import Built, build_source
@@ -231,7 +237,7 @@ def _load_families(
     plain: Mapping[str, Any], folder: Path, complaints: list[Complaint]
 ) -> Sequence[LoadedFamily] | None:
     try:
-        return [load_family(entry, folder) for entry in parse_entries(plain.get("family", "krr"))]
+        return share_procedures([load_family(entry, folder) for entry in parse_entries(plain.get("family", "krr"))])
     except ScenarioError as wrong:
         complaints += wrong.complaints
         return None

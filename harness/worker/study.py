@@ -14,7 +14,13 @@ from harness.parsing.hashing import is_hash_of
 from harness.scenario.code import unpack_files
 from harness.scenario.entries import parse_entries
 from harness.scenario.errors import ScenarioError
-from harness.scenario.families import configure_families, kernel_options, load_family, make_portable_families
+from harness.scenario.families import (
+    configure_families,
+    kernel_options,
+    load_family,
+    make_portable_families,
+    share_procedures,
+)
 from harness.scenario.sources import build_source, make_portable
 from harness.store.artifacts import attach
 from harness.store.manifest import FILES, LARGEST_FILE, Manifest, cache_key
@@ -63,7 +69,7 @@ def build_study(url: str, manifest: Manifest) -> Study:
         files = {name: _read_file(url, name, hashed) for name, hashed in needed.items()}
         with unpack_files(files) as folder:
             source = build_source(make_portable(scenario["source"]), folder).source
-            loaded = [load_family(entry, folder) for entry in entries]
+            loaded = share_procedures([load_family(entry, folder) for entry in entries])
         smoothed = fingerprint.get("smoothed", False)
         loaded = configure_families(loaded, kernel_options(scenario), smoothed, source.dimension)
     except ScenarioError as wrong:
