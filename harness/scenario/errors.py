@@ -55,10 +55,6 @@ UNKNOWN_NAME, COMPLETE_MESSAGE = "unknown_name", "said_all"
 complete, so that the offending value is not appended."""
 HINT = "hint"
 """Key of a custom error's context: text to add to the message after the value."""
-_TO_WRITE = {
-    ("grid", "gamma"): ": the variance of the noise that is added to f, e.g. gamma = [0.1], or gamma = [0] for none",
-}
-"""What to write for keys whose meaning isn't clear from their names, by location."""
 _UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")
 
 
@@ -185,9 +181,7 @@ def _describe_error(
     words = _WORDS.get(kind)
     context = one.get("ctx", {})
     text = words.format(**context) if words else str(one["msg"])
-    if kind.startswith("missing"):
-        return text + _TO_WRITE.get(where, "")
-    if kind == COMPLETE_MESSAGE:
+    if kind.startswith("missing") or kind == COMPLETE_MESSAGE:
         return text
     hint = str(context.get(HINT, ""))
     if kind == UNKNOWN_NAME and not hint:

@@ -192,7 +192,7 @@ def test_blas_threads_reach_workers_plan_and_fingerprint(tmp_path: Path, monkeyp
     assert record is not None
     assert record.fingerprint["blas_threads"] == 2
     assert (tmp_path / "threads").read_text().split() == ["2"] * units
-    with pytest.raises(UserError, match=r"blas_threads was 2 and is 1 \(threads = 2 in a cluster file\)"):
+    with pytest.raises(UserError, match=r"threads of a worker was 2 and is 1 \(threads = 2 in a cluster file\)"):
         prepare.prepare(loaded(**study), str(store), workers=1)
 
 

@@ -125,7 +125,7 @@ def test_a_study_of_a_package_s_source_on_a_package_s_cluster(site: Path, folder
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("rayn", "table, published, bad, gone, number, rain, 'package.module:name' or"),
+        ("rayn", "published, bad, gone, number, rain, 'package.module:name' or"),
         ("rayn", "(did you mean 'rain'?)"),
         ("gone", "source.function names 'snow', which 'weather' doesn't have"),
         ("number", "names 'number', which is neither a function nor a class"),

@@ -92,11 +92,6 @@ def test_the_issue_s_example_is_good(tmp_path: Path) -> None:
         ("0.25]", "5]", "grid.alpha[3] must be < 1, got 5 (did you mean 0.05?)"),
         ("0.25]", "95]", "grid.alpha[3] must be < 1, got 95 (did you mean 0.05?)"),
         ("0.25]", "2.5]", "grid.alpha[3] must be < 1, got 2.5 (did you mean 0.025?)"),
-        (
-            "gamma  = [1e-6, 1e-1]",
-            "",
-            "grid.gamma is missing: the variance of the noise that is added to f, e.g. gamma",
-        ),
         ('"RRCM"', '"split"', "CRR-std, got 'split': family = \"baselines\" has it"),
         ('"RRCM"', '"MAPIE-CV+"', "CRR-std, got 'MAPIE-CV+': family = \"peers\" has it"),
         ("0.25]", "nan]", "grid.alpha[3] must be a finite number, got nan"),

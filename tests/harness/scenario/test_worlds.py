@@ -215,7 +215,7 @@ def test_a_smoothed_study_is_another_one_and_its_levels_are_exact(tmp_path: Path
     assert levels[True].values.tolist() == [0.9, 0.75]
     assert levels[False].values.tolist() == pytest.approx([1 - 1 / 13, 1 - 3 / 13])
     assert np.isnan(open_cube(urls[True])["level"].squeeze().sel(procedure="GPR-f")).all()
-    with pytest.raises(UserError, match="smoothed was None and is True"):
+    with pytest.raises(UserError, match="smoothed was false and is true"):
         prepare.prepare(smooth, urls[False], workers=1, speed=1e9)
 
 
