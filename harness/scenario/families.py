@@ -25,10 +25,17 @@ from harness.core.plugins import FAMILIES as PLUGINS
 from harness.core.protocols import Family, SupportsKernel, SupportsSmoothing
 from harness.core.text import format_error, shorten_repr, suggest_name
 from harness.parsing.hashing import hash_file
-from harness.scenario.code import load_object, make_module_name, normalise_name, read_bytes, split_name
+from harness.scenario.code import (
+    find_declared,
+    import_name,
+    load_object,
+    make_module_name,
+    normalise_name,
+    read_bytes,
+    split_name,
+)
 from harness.scenario.entries import DEFAULT, REGRESSORS, FamilyEntry
 from harness.scenario.errors import Complaint, ScenarioError
-from harness.scenario.importing import find_declared, import_name
 
 FAMILIES = {name: f"harness.families.{name}:FAMILY" for name in ("krr", "baselines", "peers", "cqr")}
 _REGRESSOR_MAKER = "harness.families.regressors"

@@ -28,7 +28,9 @@ from harness.core.protocols import Source, SupportsWorld
 from harness.core.text import format_error, shorten_repr, suggest_name
 from harness.core.types import REDRAWS
 from harness.scenario.code import (
+    find_declared,
     has_date,
+    import_name,
     load_object,
     make_module_name,
     normalise_name,
@@ -38,7 +40,6 @@ from harness.scenario.code import (
 )
 from harness.scenario.datasets import DATASET, FILE, read_dataset
 from harness.scenario.errors import Complaint, ScenarioError, from_pydantic, make_key_lookup
-from harness.scenario.importing import find_declared, import_name
 from harness.store.manifest import LARGEST_FILE
 
 _DEFAULT = "source"
