@@ -222,7 +222,7 @@ def check(
     """
     allow = _check_words([allow] if isinstance(allow, str) else list(allow))
     chosen = _remove_duplicates(open_replications(url, where))
-    included = chosen.find_included()
+    included = chosen.find_distinct()
     if not included.any():
         raise UserError(f"{chosen.url}: the scenario excludes every selected cell: select others with --where")
     names = included["procedure"].values.tolist()

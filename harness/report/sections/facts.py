@@ -72,7 +72,9 @@ class Facts:
     widths: xr.Dataset
     """Comparisons of widths between procedures."""
     included: xr.DataArray
-    """Which cells the scenario doesn't exclude."""
+    """Cells that results are shown of."""
+    distinct: xr.DataArray
+    """Those of them that don't repeat a result; see `ReplicationReader.find_distinct`."""
     measures: Mapping[str, xr.Dataset]
     """Estimates of the judged coverage, and of each measure in `MEASURES` that the study has."""
     adjusted: xr.Dataset | None
@@ -126,6 +128,7 @@ def gather_facts(url: str, design: str | None = None) -> Facts:
         _read_function_verdicts(url, manifest, design),
         compare_widths(url, judged),
         open_replications(url).find_included(),
+        open_replications(url).find_distinct(),
         _estimate_measures(url, manifest),
         _estimate_adjusted(url) if judged["value"].size <= _MOST_ADJUSTED else None,
         estimate(url, MAD),

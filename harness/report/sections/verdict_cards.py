@@ -125,8 +125,8 @@ def judge_procedures(facts: Facts) -> list[ProcedureVerdict]:
     found = []
     for name in facts.verdicts["procedure"].values.tolist():
         if facts.function_verdicts is not None and name in facts.function_verdicts["procedure"].values:
-            found.append(_judge_procedure(facts.function_verdicts, facts.included, name, "f(x*)"))
-        found.append(_judge_procedure(facts.verdicts, facts.included, name, "y*"))
+            found.append(_judge_procedure(facts.function_verdicts, facts.distinct, name, "f(x*)"))
+        found.append(_judge_procedure(facts.verdicts, facts.distinct, name, "y*"))
     return found
 
 

@@ -19,6 +19,7 @@ from harness.maintenance.failures import group_failures
 from harness.maintenance.merge import merge_stores
 from harness.maintenance.replay import CellSelection, check_code, extract_arrays, replay_one
 from harness.maintenance.verify import verify
+from harness.results.check import check as check_coverage
 from harness.results.validity import verdicts
 from harness.scenario.load import Loaded, check
 from harness.store.manifest import Manifest
@@ -160,6 +161,9 @@ def test_multiplicity_counts_it_once(tmp_path: Path) -> None:
     assert count_judged_cells(manifest) == toy_cells + mean + ridge  # α × γ, θ × λ where they are used
     assert count_new_cells(manifest).tolist() == [toy_cells + mean + ridge]
     assert verdicts(str(where)).attrs["cells"] == toy_cells + mean + ridge
+    outcome = check_coverage(str(where))
+    assert sum(outcome.counts.values()) == toy_cells + mean + ridge
+    assert sum(check_coverage(str(where), {"theta": ["best"]}).counts.values()) == 2 * 2 * 2 + mean + ridge
     grown = manifest_of(run(tmp_path, "all.zarr", grid__theta=[1, 2.5, "best", 7]))
     assert count_new_cells(grown).tolist() == [toy_cells + mean + ridge, toy_cells // 3], (
         "an old cell at a new θ is old"
@@ -240,6 +244,9 @@ def test_a_family_that_is_left_out_keeps_its_results(tmp_path: Path) -> None:
     assert (status[4:, :, 1] == Status.EXCLUDED).all(), "its code isn't run"
     assert (status[:, :, 0] == Status.OK).all()
     assert not verify(str(where))[1]
+    shown = verdicts(str(where)).sel(procedure="mean")
+    assert (shown.replications == 8).all(), "what is stored is shown"
+    assert {cell.axes["procedure"] for cell in check_coverage(str(where)).iter_cells()} == {"exact", "mean"}
     run(tmp_path, "all.zarr", [TOY, "mine.py:mean"], ["exact", "mean"], replications__paths=6)
     fresh = run(tmp_path, "fresh.zarr", [TOY, "mine.py:mean"], ["exact", "mean"], replications__paths=6)
     for name, values in contents(fresh).items():
