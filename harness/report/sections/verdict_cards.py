@@ -9,6 +9,7 @@ import numpy as np
 import xarray as xr
 from markupsafe import Markup
 
+from harness.core.families import MODEL_AXES, list_unused_axes
 from harness.core.labels import format_label
 from harness.core.procedures import is_for_function
 from harness.core.schema import CUBE_DIMS
@@ -125,30 +126,31 @@ def judge_procedures(facts: Facts) -> list[ProcedureVerdict]:
     found = []
     for name in facts.verdicts["procedure"].values.tolist():
         if facts.function_verdicts is not None and name in facts.function_verdicts["procedure"].values:
-            found.append(_judge_procedure(facts.function_verdicts, facts.distinct, name, "f(x*)"))
-        found.append(_judge_procedure(facts.verdicts, facts.distinct, name, "y*"))
+            found.append(_judge_procedure(facts, facts.function_verdicts, name, "f(x*)"))
+        found.append(_judge_procedure(facts, facts.verdicts, name, "y*"))
     return found
 
 
-def _judge_procedure(results: xr.Dataset, included: xr.DataArray, name: str, of: str) -> ProcedureVerdict:
+def _judge_procedure(facts: Facts, results: xr.Dataset, name: str, of: str) -> ProcedureVerdict:
     one = results.sel(procedure=[name])
-    own = included.sel(procedure=[name])
+    own = facts.distinct.sel(procedure=[name])
+    unused = list_unused_axes(facts.manifest.axes.get(name, MODEL_AXES))
     verdicts = one["verdict"].values[own.values]
     counts = {each: int((verdicts == each).sum()) for each in (*VERDICTS, EMPTY)}
     unsure = one["promised"] & ~one["exchangeable"]
     broken = ALL if bool(unsure.all()) else SOME if bool(unsure.any()) else ""
     whole = (one["target"] >= 1) & (one["verdict"] != EMPTY) & own
-    return ProcedureVerdict(name, of, counts, find_worst(one), broken, int(whole.sum()))
+    return ProcedureVerdict(name, of, counts, find_worst(one, unused), broken, int(whole.sum()))
 
 
-def find_worst(one: xr.Dataset) -> WorstCell | None:
-    """Find the cell furthest below its level; None if there is no result."""
+def find_worst(one: xr.Dataset, unused: Sequence[str] = ()) -> WorstCell | None:
+    """Find the cell furthest below its level; None if there is no result. Axes that aren't used are left out."""
     short = (one["value"] - one["target"]).transpose(*CUBE_DIMS).values
     if not np.isfinite(short).any():
         return None
     at = dict(zip(CUBE_DIMS, np.unravel_index(int(np.nanargmin(short)), short.shape), strict=True))
     here = one.isel({axis: int(place) for axis, place in at.items()})
-    cell = {axis: here[axis].item() for axis in CUBE_DIMS if axis != "procedure"}
+    cell = {axis: here[axis].item() for axis in CUBE_DIMS if axis not in ("procedure", *unused)}
     value, se, target = (float(here[part]) for part in ("value", "se", "target"))
     name, verdict = (str(here[part].item()) for part in ("procedure", "verdict"))
     return WorstCell(name, cell, value, se, target, bool(here["promised"]), verdict)

@@ -8,6 +8,7 @@ from itertools import groupby, product
 
 from markupsafe import Markup
 
+from harness.core.families import list_unused_axes
 from harness.core.procedures import is_for_function
 from harness.report.html.choices import Choices
 from harness.report.html.templating import TEMPLATES
@@ -76,7 +77,19 @@ def _format_caption(facts: Facts, alpha: int) -> str:
     single = format_fixed_axes(facts, _SETTINGS)
     sizes = list_labels(facts, "n")
     signs = f"one sign for each n, from the left: {', '.join(sizes)}" if len(sizes) > 1 else f"n = {sizes[0]}"
-    return f"Verdicts on y* at α = {list_labels(facts, 'alpha')[alpha]}{f', {single}' if single else ''}; {signs}."
+    where = f"at α = {list_labels(facts, 'alpha')[alpha]}{f', {single}' if single else ''}"
+    return f"Verdicts on y* {where}; {signs}.{_describe_unused_axes(facts)}"
+
+
+def _describe_unused_axes(facts: Facts) -> str:
+    """Say which procedures have the same results at every θ or λ, among axes that have several values."""
+    found: dict[tuple[str, ...], list[str]] = {}
+    for name, used in facts.manifest.axes.items():
+        unused = tuple(axis for axis in list_unused_axes(used) if facts.verdicts.sizes[axis] > 1)
+        if unused and name in facts.verdicts["procedure"].values:
+            found.setdefault(unused, []).append(name)
+    told = [f"no {' or '.join(AXES[axis] for axis in axes)}: {', '.join(names)}" for axes, names in found.items()]
+    return f" Results stand at every value, and count once, where a procedure uses {'; '.join(told)}." * bool(told)
 
 
 def _iter_rows(facts: Facts, alpha: int, axes: list[str]) -> Iterator[MapRow]:
