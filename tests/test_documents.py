@@ -184,14 +184,32 @@ def test_sources_of_one_s_own_run(name: str, tmp_path: Path, monkeypatch: pytest
     assert done.exit_code == 0, done.output
 
 
+def test_the_readme_s_own_procedure_runs_on_own_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mine.py").write_text(fenced(README, "python", "@study.procedure"))
+    (tmp_path / "mine.toml").write_text(fenced(README, "toml", "mine.py"))
+    X = np.random.default_rng(5).random((320, 2))
+    rows = [f"{a},{'left' if a < 0.5 else 'right'},{b},{np.sin(6 * a) + b}" for a, b in X]
+    (tmp_path / "data.csv").write_text("\n".join(["a,side,b,y", *rows]))
+    monkeypatch.chdir(tmp_path)
+    line = fenced(README, "sh", "mine.toml")
+    for words in (shlex.split(each) for each in line.split("&&")):
+        few = ["--set", "replications.paths=3", "--workers", "1"] if words[1] == "run" else []
+        done = CliRunner().invoke(main, [*words[1:], *few])
+        assert done.exit_code == 0, done.output
+    cube = xr.open_zarr("results/mine.zarr")
+    assert (cube.replication_count == 3).all()
+    assert not cube.uses_theta.sel(procedure="forest_split")
+    assert "forest_split" in Path("results/mine.html").read_text()
+
+
 def test_the_readme_s_scenario_is_good(tmp_path: Path) -> None:
-    (tmp_path / "my.toml").write_text(fenced(README, "toml", "[replications]"))
+    (tmp_path / "my.toml").write_text(fenced(README, "toml", 'name = "my"'))
     assert load(str(tmp_path / "my.toml")).extent.draws == 5
 
 
 def test_the_commands_of_the_workflow_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With few replications, which decide nothing."""
-    (tmp_path / "my.toml").write_text(fenced(README, "toml", "[replications]"))
+    (tmp_path / "my.toml").write_text(fenced(README, "toml", 'name = "my"'))
     monkeypatch.chdir(tmp_path)
     steps = yaml.safe_load(fenced(README, "yaml", "ckrr check"))["jobs"]["coverage"]["steps"]
     run, check = (shlex.split(each["run"]) for each in steps if each.get("run", "").startswith("ckrr "))
