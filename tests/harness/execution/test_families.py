@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,10 @@ import xarray as xr
 
 from harness.backends.base import open_backend
 from harness.core.errors import UserError
-from harness.core.types import Status
+from harness.core.types import Limits, Status
 from harness.cube.anytime import allocate_cells, count_new_cells
 from harness.cube.levels import count_judged_cells
-from harness.execution import prepare
+from harness.execution import lifecycle, prepare
 from harness.maintenance.failures import group_failures
 from harness.maintenance.merge import merge_stores
 from harness.maintenance.replay import CellSelection, check_code, extract_arrays, replay_one
@@ -22,9 +23,11 @@ from harness.maintenance.verify import verify
 from harness.results.check import check as check_coverage
 from harness.results.validity import verdicts
 from harness.scenario.load import Loaded, check
-from harness.store.manifest import Manifest
+from harness.store.manifest import Manifest, cache_key
 from harness.store.manifest_io import load_manifest
 from harness.worker import task
+from harness.worker.sandbox import compute_in_sandbox
+from harness.worker.study import build_study
 from tests.harness.studies import ROOT, assert_identical, contents, replications, run_serially, serially, toy
 
 TOY = "tests.harness.toy:FAMILY"
@@ -370,3 +373,41 @@ def rewrite(where: Path, fingerprint: dict[str, Any]) -> None:
         holder["fingerprint"] = json.dumps(fingerprint)
         holder.pop("families", None)
         (where / name).write_text(json.dumps(plain))
+
+
+DEADLY = (
+    MINE
+    + """
+
+@procedure
+def deadly(X, y, X_new, alpha, rng):
+    if len(X) == 20 and y[0] > 0:
+        import os
+
+        os._exit(7)
+    return np.zeros((len(X_new), len(alpha))), np.ones((len(X_new), len(alpha)))
+"""
+)
+
+
+def test_a_family_that_ends_its_process_leaves_the_others_their_results(tmp_path: Path) -> None:
+    families, procedures = [TOY, "mine.py:deadly", "mine.py:Ridge"], ["exact", "deadly", "ridge"]
+    changes = {"grid__n": [10, 20], "replications__paths": 4, "replications__draws": 1}
+    one = loaded(tmp_path, families, procedures, DEADLY, **changes)
+    study = prepare.prepare(one, str(tmp_path / "a.zarr"), workers=1, speed=2e8)
+    record = lifecycle.begin_run(study)
+    where = (study.backend.url, cache_key(record), record.generation)
+    built = build_study(study.backend.url, record)
+    unit = next(unit for unit in study.plan.units if unit.n == 20)
+    block = compute_in_sandbox(built, where, unit, None, Limits(sandboxed=True))
+    status = block.values["status"]
+    failed = status[:, :, 1] == Status.ERROR
+    assert 0 < failed[..., 0, 0].sum() < failed[..., 0, 0].size, "otherwise this test tries nothing"
+    assert (status[:, :, [0, 2]] == Status.OK).all()
+    alone = compute_in_sandbox(replace(built, families=built.families[::2]), where, unit, None, Limits(sandboxed=True))
+    for name in ("coverage", "theta_hat"):
+        mine, theirs = block.values[name], alone.values[name]
+        here = (slice(None), slice(None), [0, 2]) if name == "coverage" else ...
+        assert np.array_equal(mine[here], theirs[here], equal_nan=True)
+    assert {each.family for each in block.failures} == {"mine.py:deadly"}
+    assert len(block.failures) == failed[..., 0, 0].sum()
