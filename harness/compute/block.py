@@ -14,7 +14,7 @@ from harness.compute.measures import OutcomeLaw, compute_measures
 from harness.compute.study import Study
 from harness.compute.watchdog import start_step
 from harness.core.errors import StoreUnreachableError
-from harness.core.extent import find_included
+from harness.core.extent import find_computed, find_included
 from harness.core.families import StudyFamily
 from harness.core.protocols import Factor, Scores, Target, TimedScores
 from harness.core.schema import COVERAGE_EXPECTED, QUANTILES, Variable, list_variables
@@ -69,6 +69,7 @@ class BlockBuilder:
         self.study, self.unit, self._todo = study, unit, todo
         self.included: Bools = find_included(study.extent, unit.n)
         """Cells that the scenario includes, over procedure, γ, θ and λ."""
+        self._computed: Bools = find_computed(study.extent, unit.n)
         self._values = {v.name: _allocate_values(v, study, unit) for v in list_variables(study.keep)}
         self._values["status"][:] = np.where(self.included, np.uint8(Status.NOT_RUN), np.uint8(Status.EXCLUDED))
         self._failures: list[Failure] = []
@@ -102,7 +103,7 @@ class BlockBuilder:
 
     def requested(self, path: int, draw: int) -> Bools:
         """Return which results of a replication to compute, over procedure, γ, θ and λ."""
-        return self.included if self._todo is None else self.included & self._todo[self._get_index(path, draw)]
+        return self._computed if self._todo is None else self._computed & self._todo[self._get_index(path, draw)]
 
     def requested_of(self, path: int, draw: int, family: StudyFamily) -> Bools:
         """Return which cells of a replication a family is to compute, over γ, θ and λ."""
@@ -126,7 +127,7 @@ class BlockBuilder:
         for g, t, r in job.cells:
             for name, values in found.items():
                 self._values[name][here][places, g, t, r] = values[rows[g], :kept]
-            if job.family is study.searching_family:
+            if job.family.name == study.theta_owner:
                 self._values["theta_hat"][here][g, t, r] = job.factor.theta
             self._set_status(job, (g, t, r), bad[rows[g]])
         self._record_nans(job, bad)
@@ -142,7 +143,7 @@ class BlockBuilder:
             mine, new = self._values[variable.name][here], block.values[variable.name][0, 0]
             if variable.dims[0] == "procedure":
                 mine[places] = new[places]
-            elif family is self.study.searching_family:
+            elif family.name == self.study.theta_owner:
                 mine[:] = new
         self._failures += [one for one in block.failures if one not in self._failures]  # data fail for each family
         for what, seconds in block.seconds.items():

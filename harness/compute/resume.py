@@ -1,24 +1,23 @@
-"""Find the cells of a stored unit that are still to compute, and merge new results with stored ones.
+"""Find the results of a stored unit that are still to compute, and merge new results with stored ones.
 
-Stored results are kept, bitwise. Computed are: cells that weren't run, all cells if there is a new α (which needs the
-factor again), and, on request, cells that failed.
+Stored results are kept, bitwise. Computed are: cells that weren't run, cells without a result at a new α (which needs
+the factor again), and, on request, cells that failed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
 
-from harness.core.extent import find_included
-from harness.core.families import StudyFamily, list_unused_axes
+from harness.core.extent import find_computed, find_included
+from harness.core.families import MODEL_AXES, list_unused_axes
 from harness.core.schema import Variable, list_variables
-from harness.core.types import FAILED, Block, Bools, Extent, Failure, Status, Values
+from harness.core.types import FAILED, Block, Bools, Extent, Failure, Grid, Status, Values
 
-_LEVELS_AXIS = 6
-"""Axis of α in a unit's arrays: after path, draw, procedure, γ, θ and λ."""
+_NO_RESULT = (Status.NOT_RUN, Status.EXCLUDED)
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,36 +26,53 @@ class StoredUnit:
 
     values: Mapping[str, Values]
     failures: Sequence[Failure]
-    levels: int
-    """Number of α with results; they come first on their axis."""
-    retry: bool = False
-    """Whether to compute failed cells again."""
+    retried: frozenset[str] = frozenset()
+    """Procedures whose failed cells are computed again."""
+    retried_families: frozenset[str] = frozenset()
+    """Families of these procedures, as failures name them."""
+
+    def find_preserved(self, grid: Grid) -> Bools:
+        """Return the cells whose stored results are kept, over path, draw, procedure, γ, θ and λ."""
+        status = self.values["status"]
+        is_retried = np.array([name in self.retried for name in grid.procedure]).reshape(-1, 1, 1, 1)
+        return np.asarray((status == Status.OK) | (np.isin(status, FAILED) & ~is_retried))
 
     @property
-    def preserved(self) -> Bools:
-        """Cells whose stored results are kept, over path, draw, procedure, γ, θ and λ."""
-        return np.isin(self.values["status"], [Status.OK, *(() if self.retry else FAILED)])
+    def known_levels(self) -> Bools:
+        """Whether a cell needs nothing more at an α: it has a result there, or it failed."""
+        return ~np.isnan(self.values["coverage"]) | np.isin(self.values["status"], FAILED)[..., None]
 
 
 def find_pending_cells(known: StoredUnit, extent: Extent, n: int) -> Bools:
     """Return the results that are still to compute, over path, draw, procedure, γ, θ and λ."""
-    return np.asarray(find_included(extent, n) & (~known.preserved | (known.levels < len(extent.grid.alpha))))
+    is_whole = known.find_preserved(extent.grid) & known.known_levels.all(axis=-1)
+    return np.asarray(find_computed(extent, n) & ~is_whole)
 
 
-def spread_results(known: StoredUnit, families: Sequence[StudyFamily], extent: Extent, n: int) -> StoredUnit:
-    """Return stored results in which those of a procedure stand at every value of the axes that it doesn't use.
+def spread_results(values: Mapping[str, Values], axes: Mapping[str, Sequence[str]], extent: Extent, n: int) -> None:
+    """Let stored results of a procedure stand at every value of the axes that it doesn't use; changed in place.
 
     The store may have got new values of θ or λ since the results were written.
+
+    Parameters
+    ----------
+    values : mapping
+        Arrays of a unit, by variable.
+    axes : mapping
+        Those of θ and λ that a procedure uses, for procedures that don't use both.
+    extent : Extent
+        The extent of the arrays.
+    n : int
+        Size of the training sample.
     """
     grid, included = extent.grid, find_included(extent, n)
-    values = {name: each.copy() for name, each in known.values.items()}
-    for family in families:
-        if list_unused_axes(family.axes):
-            thetas = [[t] for t in range(len(grid.theta))] if "theta" in family.axes else [range(len(grid.theta))]
-            lams = [[r] for r in range(len(grid.lam))] if "lam" in family.axes else [range(len(grid.lam))]
-            for place, some, others in product(family.find_places(grid), thetas, lams):
+    for place, name in enumerate(grid.procedure):
+        used = axes.get(name, MODEL_AXES)
+        if list_unused_axes(used):
+            thetas = [[t] for t in range(len(grid.theta))] if "theta" in used else [range(len(grid.theta))]
+            lams = [[r] for r in range(len(grid.lam))] if "lam" in used else [range(len(grid.lam))]
+            for some, others in product(thetas, lams):
                 _spread_fit(values, place, list(product(some, others)), included[place])
-    return replace(known, values=values)
 
 
 def _spread_fit(values: Mapping[str, Values], place: int, cells: Sequence[tuple[int, int]], included: Bools) -> None:
@@ -66,34 +82,31 @@ def _spread_fit(values: Mapping[str, Values], place: int, cells: Sequence[tuple[
     where = [(everything, everything, place, everything, t, r) for t, r in cells]
     first, has = {name: values[name][where[0]].copy() for name in mine}, np.zeros(status[where[0]].shape, dtype=bool)
     for here in where:
-        new = ~has & ~np.isin(status[here], (Status.NOT_RUN, Status.EXCLUDED))
+        new = ~has & ~np.isin(status[here], _NO_RESULT)
         for name in mine:
             first[name][new] = values[name][here][new]
         has |= new
     for here, (t, r) in zip(where, cells, strict=True):
-        lacks = has & included[:, t, r] & (status[here] == Status.NOT_RUN)
+        lacks = has & included[:, t, r] & np.isin(status[here], _NO_RESULT)
         for name in mine:
             values[name][here][lacks] = first[name][lacks]
 
 
-def merge_block(block: Block, known: StoredUnit, keep: tuple[str, ...]) -> Block:
+def merge_block(block: Block, known: StoredUnit, keep: tuple[str, ...], grid: Grid) -> Block:
     """Return a computed block in which everything that was stored before is restored."""
-    values = {v.name: _restore_values(v, block.values[v.name], known) for v in list_variables(keep)}
-    old = {_get_cell_key(failure) for failure in block.failures}
-    still = [one for one in known.failures if not known.retry and _get_cell_key(one) not in old]
+    preserved = known.find_preserved(grid)
+    values = {v.name: _restore_values(v, block.values[v.name], known, preserved) for v in list_variables(keep)}
+    new = {failure.key for failure in block.failures}
+    stored = [one for one in known.failures if one.family not in known.retried_families]
+    still = [one for one in stored if one.key not in new]
     return Block(block.unit, values, [*still, *block.failures], block.seconds)
 
 
-def _get_cell_key(failure: Failure) -> tuple[object, ...]:
-    return failure.path, failure.draw, failure.gamma, failure.theta, failure.lam, failure.family
-
-
-def _restore_values(variable: Variable, new: Values, known: StoredUnit) -> Values:
-    old, where = known.values[variable.name], known.preserved
+def _restore_values(variable: Variable, new: Values, known: StoredUnit, where: Bools) -> Values:
+    old = known.values[variable.name]
     if variable.dims[0] != "procedure":  # θ̂, which is missing where no stored procedure uses θ
         return np.where(where.any(axis=2) & ~np.isnan(old), old, new)
     if "alpha" not in variable.dims:
         return np.where(where, old, new)
-    is_known = np.arange(new.shape[_LEVELS_AXIS]) < known.levels
-    where = where[..., None] & is_known
+    where = where[..., None] & known.known_levels
     return np.where(where.reshape(*where.shape, *(1,) * (new.ndim - where.ndim)), old, new)

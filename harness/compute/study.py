@@ -23,7 +23,10 @@ class Study:
     threads: int = 1
     """Number of BLAS threads, the same on every machine, because the last digits depend on it."""
 
+    owner: str | None = None
+    """Name of the family whose θ is stored as `theta_hat`, which may be none of `families`. Default: see there."""
+
     @property
-    def searching_family(self) -> StudyFamily | None:
-        """The family whose θ is stored as `theta_hat`: the first one that uses θ."""
-        return next((one for one in self.families if "theta" in one.axes), None)
+    def theta_owner(self) -> str | None:
+        """Name of the family whose θ is stored as `theta_hat`: by default the first one that is given θ."""
+        return self.owner or next((one.name for one in self.families if "theta" in one.given), None)

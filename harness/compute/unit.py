@@ -139,17 +139,21 @@ def _iter_draw_jobs(
         builder.record_exception(path, draw, part, error)
         return
     for family, mine in bound:
+        fits = list(_iter_fits(builder, family, path, draw, part))
+        if not fits:
+            continue
         try:
             with builder.time_step("data"):
                 inputs = mine.inputs(sample.X, sample.X_test)
         except Exception as error:
             builder.record_exception(path, draw, part, error, family)
             continue
-        for cells in _iter_fits(builder, family, path, draw, part):
+        for cells in fits:
             try:
                 yield _make_job(builder, family, inputs, sample, cells, path, draw)
             except Exception as error:
                 builder.record_exception(path, draw, cells, error, family)
+        del inputs  # before those of the next family are made
 
 
 def _iter_fits(
@@ -164,7 +168,7 @@ def _iter_fits(
     lams = [[r] for r in part.lams] if "lam" in family.axes else [list(part.lams)]
     for some, others in product(thetas, lams):
         gammas = [g for g in part.gammas if asked[np.ix_([g], some, others)].any()]
-        searched = "theta" in family.axes and isinstance(grid.theta[some[0]], str)
+        searched = "theta" in family.given and isinstance(grid.theta[some[0]], str)
         for each in [[g] for g in gammas] if searched else [gammas] if gammas else []:
             yield CellGroup(each, some, others)
 
@@ -190,7 +194,7 @@ def _make_job(
 def get_model(study: Study, family: StudyFamily, theta: int, lam: int) -> tuple[Theta, float]:
     """Return the θ and λ of a cell that a family is given: `NO_VALUE` for one that it doesn't use."""
     grid = study.extent.grid
-    uses = ("theta" in family.axes, "lam" in family.axes)
+    uses = ("theta" in family.given, "lam" in family.given)
     return grid.theta[theta] if uses[0] else NO_VALUE, grid.lam[lam] if uses[1] else NO_VALUE
 
 

@@ -21,7 +21,8 @@ T = TypeVar("T")
 def union(old: Extent, new: Extent) -> Extent:
     """Return the smallest extent that holds both `old` and `new`.
 
-    On each axis, old values keep their positions and new values are appended. The exclusion rules are those of `new`.
+    On each axis, old values keep their positions and new values are appended. The exclusion rules, and the procedures
+    that are left out, are those of `new`.
 
     Examples
     --------
@@ -32,7 +33,7 @@ def union(old: Extent, new: Extent) -> Extent:
     (('ml', 10.0), (25, 50), 9, 4)
     """
     grid = Grid(*(_append_new(getattr(old.grid, f.name), getattr(new.grid, f.name)) for f in fields(Grid)))
-    return Extent(grid, max(old.paths, new.paths), max(old.draws, new.draws), new.exclude)
+    return Extent(grid, max(old.paths, new.paths), max(old.draws, new.draws), new.exclude, new.left_out)
 
 
 def _append_new(old: tuple[T, ...], new: tuple[T, ...]) -> tuple[T, ...]:
@@ -67,6 +68,14 @@ def find_included(extent: Extent, n: int) -> Bools:
     return mask
 
 
+def find_computed(extent: Extent, n: int) -> Bools:
+    """Return a mask over procedure, γ, θ and λ of the cells at `n` that units written at this extent compute."""
+    import numpy as np
+
+    is_left_out = np.array([name in extent.left_out for name in extent.grid.procedure])
+    return np.asarray(find_included(extent, n) & ~is_left_out.reshape(-1, 1, 1, 1))
+
+
 def find_distinct(mask: Bools, axes: Mapping[str, Sequence[str]], grid: Grid) -> Bools:
     """Return the cells of a mask without repetitions of a result.
 
@@ -98,6 +107,8 @@ def is_complete(held: Extent, asked: Extent, unit: Unit) -> bool:
     inner = all(set(getattr(asked.grid, axis)) <= set(getattr(held.grid, axis)) for axis in (*CELL, "alpha"))
     if not inner or unit.n not in held.grid.n or held.paths < unit.paths.stop or held.draws < unit.draws.stop:
         return False
+    if set(asked.grid.procedure) & set(held.left_out):
+        return False
     if not (held.exclude or asked.exclude):
         return True
     import numpy as np
@@ -113,14 +124,14 @@ def count_cells(extent: Extent) -> int:
 
 def to_json(extent: Extent) -> dict[str, Any]:
     """Convert an extent to JSON-serialisable dictionaries, lists and numbers."""
-    return asdict(extent)
+    return {key: value for key, value in asdict(extent).items() if value or key != "left_out"}
 
 
 def from_json(plain: Mapping[str, Any]) -> Extent:
     """Build an extent from the output of `to_json`, after a round trip through JSON."""
     grid = Grid(**{axis: tuple(values) for axis, values in plain["grid"].items()})
     rules = tuple({axis: tuple(values) for axis, values in rule.items()} for rule in plain["exclude"])
-    return Extent(grid, plain["paths"], plain["draws"], rules)
+    return Extent(grid, plain["paths"], plain["draws"], rules, tuple(plain.get("left_out", ())))
 
 
 def get_axis_lengths(grid: Grid) -> dict[str, int]:

@@ -49,10 +49,15 @@ class StudyFamily:
         return self.renamed.get(label, label)
 
     @cached_property
-    def axes(self) -> tuple[str, ...]:
-        """Those of θ and λ that results depend on."""
+    def given(self) -> tuple[str, ...]:
+        """Those of θ and λ that the family is given."""
         used = self.family.axes if isinstance(self.family, LimitedFamily) else MODEL_AXES
-        return tuple(axis for axis in MODEL_AXES if axis in used or axis in self.redraws)
+        return tuple(axis for axis in MODEL_AXES if axis in used)
+
+    @cached_property
+    def axes(self) -> tuple[str, ...]:
+        """Those of θ and λ that results depend on: the family uses them, or the source redraws its data for them."""
+        return tuple(axis for axis in MODEL_AXES if axis in self.given or axis in self.redraws)
 
     def find_places(self, grid: Grid) -> list[int]:
         """Return the positions of the family's procedures on the procedure axis of a grid."""
@@ -98,12 +103,19 @@ class FamilyRecord:
     """Procedures that the store has, by their names in the study."""
     axes: tuple[str, ...] = MODEL_AXES
     """Those of θ and λ that results depend on."""
+    given: tuple[str, ...] = MODEL_AXES
+    """Those of θ and λ that the family is given."""
     version: int | str = 0
     """Version of the family's numerics."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
     """Parameters that the scenario sets."""
     files: Mapping[str, str] = field(default_factory=dict)
     """Hash of each file next to the scenario that defines the family."""
+
+    @property
+    def file_keys(self) -> Mapping[str, str]:
+        """Name under which a store keeps each file: it contains the hash, so that an edited file has another one."""
+        return {name: f"{hashed.removeprefix('sha256:')[:16]}-{name}" for name, hashed in self.files.items()}
 
     def is_same(self, other: FamilyRecord) -> bool:
         """Return whether two records are of the same family, possibly with other procedures."""
@@ -112,6 +124,11 @@ class FamilyRecord:
     def extend(self, other: FamilyRecord) -> FamilyRecord:
         """Return the record of the same family with the procedures of both."""
         return replace(other, procedures=tuple(dict.fromkeys((*self.procedures, *other.procedures))))
+
+
+def find_theta_owner(families: Mapping[str, FamilyRecord]) -> str | None:
+    """Return the name of the family whose θ a store keeps as `theta_hat`: its first one that is given θ."""
+    return next((name for name, one in families.items() if "theta" in one.given), None)
 
 
 def list_unused_axes(axes: Sequence[str]) -> tuple[str, ...]:

@@ -87,6 +87,8 @@ class Extent:
     draws: int
     exclude: tuple[Mapping[str, tuple[object, ...]], ...] = ()
     """Rules: a cell is excluded if, for one rule, its value is listed on every axis that the rule names."""
+    left_out: tuple[str, ...] = ()
+    """Procedures that units written at this extent don't compute: those of families that weren't asked for."""
 
 
 @dataclass(frozen=True, order=True, slots=True)  # without slots, pickling one creates a `__dict__` that it keeps
@@ -152,6 +154,11 @@ class Failure:
     message: str
     family: str = ""
     """Name of the family that failed; empty in a study of one family, and where the data of all families failed."""
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """Replication, cell and family, which tell one failure from another."""
+        return self.path, self.draw, self.gamma, self.theta, self.lam, self.family
 
 
 @dataclass(frozen=True, eq=False)

@@ -63,16 +63,6 @@ def find_ever_included(manifest: Manifest, n: int) -> Bools:
     return found
 
 
-def find_shown(manifest: Manifest, n: int) -> Bools:
-    """Return the cells at one n that results are shown of, over procedure, γ, θ and λ: those that no rule excludes.
-
-    Procedures that the latest scenario doesn't ask for stay, with what the store has of them.
-    """
-    asked = manifest.scenario["grid"]["procedure"]
-    dropped = np.array([name not in asked for name in manifest.extent.grid.procedure]).reshape(-1, 1, 1, 1)
-    return np.asarray(find_included(manifest.extent, n) | (find_ever_included(manifest, n) & dropped))
-
-
 def find_uncertain(manifest: Manifest, extent: Extent, n: int) -> Bools:
     """Return which cells of an extent aren't the whole line by arithmetic, over procedure, γ, θ, λ and α."""
     target, exact = _compute_targets(manifest, extent, n)

@@ -59,8 +59,7 @@ def begin_run(prepared: Prepared) -> Manifest:
         "commit": find_commit(),
     }
     old = load_manifest(backend)
-    before = {} if old is None else old.files
-    edited = [name for name, hashed in manifest.files.items() if before.get(name, hashed) != hashed]
+    edited = [] if old is None else _list_edited_files(old, manifest)
     if edited:
         entry["mended"] = sorted(edited)
     manifest = replace(manifest, history=(*manifest.history, entry))
@@ -69,16 +68,23 @@ def begin_run(prepared: Prepared) -> Manifest:
     manifest = replace(manifest, root_is_lost=False)
     if old is None or any(getattr(old, part) != getattr(manifest, part) for part in _PUBLISHED):
         arrays.clear_handles()  # another store may have been at this URL
-        arrays.publish(backend, manifest, prepared.loaded.files)
+        arrays.publish(backend, manifest, prepared.loaded.stored_files)
         backend.delete(CLAIM)
     elif old.root_is_lost or old.is_torn or old.cube_version != manifest.cube_version:
         arrays.clear_handles()  # their metadata may be damaged, or lack variables of the cube
-        arrays.publish(backend, manifest, prepared.loaded.files)
+        arrays.publish(backend, manifest, prepared.loaded.stored_files)
     else:
         save_manifest(backend, manifest)
     for receipt in prepared.damaged:
         backend.delete(receipt.key)
     return manifest
+
+
+def _list_edited_files(old: Manifest, new: Manifest) -> list[str]:
+    """Return the names of files of the source, and of families that a store had, whose content has changed."""
+    parts = [(old.fingerprint["files"], new.fingerprint["files"])]
+    parts += [(one.files, new.families[name].files) for name, one in old.families.items()]
+    return [name for was, now in parts for name, hashed in now.items() if was.get(name, hashed) != hashed]
 
 
 def find_stale_sizes(manifest: Manifest) -> set[int]:

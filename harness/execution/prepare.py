@@ -39,6 +39,8 @@ from harness.store.manifest import (
 )
 from harness.store.manifest_io import load_manifest
 
+_QUICK = 2.0
+"""Seconds that a family may take, by a cautious guess, to be timed at a second n."""
 _ROUND_PATHS = 50
 """Largest number of paths of a unit in a study that adds paths in rounds."""
 
@@ -190,7 +192,7 @@ def _make_manifest(loaded: Loaded, found: Manifest | None, shape: ReplicationSha
         made = Manifest(*shared, test, levels, holdout_levels=spared, is_smoke=smoke, had_rounds=rounds)
         return replace(made, families=dict(loaded.records))
     families = {**found.families, **_extend_records(found, loaded)}
-    grown = found.extend(_leave_out(found, families, loaded))
+    grown = found.extend(_adapt_extent(found, families, loaded))
     levels = merge_levels(found.exact_levels, compute_exact_levels(loaded.families, grown.extent.grid))
     spared = merge_holdout_levels(found.holdout_levels, compute_holdout_levels(loaded.families, grown.extent.grid))
     fresh = {
@@ -208,13 +210,21 @@ def _make_manifest(loaded: Loaded, found: Manifest | None, shape: ReplicationSha
 
 
 def _probe_families(loaded: Loaded, source: Source) -> Mapping[str, FitTiming]:
-    """Try custom families on a sample, and time those that don't estimate their work."""
-    n, points = min(loaded.extent.grid.n), source.test_points
+    """Try custom families on a sample, and time those that don't estimate their work, at two n if that is quick."""
+    sizes, points = sorted(loaded.extent.grid.n), source.test_points
     custom = [one for one in loaded.families if loaded.records[one.name].use not in FAMILIES]
-    unknown = [one for one in loaded.families if one.family.flops(n, points, 1, False) is None]
+    unknown = [one for one in loaded.families if one.family.flops(sizes[0], points, 1, False) is None]
     tried = [one for one in loaded.families if one in custom or one in unknown]
-    seconds = probe_families(Probe(source, loaded.seeds, loaded.extent, loaded.extent.paths), tried, loaded.where)
-    return {one.name: FitTiming({n: seconds[one.name]}) for one in unknown if one.name in seconds}
+    probe = Probe(source, loaded.seeds, loaded.extent, loaded.extent.paths)
+    found = {name: {sizes[0]: seconds} for name, seconds in probe_families(probe, tried, loaded.where).items()}
+    for n in sizes[1:2]:
+        quick = [
+            one for one in unknown if one.name in found and found[one.name][sizes[0]] * (n / sizes[0]) ** 3 < _QUICK
+        ]
+        larger = replace(probe, extent=replace(loaded.extent, grid=replace(loaded.extent.grid, n=(n,))))
+        for name, seconds in probe_families(larger, quick, loaded.where).items():
+            found[name][n] = seconds
+    return {one.name: FitTiming(found[one.name]) for one in unknown if one.name in found}
 
 
 def _extend_records(found: Manifest, loaded: Loaded) -> dict[str, FamilyRecord]:
@@ -225,19 +235,29 @@ def _extend_records(found: Manifest, loaded: Loaded) -> dict[str, FamilyRecord]:
     }
 
 
-def _leave_out(found: Manifest, families: Mapping[str, FamilyRecord], loaded: Loaded) -> Extent:
-    """Return what is asked for, with rules for what can't be computed: no code of other families is run.
+def _adapt_extent(found: Manifest, families: Mapping[str, FamilyRecord], loaded: Loaded) -> Extent:
+    """Return what is asked for, without what can't be computed in a store that has other families and values.
 
-    Procedures that use θ or λ have no results where the axis had no value, because no family used it.
+    No code of families that aren't asked for is run. Procedures that use θ or λ have no results where the axis has no
+    value, because no family used it; and those of a family not at searches that it doesn't have.
     """
-    grid = found.extent.grid
-    others = [label for name, one in families.items() if name not in loaded.records for label in one.procedures]
-    rules: list[Mapping[str, tuple[object, ...]]] = [{"procedure": tuple(others)}] if others else []
+    others = {label for name, one in families.items() if name not in loaded.records for label in one.procedures}
+    held, asked = found.extent.grid, loaded.extent.grid
+    rules: list[Mapping[str, tuple[object, ...]]] = []
     for axis in MODEL_AXES:
-        using = [label for one in families.values() if axis in one.axes for label in one.procedures]
-        if using and NO_VALUE in getattr(grid, axis):
+        using = [label for one in families.values() if axis in one.given for label in one.procedures]
+        if using and NO_VALUE in getattr(held, axis):
             rules.append({axis: (NO_VALUE,), "procedure": tuple(using)})
-    return replace(loaded.extent, exclude=(*loaded.extent.exclude, *rules))
+    for one in loaded.families:
+        searches = [each for each in (*held.theta, *asked.theta) if isinstance(each, str)]
+        unknown = tuple(dict.fromkeys(each for each in searches if each not in one.family.searches))
+        if unknown and "theta" in one.given:
+            rules.append({"theta": unknown, "procedure": families[one.name].procedures})
+    for each in found.extent.exclude:  # what was known of families whose code isn't loaded now
+        if set(each) == {"theta", "procedure"} and others.issuperset(map(str, each["procedure"])):
+            rules.append(each)
+    exclude = (*loaded.extent.exclude, *(each for each in rules if each not in loaded.extent.exclude))
+    return replace(loaded.extent, exclude=exclude, left_out=tuple(label for label in held.procedure if label in others))
 
 
 def _get_most_paths(loaded: Loaded) -> int | None:

@@ -12,7 +12,18 @@ from collections.abc import Callable
 from harness.backends.base import Backend
 from harness.core.errors import UserError
 from harness.store import receipts
-from harness.store.manifest import CANCEL, CLAIM, COPY, DRIVER, FILES, ROOT, SUBMISSION, Manifest, hash_fingerprint
+from harness.store.manifest import (
+    CANCEL,
+    CLAIM,
+    COPY,
+    DRIVER,
+    FILES,
+    ROOT,
+    SUBMISSION,
+    Manifest,
+    hash_fingerprint,
+    split_fingerprint,
+)
 from harness.store.manifest_io import load_manifest
 
 _CHUNK = re.compile(r"c([./]\d+)+")
@@ -52,7 +63,7 @@ def remove_smoke_store(
     if (
         not manifest.is_smoke
         or manifest.scenario["name"] != name
-        or fingerprint not in (None, hash_fingerprint(manifest.fingerprint))
+        or fingerprint not in (None, hash_fingerprint(split_fingerprint(manifest.fingerprint)[0]))
     ):
         raise UserError(f"{backend.url} holds another study, which --smoke never replaces: choose another --store")
     active = find_active(backend)

@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 
 from harness.backends.base import Backend, open_backend
+from harness.compute.resume import spread_results
 from harness.core.errors import UserError
-from harness.core.extent import find_included, union
-from harness.core.families import FamilyRecord
+from harness.core.extent import find_computed, find_included, union
+from harness.core.families import MODEL_AXES, NO_VALUE, FamilyRecord, find_theta_owner
 from harness.core.schema import CUBE_VERSION, Variable, list_variables
 from harness.core.text import get_timestamp
-from harness.core.types import INNER, Block, Extent, Failure, Status, Unit, Values
+from harness.core.types import FAILED, INNER, Block, Extent, Failure, Status, Unit, Values
 from harness.cube.refresh import refresh
 from harness.cube.rounds import iter_rounds
 from harness.store import arrays, artifacts, receipts
@@ -69,6 +70,7 @@ def merge_stores(urls: Sequence[str], target: str) -> tuple[int, int]:
     if load_manifest(backend) is not None:
         raise UserError(f"{target} already exists: choose another name with -o")
     for part in parts[1:]:
+        _check_owners(parts[0], part)
         if not _is_same_study(part, parts[0]):
             raise UserError(f"{part.backend.url} holds another study than {parts[0].backend.url}: they can't be merged")
     manifest = _merge_manifests(parts)
@@ -123,6 +125,16 @@ def _is_same_study(one: _InputStore, other: _InputStore) -> bool:
     return ours == theirs and all(same)
 
 
+def _check_owners(one: _InputStore, other: _InputStore) -> None:
+    """Raise UserError if a procedure belongs to one family in a store, and to another one in the other store."""
+    owners = {label: name for name, each in one.manifest.families.items() for label in each.procedures}
+    for name, each in other.manifest.families.items():
+        for label in each.procedures:
+            if owners.get(label, name) != name:
+                what = f"{label} is of family {owners[label]!r} in {one.backend.url} and of {name!r} in"
+                raise UserError(f"{what} {other.backend.url}: they can't be merged")
+
+
 def _merge_manifests(parts: Sequence[_InputStore]) -> Manifest:
     """Return the manifest of the union; each n has the blocks of the first store that has it."""
     extents = _merge_extents([part.manifest.extents for part in parts])
@@ -137,28 +149,32 @@ def _merge_manifests(parts: Sequence[_InputStore]) -> Manifest:
     }
     history = [entry for part in parts for entry in part.manifest.history]
     ordered = {n: groups[n] for n in extent.grid.n}
+    families = reduce(_merge_families, (part.manifest.families for part in parts))
+    extents = (*extents[:-1], _adapt_extent(extent, families, parts))
     levels = reduce(merge_levels, (part.manifest.exact_levels for part in parts))
     spared = reduce(merge_holdout_levels, (part.manifest.holdout_levels for part in parts))
     first = replace(parts[0].manifest, extents=extents, history=(*history, merged), is_smoke=False)
     rounds = any(part.manifest.had_rounds for part in parts)
     fixed = max(part.manifest.asked_paths for part in parts) if rounds else 0
     first = replace(first, cube_version=CUBE_VERSION, had_rounds=rounds, fixed_paths=fixed)
-    families = reduce(_merge_families, (part.manifest.families for part in parts))
-    scenario = {**get_full_scenario(first), "family": _list_families([part.manifest.scenario for part in parts])}
-    first = replace(first, scenario=scenario, families=families, groups=ordered)
-    return replace(first, exact_levels=levels, holdout_levels=spared)
+    first = replace(first, families=families, groups=ordered, exact_levels=levels, holdout_levels=spared)
+    return replace(first, scenario=get_full_scenario(first))
+
+
+def _adapt_extent(extent: Extent, families: Mapping[str, FamilyRecord], parts: Sequence[_InputStore]) -> Extent:
+    """Return the merged extent, without what no store can have: see `harness.execution.prepare`."""
+    rules = list(extent.exclude)
+    for axis in MODEL_AXES:
+        using = tuple(label for one in families.values() if axis in one.given for label in one.procedures)
+        rule = {axis: (NO_VALUE,), "procedure": using}
+        if using and NO_VALUE in getattr(extent.grid, axis) and rule not in rules:
+            rules.append(rule)
+    left_out = {label for part in parts for label in part.manifest.extent.left_out}
+    return replace(extent, exclude=tuple(rules), left_out=tuple(x for x in extent.grid.procedure if x in left_out))
 
 
 def _merge_families(some: Mapping[str, FamilyRecord], others: Mapping[str, FamilyRecord]) -> Mapping[str, FamilyRecord]:
     return {**some, **{name: some[name].extend(one) if name in some else one for name, one in others.items()}}
-
-
-def _list_families(scenarios: Sequence[Mapping[str, Any]]) -> Any:
-    """Return the families of several scenarios as the key of one: all of them, each once."""
-    found: list[Any] = []
-    for one in (scenario["family"] for scenario in scenarios):
-        found += [each for each in (one if isinstance(one, list | tuple) else [one]) if each not in found]
-    return found[0] if len(found) == 1 and isinstance(found[0], str) else found
 
 
 def _merge_extents(each: Sequence[Sequence[Extent]]) -> tuple[Extent, ...]:
@@ -187,7 +203,10 @@ def _merge_unit(manifest: Manifest, parts: Sequence[_InputStore], unit: Unit) ->
     for part in parts:
         if unit.n in part.manifest.groups and (found := _find_overlap(part.manifest, unit)) is not None:
             _add_values(values, part, unit, found, variables, manifest)
-            failures |= {_get_cell_key(one): one for n, one in part.failures if n == unit.n and _is_in(one, unit)}
+            failures |= {one.key: one for n, one in part.failures if n == unit.n and _is_in(one, unit)}
+    status, included = values["status"], find_included(manifest.extent, unit.n)
+    status[...] = np.where(~included & (status == Status.NOT_RUN), np.uint8(Status.EXCLUDED), status)
+    spread_results(values, manifest.axes, manifest.extent, unit.n)
     return Block(unit, values, list(failures.values()), {})
 
 
@@ -215,15 +234,16 @@ def _add_values(
     here = [list(range(len(each))) for each in found]
     where = tuple(slice(each.start, each.stop) for each in found)
     read = {v.name: arrays.read(part.backend.url, unit.n, v.name, part.manifest.generation, where) for v in variables}
-    ran = read["status"] == Status.OK
+    ran, has = read["status"] == Status.OK, np.isin(read["status"], (Status.OK, *FAILED))
+    owners = [find_theta_owner(each.families) for each in (part.manifest, manifest)]
     before = values["status"][_find_indices(variables[-1], part.manifest, manifest, here)] == Status.OK
     for variable in variables:
+        if variable.name == "theta_hat" and owners[0] != owners[1]:
+            continue  # that of another family
         places = _find_indices(variable, part.manifest, manifest, here)
         old, new = values[variable.name][places], read[variable.name]
         if variable.dims[0] == "procedure":
-            both, take = (
-                _broadcast_mask(mask, new) for mask in (ran & before, ~before & (read["status"] != Status.NOT_RUN))
-            )
+            both, take = (_broadcast_mask(mask, new) for mask in (ran & before, ~before & has))
         else:
             both, take = (ran & before).any(axis=2), _is_nan(old)  # a store may have no procedure that uses θ
         if "alpha" in variable.dims or variable.name == "theta_hat":
@@ -268,13 +288,9 @@ def _is_in(one: Failure, unit: Unit) -> bool:
     return one.path in unit.paths and one.draw in unit.draws
 
 
-def _get_cell_key(one: Failure) -> tuple[object, ...]:
-    return one.path, one.draw, one.gamma, one.theta, one.lam, one.family
-
-
 def _write(backend: Backend, manifest: Manifest, block: Block) -> bool:
     """Write a unit and return True if it is complete; the next run computes the others."""
-    status = block.values["status"][..., find_included(manifest.extent, block.unit.n)]
+    status = block.values["status"][..., find_computed(manifest.extent, block.unit.n)]
     levels = np.isnan(block.values["coverage"]).any(axis=-1) & (block.values["status"] == Status.OK)
     if (status == Status.NOT_RUN).any() or levels.any():
         return False

@@ -211,7 +211,7 @@ def _extract_cell(study: Study, unit: Unit, g: int, t: int, r: int) -> dict[str,
         (scores,) = family.family.score([factor], [target], names, grid.alpha, streams)
         for name, values in arrays.items():
             values[places] = getattr(scores, name)[0]
-    searched = [factor.theta for family, factor in cell.factors if family is study.searching_family]
+    searched = [factor.theta for family, factor in cell.factors if family.name == study.theta_owner]
     return {
         "X": sample.X,
         "y": target.Y[:, 0],

@@ -15,7 +15,8 @@ from harness.core.errors import UserError
 from harness.core.packaged import FAMILIES, SOURCES
 from harness.parsing.files import read_file
 from harness.scenario.code import split_name
-from harness.scenario.entries import REGRESSORS, parse_entries
+from harness.scenario.entries import REGRESSORS, FamilyEntry, parse_entries
+from harness.scenario.errors import ScenarioError
 from harness.store.manifest import FILES, LARGEST_FILE, Manifest
 
 
@@ -38,27 +39,46 @@ def check_trusted(backend: Backend, manifest: Manifest, folder: Path, allowed: b
 
 def _list_foreign_code(backend: Backend, manifest: Manifest, folder: Path) -> list[str]:
     """Describe the code that is neither bundled nor in the user's folder."""
-    names = [("source", str(manifest.scenario["source"]["function"]))]
-    names += [("family", one.use) for one in parse_entries(manifest.scenario["family"])]
-    found = (_describe_code(backend, folder, what, name) for what, name in names)
+    try:
+        entries = parse_entries(manifest.scenario["family"])
+    except ScenarioError as wrong:
+        raise UserError(f"{backend.url}: its scenario can't be used: {wrong}") from None
+    source = str(manifest.scenario["source"]["function"])
+    found = [
+        _describe_source(backend, folder, source),
+        *(_describe_family(backend, manifest, folder, e) for e in entries),
+    ]
     return list(dict.fromkeys(each for each in found if each is not None))
 
 
-def _describe_code(backend: Backend, folder: Path, what: str, name: str) -> str | None:
-    """Describe the code of a source or a family; None if it is bundled or in the user's folder."""
+def _describe_source(backend: Backend, folder: Path, name: str) -> str | None:
+    """Describe the code of a source; None if it is bundled or in the user's folder."""
     beside = split_name(name)
     if beside is not None:
-        file = Path(beside[0]).name
-        return None if _is_beside(backend, file, folder) else f"{backend.url}/{FILES}/{file}"
-    is_known = name in SOURCES if what == "source" else name in FAMILIES or name.startswith(f"{REGRESSORS}:")
-    return None if is_known else f"the module of the {what} {name!r}"
+        return _describe_file(backend, folder, Path(beside[0]).name, Path(beside[0]).name)
+    return None if name in SOURCES else f"the module of the source {name!r}"
 
 
-def _is_beside(backend: Backend, name: str, folder: Path) -> bool:
+def _describe_family(backend: Backend, manifest: Manifest, folder: Path, entry: FamilyEntry) -> str | None:
+    """Describe the code of a family; None if it is bundled or in the user's folder."""
+    beside = split_name(entry.use)
+    if beside is not None:
+        record = manifest.families.get(entry.name)
+        return _describe_file(backend, folder, beside[0], record.file_keys.get(beside[0], "") if record else "")
+    is_known = entry.use in FAMILIES or entry.use.startswith(f"{REGRESSORS}:")
+    return None if is_known else f"the module of the family {entry.use!r}"
+
+
+def _describe_file(backend: Backend, folder: Path, name: str, key: str) -> str | None:
+    """Describe a file that a store keeps under a key; None if the user's folder has the same file."""
+    return None if _is_beside(backend, name, key, folder) else f"{backend.url}/{FILES}/{key or name}"
+
+
+def _is_beside(backend: Backend, name: str, key: str, folder: Path) -> bool:
     """Return whether the user's folder has the same file, by its hash."""
     try:
         mine = read_file(str(folder / name), LARGEST_FILE)
     except (OSError, UserError):
         return False
-    theirs = backend.get(f"{FILES}/{name}", LARGEST_FILE)
+    theirs = backend.get(f"{FILES}/{key}", LARGEST_FILE) if key else None
     return theirs is not None and sha256(theirs).digest() == sha256(mine).digest()

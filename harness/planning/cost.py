@@ -124,7 +124,7 @@ def _estimate_family_seconds(
     thetas, seconds = extent.grid.theta if "theta" in family.axes else (NO_VALUE,), 0.0
     for theta, some in zip(thetas, fits.swapaxes(0, 1), strict=True):
         for gammas in some.sum(axis=0).tolist():  # one λ each
-            if isinstance(theta, str):
+            if isinstance(theta, str) and "theta" in family.given:
                 seconds += gammas * _estimate_fit_seconds(n, 1, True, shape, family, flops)
             elif gammas:
                 seconds += _estimate_fit_seconds(n, gammas, False, shape, family, flops)
@@ -223,7 +223,7 @@ def estimate_worker_memory(manifest: Manifest, asked: Extent, shape: Replication
     per = count_replication_bytes(manifest.extent, shape)
     return max(
         WORKER_BYTES
-        + max((one.family.memory(n, shape.test_points) for one in families), default=0.0)
+        + sum(one.family.memory(n, shape.test_points) for one in families)  # each may have fits that wait for a batch
         + 2.0 * per * manifest.groups[n].block[0] * manifest.groups[n].block[1]
         for n in asked.grid.n
     )

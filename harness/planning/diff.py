@@ -12,7 +12,7 @@ from itertools import chain
 
 import numpy as np
 
-from harness.core.extent import find_included, list_extra_values
+from harness.core.extent import find_computed, find_included, list_extra_values
 from harness.core.families import StudyFamily, list_unused_axes
 from harness.core.schema import CELL
 from harness.core.types import Bools, Extent, Grid
@@ -103,7 +103,7 @@ def diff_cells(held: Extent, whole: Extent, n: int, family: StudyFamily) -> tupl
     """
     wanted, had = find_included(whole, n), np.zeros([len(getattr(whole.grid, axis)) for axis in CELL], dtype=bool)
     places = [[getattr(whole.grid, axis).index(value) for value in getattr(held.grid, axis)] for axis in CELL]
-    had[np.ix_(*places)] = find_included(held, n)
+    had[np.ix_(*places)] = find_computed(held, n)
     more, mine = len(held.grid.alpha) < len(whole.grid.alpha), family.find_places(whole.grid)
     unused = tuple(CELL.index(axis) for axis in list_unused_axes(family.axes))
     has, wants = (np.asarray(each[mine].any(axis=unused, keepdims=True)) for each in (had, wanted))

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import product
 
+from harness.core.errors import UserError
 from harness.core.families import StudyFamily
 from harness.core.protocols import SupportsHoldout
+from harness.core.text import format_error
 from harness.core.types import Grid
 from harness.store.manifest import Levels
 
@@ -32,7 +34,22 @@ def compute_exact_levels(families: Sequence[StudyFamily], grid: Grid, theta: str
         family, labels = one.family, [grid.procedure[place] for place in one.find_places(grid)]
         for label, n, alpha in product(labels, grid.n, grid.alpha):
             left = family.left(theta, n) if theta is not None and isinstance(family, SupportsHoldout) else n
-            level = None if left is None else family.level(one.get_own_name(label), left, alpha)
+            level = None if left is None else _get_level(one, label, left, alpha)
             if level is not None:
                 found.setdefault(label, {}).setdefault(n, {})[alpha] = level
     return found
+
+
+def _get_level(one: StudyFamily, label: str, n: int, alpha: float) -> float | None:
+    """Return the exact level that a family states; raise UserError if it isn't a probability."""
+    try:
+        level = one.family.level(one.get_own_name(label), n, alpha)
+        if level is None or level != level:
+            return None
+        if 0 <= float(level) <= 1:
+            return float(level)
+        said = f"returned {level!r}"
+    except Exception as error:
+        said = f"raised {format_error(error)}"
+    how = "it must return the coverage for exchangeable points, from 0 to 1, or None"
+    raise UserError(f"family {one.name!r}: level of {label} at n = {n}, alpha = {alpha:g} {said}: {how}")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from harness.core.errors import UserError
 from harness.core.families import FamilyRecord
+from harness.core.packaged import FAMILIES
 from harness.core.schema import COVERAGE_EXPECTED
 from harness.planning.study_changes import list_study_changes
 from harness.store.manifest import FILES
@@ -58,24 +60,27 @@ def check_families(
         for other, held in old.items():
             both = [label for label in one.procedures if label in held.procedures and other != name]
             if both:
-                what = f"{', '.join(both)} of family {name!r} is in the store as a procedure of {other!r}"
-                raise UserError(
-                    f"{url}: {what}: names must differ, so {_format_rename(one)}, or choose another --store"
-                )
+                what = f"has {', '.join(both)} from family {other!r}, and the scenario takes it from {name!r}"
+                raise UserError(f"{url} {what}: {_suggest_owner(one, held)}, or choose another --store")
         for problem in _find_changes(old[name], one, accept_changed) if name in old else ():
             stored = ", ".join(old[name].procedures)
-            how = (
-                f"{_format_rename(one)} to compute it beside the old one, leave the family out to go on with the others"
-            )
+            how = f"{_format_rename(one)} to compute it anew, or leave the family out to go on with the others"
             raise UserError(f"{url}: {problem} since {stored} of family {name!r} was computed: {how}")
+
+
+def _suggest_owner(one: FamilyRecord, held: FamilyRecord) -> str:
+    """Say how to write families that have the same procedure: bundled ones share it, others need another name."""
+    if one.use not in FAMILIES or held.use not in FAMILIES:
+        return _format_rename(one)
+    contained = set(FAMILIES[one.use]) <= set(FAMILIES[held.use])
+    return f'write family = "{held.use}"' if contained else f'write family = ["{held.use}", "{one.use}"]'
 
 
 def _find_changes(old: FamilyRecord, new: FamilyRecord, accept_changed: bool) -> Iterator[str]:
     """Describe how a family was changed."""
     edited = [name for name, hashed in new.files.items() if old.files.get(name) != hashed]
     if edited and not accept_changed:
-        how = "add --accept-changed-source if it gives the same numbers"
-        yield f"{', '.join(edited)} was edited ({how})"
+        yield f"{', '.join(edited)} was edited (if it gives the same numbers, add --accept-changed-source)"
     if old.use != new.use:
         yield f"its code was changed from {old.use!r} to {new.use!r}"
     for key in sorted({*old.parameters, *new.parameters}):
@@ -93,4 +98,6 @@ def _format_parameter(parameters: Mapping[str, Any], key: str) -> str:
 
 
 def _format_rename(one: FamilyRecord) -> str:
-    return f'give it another name ({{ use = "{one.use}", name = "other" }})'
+    """Show how to give a family, and so its procedures, another name."""
+    settings = "".join(f", {key} = {json.dumps(value)}" for key, value in one.parameters.items())
+    return f'give it and its procedures another name (family: {{ use = "{one.use}", name = "new"{settings} }})'

@@ -13,13 +13,13 @@ import xarray as xr
 
 from harness.backends.base import open_backend
 from harness.core.errors import UserError
-from harness.core.extent import find_distinct
+from harness.core.extent import find_distinct, find_included
 from harness.core.labels import format_label, list_axis_values
 from harness.core.schema import COVERAGE_EXPECTED, CUBE_DIMS
 from harness.core.text import format_count, suggest_name
 from harness.core.types import FAILED, Bools, Grid, Status, Values
 from harness.cube.aggregate import iter_slabs
-from harness.cube.levels import find_shown, get_judged_measure
+from harness.cube.levels import get_judged_measure
 from harness.parsing.selections import Selection, parse_where
 from harness.store import arrays
 from harness.store.inventory import is_damaged, list_incomplete_units
@@ -134,9 +134,9 @@ class ReplicationReader:
         return np.isin(self.read(slab, "status"), FAILED)
 
     def find_included(self) -> xr.DataArray:
-        """Return which of the selected cells results are shown of, in the order of `make_array`."""
-        grid = self.manifest.extent.grid
-        masks = {n: np.repeat(find_shown(self.manifest, n)[..., None], len(grid.alpha), -1) for n in grid.n}
+        """Return which of the selected cells the scenario doesn't exclude, in the order of `make_array`."""
+        extent = self.manifest.extent
+        masks = {n: np.repeat(find_included(extent, n)[..., None], len(extent.grid.alpha), -1) for n in extent.grid.n}
         return self.make_array(
             {slab: masks[slab.n][_to_slice(slab.procedures), :, _to_slice(slab.thetas)] for slab in self.iter_slabs()},
             False,

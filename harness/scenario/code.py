@@ -26,7 +26,7 @@ _LONGEST_PATH = 200
 """Maximum number of characters of a path in a message."""
 
 
-def import_name(name: str, key: str, ours: bool = False) -> Any:
+def import_name(name: str, key: str) -> Any:
     """Import the object that "package.module:name" refers to.
 
     Parameters
@@ -35,9 +35,6 @@ def import_name(name: str, key: str, ours: bool = False) -> Any:
         Module and attribute, separated by a colon.
     key : str
         Key of the scenario that has this name, for error messages.
-    ours : bool
-        Whether the module is one of this project, which may compute the attribute on access: `harness.families.peers`
-        does so to report missing packages.
 
     Raises
     ------
@@ -46,8 +43,7 @@ def import_name(name: str, key: str, ours: bool = False) -> Any:
     """
     module, _, attribute = name.partition(":")
     try:
-        loaded = importlib.import_module(module)
-        found = {attribute: getattr(loaded, attribute)} if ours else vars(loaded)
+        found = vars(importlib.import_module(module))
     except (Exception, SystemExit) as error:  # a module may raise anything; malformed names, ValueError or TypeError
         said = str(error) if isinstance(error, ImportError) else format_error(error)
         raise ScenarioError(Complaint(key, f"names {shorten_repr(module)}, which can't be imported: {said}")) from error
@@ -160,15 +156,13 @@ def has_date(value: object) -> bool:
     return isinstance(value, date | time)
 
 
-def locate_error(error: BaseException) -> str:
-    """Return file and line where an exception was raised: in the user's code if that is on the way, or else the last.
+def locate_error(error: BaseException) -> str | None:
+    """Return file and line of the user's code where an exception was raised; None if it passed through none.
 
     Frames of installed packages, of Python's own library and of this package don't count as the user's code.
     """
-    frames = traceback.extract_tb(error.__traceback__)
-    mine = [one for one in frames if not _is_installed(one.filename)]
-    last = (mine or frames)[-1]
-    return f"{Path(last.filename).name}, line {last.lineno}"
+    frames = [one for one in traceback.extract_tb(error.__traceback__) if not _is_installed(one.filename)]
+    return f"{Path(frames[-1].filename).name}, line {frames[-1].lineno}" if frames else None
 
 
 def _is_installed(file: str) -> bool:

@@ -70,12 +70,12 @@ class LoadedFamily:
         renamed = self.labels if self.entry.prefix is not None or self.hidden else {}
         return StudyFamily(self.entry.name, self.family, renamed, tuple(redraws))
 
-    def make_record(self, procedures: Sequence[str], axes: tuple[str, ...]) -> FamilyRecord:
-        """Return what a store records of the family and of those of its procedures that it has."""
+    def make_record(self, procedures: Sequence[str], study: StudyFamily) -> FamilyRecord:
+        """Return what a store records of the family, and of those of its procedures that it has."""
         mine = tuple(name for name in procedures if name in self.labels)
         files = {name: hash_file(data) for name, data in self.files.items()}
         version, parameters = self.family.version, dict(self.entry.parameters)
-        return FamilyRecord(self.entry.use, mine, axes, version, parameters, files)
+        return FamilyRecord(self.entry.use, mine, study.axes, study.given, version, parameters, files)
 
 
 def load_family(entry: FamilyEntry, folder: Path) -> LoadedFamily:
@@ -135,10 +135,19 @@ def _find_object(entry: FamilyEntry, folder: Path, files: dict[str, bytes]) -> t
     if module == REGRESSORS and colon:
         return _bind_regressor(attribute), True
     if entry.use in FAMILIES:
-        return import_name(FAMILIES[entry.use], key, ours=True), False
+        return _import_bundled(entry), False
     if colon:
         return import_name(entry.use, key), False
     return import_name(_find_plugin(entry), key), True
+
+
+def _import_bundled(entry: FamilyEntry) -> Any:
+    """Import a bundled family, which may need packages that aren't installed."""
+    module, _, attribute = FAMILIES[entry.use].partition(":")
+    try:
+        return getattr(importlib.import_module(module), attribute)
+    except ImportError as error:
+        raise ScenarioError(Complaint(entry.key, f"is {entry.use!r}: {error}")) from error
 
 
 def _bind_regressor(name: str) -> Callable[..., Family]:
@@ -165,7 +174,7 @@ def _make_family(found: Any, entry: FamilyEntry, is_own: bool) -> Any:
         issubclass(type(found), types.FunctionType) and entry.use.startswith(f"{REGRESSORS}:")
     ):
         maker = found
-    elif parameters and inspect.getattr_static(found, "with_parameters", _NOTHING) is not _NOTHING:
+    elif parameters and not _list_missing(found) and _has_method(found, "with_parameters"):
         maker = found.with_parameters
     if maker is None:
         if parameters and not issubclass(type(found), types.FunctionType | type | types.ModuleType):
@@ -175,13 +184,18 @@ def _make_family(found: Any, entry: FamilyEntry, is_own: bool) -> Any:
     return _call(maker, parameters, entry)
 
 
+def _has_method(found: object, name: str) -> bool:
+    """Return whether the class of an object has a plain function of this name: nothing runs when that is fetched."""
+    return issubclass(type(inspect.getattr_static(type(found), name, None)), types.FunctionType)
+
+
 def _call(maker: Callable[..., Any], parameters: Mapping[str, Any], entry: FamilyEntry) -> Any:
     try:
         return maker(**parameters)
     except ScenarioError:
         raise
     except ImportError as error:
-        raise ScenarioError(Complaint(entry.key, f"names {shorten_repr(entry.use)}, which {error}")) from error
+        raise ScenarioError(Complaint(entry.key, f"is {shorten_repr(entry.use)}: {error}")) from error
     except ValueError as error:  # the message begins with the key, as for sources
         own = str(error).partition(" ")[0] in parameters
         text = f"{entry.key}.{error}" if own else f"{entry.key} is {shorten_repr(entry.use)}: {error}"
@@ -213,7 +227,10 @@ def _check_family(found: object, entry: FamilyEntry) -> None:
         how = "put the line `@study.procedure` above its definition (`from ckrr import study`)"
         raise ScenarioError(Complaint(entry.key, f"{named} is a function, not a family: {how}"))
     if issubclass(type(found), type):
-        raise ScenarioError(Complaint(entry.key, f"{named} is a class that lacks {', '.join(_list_missing(found))}"))
+        is_regressor = entry.use.startswith("sklearn.") and hasattr(found, "predict")
+        hint = f"; write 'sklearn:{entry.use.rpartition(':')[2]}'" if is_regressor else ""
+        lacking = ", ".join(_list_missing(found))
+        raise ScenarioError(Complaint(entry.key, f"{named} is a class that lacks {lacking}{hint}"))
     if issubclass(type(found), types.ModuleType):
         how = "a family is an object, for example `FAMILY = MyFamily()`"
         raise ScenarioError(Complaint(entry.key, f"{named} is a module: {how}"))

@@ -25,8 +25,8 @@ _FIELDS = {"hits": "b", "lower": "f", "upper": "f", "length": "f", "count": "iu"
 _KINDS = {"b": "bool", "f": "float", "iu": "int"}
 _ATTEMPTS = 3
 """Number of samples that must all fail before a family counts as broken."""
-_QUICK = 0.5
-"""Seconds below which a family is timed again: the first time also loads modules."""
+_SLOW = 20.0
+"""Seconds from which on a family isn't tried a second time. The first time also loads modules."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,8 +66,8 @@ class Probe:
         """Return the first given θ, or a search if there is none, and the first λ."""
         grid = self.extent.grid
         given = [theta for theta in grid.theta if not isinstance(theta, str)]
-        theta: Theta = (given or grid.theta)[0] if "theta" in family.axes else NO_VALUE
-        return theta, grid.lam[0] if "lam" in family.axes else NO_VALUE
+        theta: Theta = (given or grid.theta)[0] if "theta" in family.given else NO_VALUE
+        return theta, grid.lam[0] if "lam" in family.given else NO_VALUE
 
     def _make_target(self) -> Target:
         sample, scale = self.sample, np.sqrt(self.extent.grid.gamma[0])
@@ -117,15 +117,20 @@ def check_families(probe: Probe, families: Sequence[StudyFamily], where: str) ->
 def _try_family(probe: Probe, family: StudyFamily, where: str) -> float:
     """Return the seconds that a family takes on a sample; raise UserError if it returns what no region can have."""
     scores, seconds = probe.run(family)
-    if seconds < _QUICK:
-        scores, seconds = probe.run(family)
     for problem in _find_problems(scores, family, probe):
         raise UserError(f"{where}: family {family.name!r} returned {problem} ({_locate(family.family)})")
+    if seconds > _SLOW:
+        return seconds
+    again, seconds = probe.run(family)
+    if any(not np.array_equal(getattr(scores, end), getattr(again, end), equal_nan=True) for end in ("lower", "upper")):
+        what = "gives other numbers when it is called again on the same sample"
+        how = "draw all random numbers from rng (or streams), and keep nothing between calls"
+        raise UserError(f"{where}: family {family.name!r} {what}: {how} ({_locate(family.family)})")
     return seconds
 
 
 def _describe_error(family: StudyFamily, error: Exception, where: str) -> str:
-    place = locate_error(error)
+    place = locate_error(error) or _locate(family.family)
     return f"{where}: family {family.name!r} can't compute on a sample: {format_error(error)} ({place})"
 
 
@@ -167,6 +172,9 @@ def _find_form_problems(name: str, values: Values, shape: tuple[int, ...], kinds
 def _find_value_problems(arrays: Mapping[str, Values]) -> Iterator[str]:
     """Describe values that no region can have; an empty region has count 0 and may have NaN as ends."""
     some = arrays["count"] > 0
+    if not some.any():
+        yield "an empty region at every test point and level"
+        return
     for name in ("lower", "upper", "length"):
         wrong = int((np.isnan(arrays[name]) & some).sum())
         if wrong:

@@ -63,7 +63,7 @@ class Loaded:
     records: Mapping[str, FamilyRecord]
     """What a store records of each family, by its name."""
     files: Mapping[str, bytes]
-    """Content of the files that the source and the families need, by name."""
+    """Content of the files that the source and the families need, by the names that they have next to the scenario."""
     fingerprint: Mapping[str, Any]
     """Everything that all results depend on; what those of a family depend on is in its record."""
     keep: tuple[str, ...] = ()
@@ -75,6 +75,12 @@ class Loaded:
     def extent(self) -> Extent:
         """Grid, paths, draws and exclusions that the scenario asks for."""
         return self.scenario.make_extent()
+
+    @property
+    def stored_files(self) -> Mapping[str, bytes]:
+        """The same files by the names that they have in a store."""
+        keys = {key: name for one in self.records.values() for name, key in one.file_keys.items()}
+        return {**self.built.files, **{key: self.files[name] for key, name in keys.items()}}
 
     @property
     def seeds(self) -> Seeds:
@@ -193,7 +199,7 @@ def check(
     keep = _list_kept(scenario, knows_noise_law(built.source) and scenario.expected_coverage is not False)
     families = tuple(one.make_study_family(built.source.redraws) for one in known)
     asked = scenario.grid.procedure
-    records = {one.name: each.make_record(asked, one.axes) for one, each in zip(families, known, strict=True)}
+    records = {one.name: each.make_record(asked, one) for one, each in zip(families, known, strict=True)}
     files = _join_files(where, [built.files, *(one.files for one in known)])
     return Loaded(where, scenario, built, families, records, files, _make_fingerprint(scenario, built, keep), keep)
 

@@ -39,16 +39,14 @@ def check_procedures(families: Sequence[LoadedFamily], asked: Sequence[str]) -> 
             if both:
                 yield Complaint(one.entry.key, _describe_clash(one, other, both))
         if not any(label in asked for label in one.labels):
-            some = ", ".join(list(one.labels)[:6])
-            text = (
-                f"is {one.entry.use!r}, of which grid.procedure has nothing: add one of {some}, or leave the family out"
-            )
-            yield Complaint(one.entry.key, text)
+            how = f"add one of {', '.join(list(one.labels)[:6])}, or leave the family out"
+            if not one.labels:
+                how = "leave it out: the families before it have all of its procedures"
+            yield Complaint(one.entry.key, f"is {one.entry.use!r}, of which grid.procedure has nothing: {how}")
 
 
 def _describe_clash(one: LoadedFamily, other: LoadedFamily, both: Sequence[str]) -> str:
-    text = f"is {one.entry.use!r}, which has {', '.join(both[:3])}, as {other.entry.use!r} has: names must differ"
-    for small, large in ((one, other), (other, one)):
-        if set(small.labels) <= set(large.labels):
-            return f"{text}; leave {small.entry.use!r} out, {large.entry.use!r} has all of its procedures"
-    return f'{text}; give one of them a name, as in {{ use = "{one.entry.use}", name = "other" }}'
+    how = f'give one of them another name, as in {{ use = "{one.entry.use}", name = "mine" }}'
+    return (
+        f"is {one.entry.use!r}, which has {', '.join(both[:3])}, as {other.entry.use!r} has: names must differ; {how}"
+    )

@@ -71,7 +71,8 @@ def check_source(source: Source, seeds: Seeds, extent: Extent, where: str, keep:
                 raise UserError(f"{where}: {wrong}: mend noise_cdf, or set expected_coverage = false")
         return min(times)
     message, place = format_error(errors[0]), locate_error(errors[0])
-    raise UserError(f"{where}: source can't draw a sample of n = {n}: {message} ({place})") from errors[0]
+    somewhere = f" ({place})" if place else ""
+    raise UserError(f"{where}: source can't draw a sample of n = {n}: {message}{somewhere}") from errors[0]
 
 
 def _find_problems(sample: Sample, source: Source, n: int) -> list[str]:

@@ -119,9 +119,9 @@ class Manifest:
 
     @property
     def files(self) -> Mapping[str, str]:
-        """Hash of each file that the source or a family needs, by its name."""
+        """Hash of each file that the source or a family needs, by its name in the store."""
         mine: dict[str, str] = dict(self.fingerprint["files"])
-        return mine | {name: hashed for one in self.families.values() for name, hashed in one.files.items()}
+        return mine | {one.file_keys[name]: each for one in self.families.values() for name, each in one.files.items()}
 
     def get_levels(self, theta: str, procedure: str) -> Mapping[int, Mapping[float, float]]:
         """Return the exact levels of a procedure, by n and α, for a θ given by its label."""
@@ -306,7 +306,7 @@ def from_attributes(plain: Mapping[str, Any]) -> Manifest:
 
 
 def _parse_families(plain: Mapping[str, Any]) -> dict[str, FamilyRecord]:
-    lists = ("procedures", "axes")
+    lists = ("procedures", "axes", "given")
     return {name: FamilyRecord(**{**one, **{key: tuple(one[key]) for key in lists}}) for name, one in plain.items()}
 
 

@@ -46,10 +46,21 @@ def get_full_scenario(manifest: Manifest) -> dict[str, Any]:
     extent = manifest.extent
     return {
         **manifest.scenario,
+        "family": _list_families(manifest),
         "grid": asdict(extent.grid),
         "replications": {**manifest.scenario["replications"], **_get_full_counts(manifest)},
         "exclude": [dict(rule) for rule in extent.exclude],
     }
+
+
+def _list_families(manifest: Manifest) -> Any:
+    """Return all families of a store as the key `family` of a scenario."""
+    found: list[Any] = []
+    for name, one in manifest.families.items():
+        table = {"use": one.use, **({"name": name} if name != one.use else {}), **one.parameters}
+        found.append(one.use if table == {"use": one.use} else table)
+    only = found[0] if len(found) == 1 else None
+    return only if isinstance(only, str) else found or manifest.scenario["family"]
 
 
 def _get_full_counts(manifest: Manifest) -> dict[str, Any]:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from harness.backends.base import open_backend
 from harness.compute.study import Study
 from harness.core.errors import StoreReplacedError, UserError
-from harness.core.families import StudyFamily
+from harness.core.families import StudyFamily, find_theta_owner
 from harness.core.seeds import Seeds
 from harness.parsing.hashing import is_hash_of
 from harness.scenario.code import unpack_files
-from harness.scenario.entries import parse_entries
+from harness.scenario.entries import FamilyEntry, parse_entries
 from harness.scenario.errors import ScenarioError
 from harness.scenario.families import (
+    LoadedFamily,
     configure_families,
     kernel_options,
     load_family,
@@ -63,13 +64,9 @@ def build_study(url: str, manifest: Manifest) -> Study:
     scenario, fingerprint = manifest.scenario, manifest.fingerprint
     try:
         entries = parse_entries(make_portable_families(scenario["family"]))
-        needed = dict(fingerprint["files"])
-        for entry in entries:
-            needed |= manifest.families[entry.name].files if entry.name in manifest.families else {}
-        files = {name: _read_file(url, name, hashed) for name, hashed in needed.items()}
-        with unpack_files(files) as folder:
+        with unpack_files(_read_files(url, fingerprint["files"], {})) as folder:
             source = build_source(make_portable(scenario["source"]), folder).source
-            loaded = share_procedures([load_family(entry, folder) for entry in entries])
+        loaded = share_procedures([_load_family(url, manifest, entry) for entry in entries])
         smoothed = fingerprint.get("smoothed", False)
         loaded = configure_families(loaded, kernel_options(scenario), smoothed, source.dimension)
     except ScenarioError as wrong:
@@ -83,6 +80,7 @@ def build_study(url: str, manifest: Manifest) -> Study:
         Seeds.from_source(fingerprint["seed"], fingerprint["source"]),
         manifest.keep,
         int(fingerprint["blas_threads"]),
+        find_theta_owner(manifest.families),
     )
 
 
@@ -93,6 +91,19 @@ def _check_records(url: str, manifest: Manifest, families: Sequence[StudyFamily]
         if record is not None and record.version != one.family.version:
             what = f"the family {one.name!r} is version {one.family.version} here, and {record.version} in {url}"
             raise UserError(f"{what}: install the version that the store was made with")
+
+
+def _load_family(url: str, manifest: Manifest, entry: FamilyEntry) -> LoadedFamily:
+    """Load a family with the files that the store keeps for it."""
+    record = manifest.families.get(entry.name)
+    files = {} if record is None else _read_files(url, record.files, record.file_keys)
+    with unpack_files(files) as folder:
+        return load_family(entry, folder)
+
+
+def _read_files(url: str, files: Mapping[str, str], keys: Mapping[str, str]) -> dict[str, bytes]:
+    """Read files by their hashes; `keys` has the names in the store of those that have another one there."""
+    return {name: _read_file(url, keys.get(name, name), hashed) for name, hashed in files.items()}
 
 
 def _read_file(url: str, name: str, hashed: str) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import cache
 from time import perf_counter, time
 from typing import Any
@@ -64,15 +65,17 @@ def run_unit(
         retry_call(lambda: arrays.restore_root(open_backend(url)))
     if not unit.signed and retry_call(lambda: receipts.is_signed(open_backend(url), unit, generation)):
         return {"unit": unit, "failed": 0, "compute": 0.0, "began": began, "ended": time()}
-    known = retry_call(lambda: _load_stored_unit(url, manifest, unit, retry))
+    known = retry_call(lambda: _load_stored_unit(url, manifest, unit))
+    if known is not None and retry:
+        known = _retry_failures(known, study, manifest)
     if known is not None:
-        known = spread_results(known, study.families, manifest.extent, unit.n)
+        spread_results(known.values, manifest.axes, manifest.extent, unit.n)
     left = None if known is None else find_pending_cells(known, manifest.extent, unit.n)
     block = (
         compute_in_sandbox(study, where, unit, left, care) if care.sandboxed else _compute_here(study, unit, left, care)
     )
     pure = perf_counter() - start
-    whole = block if known is None else merge_block(block, known, manifest.keep)
+    whole = block if known is None else merge_block(block, known, manifest.keep, manifest.extent.grid)
     retry_call(lambda: check_same_store(open_backend(url), manifest))
     receipt = retry_call(lambda: write(url, manifest, whole, pure))
     return {"unit": unit, "failed": receipt.failed, "compute": pure, "began": began, "ended": time()}
@@ -110,7 +113,15 @@ def write(url: str, manifest: Manifest, block: Block, pure: float) -> Receipt:
     return arrays.write_unit(url, manifest, timed)
 
 
-def _load_stored_unit(url: str, manifest: Manifest, unit: Unit, retry: bool) -> StoredUnit | None:
+def _retry_failures(known: StoredUnit, study: Study, manifest: Manifest) -> StoredUnit:
+    """Return a stored unit whose failed cells are computed again, where the study has the family of the procedure."""
+    left_out = manifest.extent.left_out
+    names = {one.name for one in study.families} | ({""} if not left_out else set())
+    procedures = frozenset(manifest.extent.grid.procedure).difference(left_out)
+    return replace(known, retried=procedures, retried_families=frozenset(names))
+
+
+def _load_stored_unit(url: str, manifest: Manifest, unit: Unit) -> StoredUnit | None:
     """Return the stored results of a unit, or None if it has no receipt or can't be read."""
     found = receipts.list_unit_receipts(open_backend(url), unit) if unit.signed else []
     if not found:
@@ -124,4 +135,4 @@ def _load_stored_unit(url: str, manifest: Manifest, unit: Unit, retry: bool) -> 
     except Exception:  # damaged: the whole unit is computed again
         return None
     failures = [Failure(**one) for one in content["failures"]]
-    return StoredUnit(values, failures, len(manifest.extents[receipt.generation].grid.alpha), retry)
+    return StoredUnit(values, failures)

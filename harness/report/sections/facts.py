@@ -72,7 +72,7 @@ class Facts:
     widths: xr.Dataset
     """Comparisons of widths between procedures."""
     included: xr.DataArray
-    """Cells that results are shown of."""
+    """Cells that the scenario doesn't exclude."""
     distinct: xr.DataArray
     """Those of them that don't repeat a result; see `ReplicationReader.find_distinct`."""
     measures: Mapping[str, xr.Dataset]

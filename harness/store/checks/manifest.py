@@ -91,6 +91,8 @@ def _check_extent(extent: object, key: str) -> None:
     table = check_table(extent, key)
     _check_grid(require(table, "grid", key), f"{key}.grid")
     _check_counts(table, key)
+    for each in check_optional(table, "left_out", key, check_list) or []:
+        check_text(each, f"{key}.left_out", _LONGEST_LABEL)
     for i, rule in enumerate(check_list(require(table, "exclude", key), f"{key}.exclude")):
         for axis, values in check_table(rule, f"{key}.exclude[{i}]").items():
             if axis not in AXES:
@@ -256,8 +258,9 @@ def _check_families(value: object, extent: Mapping[str, Any]) -> None:
             check_number(table["version"], f"{key}.version")
         check_table(table["parameters"], f"{key}.parameters", 1000)
         _check_files(table["files"], f"{key}.files")
-        if any(axis not in MODEL_AXES for axis in check_list(table["axes"], f"{key}.axes", 2)):
-            raise MalformedError(f"{key}.axes", f"a list of some of {', '.join(MODEL_AXES)}")
+        for name in ("axes", "given"):
+            if any(axis not in MODEL_AXES for axis in check_list(table[name], f"{key}.{name}", 2)):
+                raise MalformedError(f"{key}.{name}", f"a list of some of {', '.join(MODEL_AXES)}")
         found += check_list(table["procedures"], f"{key}.procedures", _LONGEST_AXIS)
     if sorted(map(repr, found)) != sorted(map(repr, extent["grid"]["procedure"])):
         raise MalformedError("families", "a table in which each procedure of the store has one family")

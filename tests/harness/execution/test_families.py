@@ -244,7 +244,7 @@ def test_a_family_that_is_left_out_keeps_its_results(tmp_path: Path) -> None:
     )
     status = replications(where, 10, "status")
     assert np.array_equal(replications(where, 10, "coverage")[:4, :, 1], before)
-    assert (status[4:, :, 1] == Status.EXCLUDED).all(), "its code isn't run"
+    assert (status[4:, :, 1] == Status.NOT_RUN).all(), "its code isn't run"
     assert (status[:, :, 0] == Status.OK).all()
     assert not verify(str(where))[1]
     shown = verdicts(str(where)).sel(procedure="mean")
@@ -271,7 +271,7 @@ EDITED = MINE.replace("+ rng.random()", "+ 1.0 * rng.random()")
 def test_a_changed_family_concerns_its_own_procedures(family: Any, code: str, message: str, tmp_path: Path) -> None:
     where = run(tmp_path, "all.zarr", [TOY, "mine.py:mean"], ["exact", "mean"])
     before = contents(where)
-    with pytest.raises(UserError, match=message + r".*give it another name .*leave the family out"):
+    with pytest.raises(UserError, match=message + r".*give it and its procedures another name .*leave the family out"):
         run(tmp_path, "all.zarr", [TOY, family], ["exact", "mean"], code=code)
     assert all(
         np.array_equal(each, contents(where)[name], equal_nan=each.dtype.kind == "f") for name, each in before.items()
@@ -340,9 +340,7 @@ def test_a_replay_has_the_same_bits(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     lower = next(value for name, value in arrays.items() if name.endswith("/lower"))
     assert not np.isnan(lower).any()
     monkeypatch.chdir(tmp_path / "..")
-    with pytest.raises(
-        UserError, match=r"the module of the family 'tests.harness.toy:FAMILY'; .*files/mine.py.*--trust"
-    ):
+    with pytest.raises(UserError, match=r"the module of the family 'tests.harness.toy:FAMILY'; .*-mine.py.*--trust"):
         check_code(str(where), trusted=False)
 
 
@@ -411,3 +409,134 @@ def test_a_family_that_ends_its_process_leaves_the_others_their_results(tmp_path
         assert np.array_equal(mine[here], theirs[here], equal_nan=True)
     assert {each.family for each in block.failures} == {"mine.py:deadly"}
     assert len(block.failures) == failed[..., 0, 0].sum()
+
+
+BOTH = [TOY, "mine.py:mean"], ["exact", "mean"]
+
+
+def test_an_alpha_that_came_while_a_family_was_left_out_is_computed(tmp_path: Path) -> None:
+    where = run(tmp_path, "grown.zarr", *BOTH)
+    run(tmp_path, "grown.zarr", TOY, ["exact"], grid__alpha=[0.05, 0.1, 0.25])
+    assert not verify(str(where))[1]
+    run(tmp_path, "grown.zarr", *BOTH, grid__alpha=[0.05, 0.1, 0.25])
+    fresh = run(tmp_path, "fresh.zarr", *BOTH, grid__alpha=[0.05, 0.1, 0.25])
+    for name in ("coverage", "width", "interval_score"):
+        ours, theirs = (replications(each, 10, name) for each in (where, fresh))
+        assert np.array_equal(ours, theirs, equal_nan=True), name
+
+
+def test_a_merge_with_a_family_that_was_left_out_can_be_completed(tmp_path: Path) -> None:
+    one = run(tmp_path, "one.zarr", *BOTH)
+    run(tmp_path, "one.zarr", TOY, ["exact"], replications__paths=6)
+    other = run(tmp_path, "other.zarr", "mine.py:mean", ["mean"])
+    merge_stores([str(one), str(other)], str(tmp_path / "both.zarr"))
+    status = replications(tmp_path / "both.zarr", 10, "status")
+    assert (status[:, :, 0] == Status.OK).all()
+    assert (status[4:, :, 1] == Status.NOT_RUN).all()
+    assert not verify(str(tmp_path / "both.zarr"))[1]
+    calls = count_calls(tmp_path)
+    run(tmp_path, "both.zarr", *BOTH, replications__paths=6)
+    assert len(calls) == 2 * 2 * 2 + 2, "two paths × draws × γ, and the probe"
+    fresh = run(tmp_path, "fresh.zarr", *BOTH, replications__paths=6)
+    for name in ("coverage", "width", "theta_hat"):
+        assert np.array_equal(replications(tmp_path / "both.zarr", 10, name), replications(fresh, 10, name))
+
+
+def test_stores_of_other_grids_are_merged_without_computing(tmp_path: Path) -> None:
+    """What uses no θ has no θ in its own store."""
+    one = run(tmp_path, "one.zarr", TOY, ["exact"])
+    plain = small(family="mine.py:mean", grid__procedure=["mean"])
+    del plain["grid"]["theta"], plain["grid"]["lam"]
+    other = tmp_path / "other.zarr"
+    serially(prepare.prepare(check(plain, "toy.toml", tmp_path), str(other), 2, 2e8))
+    done, total = merge_stores([str(one), str(other)], str(tmp_path / "both.zarr"))
+    assert done == total
+    calls = count_calls(tmp_path)
+    run(tmp_path, "both.zarr", *BOTH)
+    assert len(calls) == 2, "the probe alone"
+    assert (replications(tmp_path / "both.zarr", 10, "status")[:, :, 1] == Status.OK).all()
+
+
+def test_a_family_without_theta_is_given_none_where_data_are_redrawn(tmp_path: Path) -> None:
+    """Its results depend on θ then, through the data."""
+    source = {"function": "tests.harness.compute.test_unit:Redrawn", "test_points": 5}
+    theta = [0.5, 0.7]
+    where = run(tmp_path, "a.zarr", ["mine.py:Ridge", TOY], ["ridge", "exact"], source=source, grid__theta=theta)
+    assert (replications(where, 10, "status") == Status.OK).all(), "otherwise it was given θ"
+    assert np.array_equal(np.unique(replications(where, 10, "theta_hat")), theta), "those of the toy"
+    assert xr.open_zarr(where).uses_theta.values.all()
+
+
+def test_a_retry_without_a_family_keeps_its_failures(tmp_path: Path) -> None:
+    where = run(tmp_path, "all.zarr", [TOY, "mine.py:picky"], ["exact", "picky"], code=FAILING)
+    status, failures = replications(where, 10, "status"), group_failures(str(where))
+    assert (status[:, :, 1] == Status.ERROR).any()
+    one = loaded(tmp_path, TOY, ["exact"], FAILING, replications__paths=5)
+    serially(prepare.prepare(one, str(where), workers=2, speed=2e8, retry=True))
+    assert np.array_equal(replications(where, 10, "status")[:4], status)
+    assert group_failures(str(where)) == failures
+
+
+OWN = (
+    MINE
+    + """
+
+class Own(Ridge):
+    procedures = ("own",)
+    axes = ("theta", "lam")
+
+    def inputs(self, X, X_test):
+        from types import SimpleNamespace
+
+        return SimpleNamespace(factor=lambda theta, lam: SimpleNamespace(theta=77.0, lam=lam, given=0))
+"""
+)
+
+
+def test_a_family_is_not_computed_at_searches_that_it_does_not_have(tmp_path: Path) -> None:
+    where = run(tmp_path, "a.zarr", TOY, ["exact"])
+    run(tmp_path, "a.zarr", [TOY, "mine.py:Own"], ["exact", "own"], code=OWN, grid__theta=[1, 2.5])
+    status = replications(where, 10, "status")
+    assert (status[:, :, 1, :, :2] == Status.OK).all()
+    assert (status[:, :, 1, :, 2] == Status.EXCLUDED).all(), "it can't search"
+    assert (status[:, :, 0] == Status.OK).all()
+
+
+def test_theta_hat_stays_with_the_family_that_had_it_first(tmp_path: Path) -> None:
+    where = run(tmp_path, "a.zarr", TOY, ["exact"], grid__theta=[1, 2.5])
+    other = run(tmp_path, "b.zarr", "mine.py:Own", ["own"], code=OWN, grid__theta=[1, 2.5])
+    changes: dict[str, Any] = {"code": OWN, "grid__theta": [1, 2.5], "replications__paths": 6}
+    run(tmp_path, "a.zarr", ["mine.py:Own", TOY], ["own", "exact"], **changes)
+    assert np.array_equal(np.unique(replications(where, 10, "theta_hat")), [1, 2.5])
+    assert replay_one(str(where), CellSelection(10, 5, 1)).equal
+    merge_stores([str(where), str(other)], str(tmp_path / "both.zarr"))
+    assert np.array_equal(np.unique(replications(tmp_path / "both.zarr", 10, "theta_hat")), [1, 2.5])
+
+
+def test_a_file_that_was_edited_and_put_back_is_kept_twice(tmp_path: Path) -> None:
+    where = run(tmp_path, "a.zarr", *BOTH)
+    run(tmp_path, "a.zarr", [TOY, {"use": "mine.py:mean", "name": "other"}], ["exact", "other"], code=EDITED)
+    run(tmp_path, "a.zarr", *BOTH, replications__paths=5)
+    assert not verify(str(where))[1]
+    assert replay_one(str(where), CellSelection(10, 4, 1)).equal
+    assert len([each for each in (where / "files").iterdir() if each.name.endswith("-mine.py")]) == 2
+
+
+def test_procedures_of_two_families_are_not_merged(tmp_path: Path) -> None:
+    one = run(tmp_path, "one.zarr", TOY, ["exact"])
+    two = run(tmp_path, "two.zarr", "mine.py:exact", ["exact"], code=MINE.replace("def mean(", "def exact("))
+    with pytest.raises(
+        UserError, match=r"exact is of family 'tests.harness.toy:FAMILY' in .* and of 'mine.py:exact' in"
+    ):
+        merge_stores([str(one), str(two)], str(tmp_path / "no.zarr"))
+    assert not (tmp_path / "no.zarr").exists()
+
+
+def test_a_rule_that_is_taken_back_computes_nothing_again(tmp_path: Path) -> None:
+    where = run(tmp_path, "a.zarr", *BOTH, exclude=[{"theta": [1], "procedure": ["mean"]}])
+    assert (replications(where, 10, "status")[:, :, 1, :, 0] == Status.EXCLUDED).all()
+    calls = count_calls(tmp_path)
+    run(tmp_path, "a.zarr", *BOTH)
+    assert len(calls) == 2, "the probe alone"
+    fresh = run(tmp_path, "fresh.zarr", *BOTH)
+    assert np.array_equal(replications(where, 10, "coverage"), replications(fresh, 10, "coverage"))

@@ -85,7 +85,7 @@ def test_names_that_two_families_have_are_told(folder: Path) -> None:
     told = refuse(toy(family=[TOY, "mine.py:exact"], grid__procedure=["exact"]), folder)
     assert told == (
         f"my.toml: family[1] is 'mine.py:exact', which has exact, as '{TOY}' has: names must differ; "
-        f"leave 'mine.py:exact' out, '{TOY}' has all of its procedures"
+        'give one of them another name, as in { use = "mine.py:exact", name = "mine" }'
     )
 
 
@@ -162,3 +162,30 @@ def test_wrong_names_are_told(names: str, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(FAMILY.replace('("wrong",)', names).replace("WRONG", ""))
     told = refuse(toy(family="mine.py:Wrong", grid__procedure=["a"]), tmp_path)
     assert "my.toml: family 'mine.py:Wrong' has procedures = " in told
+
+
+def test_what_draws_other_random_numbers_is_told(tmp_path: Path) -> None:
+    code = FAMILY.replace("WRONG", "lower=np.random.random((1, 1, m, len(alpha))) - 1")
+    (tmp_path / "mine.py").write_text(code)
+    one = check(toy(family="mine.py:Wrong", grid__procedure=["wrong"]), "my.toml", tmp_path)
+    with pytest.raises(UserError, match=r"gives other numbers when it is called again on the same sample: draw all"):
+        prepare.prepare(one, str(tmp_path / "a.zarr"), workers=1, speed=2e8)
+
+
+@pytest.mark.parametrize("level", ["90", "'x'", "1 / 0"])
+def test_a_level_that_is_no_probability_is_told(level: str, tmp_path: Path) -> None:
+    code = FAMILY.replace("WRONG", "").replace("return None\n\n    def flops", f"return {level}\n\n    def flops")
+    (tmp_path / "mine.py").write_text(code)
+    one = check(toy(family="mine.py:Wrong", grid__procedure=["wrong"]), "my.toml", tmp_path)
+    with pytest.raises(
+        UserError, match=r"family 'mine.py:Wrong': level of wrong at n = 10, alpha = 0.05 (returned|rai)"
+    ):
+        prepare.prepare(one, str(tmp_path / "a.zarr"), workers=1, speed=2e8)
+
+
+def test_nothing_of_an_object_is_called_before_it_is_a_family(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    called = "    def with_parameters(self, **given):\n        raise SystemExit('called')\n"
+    (tmp_path / "victim_of_scenarios.py").write_text(f"class Thing:\n{called}\n\nTHING = Thing()\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    told = refuse(toy(family={"use": "victim_of_scenarios:THING", "a": 1}, grid__procedure=["x"]), tmp_path)
+    assert "family.a must be left out: 'victim_of_scenarios:THING' has no parameters" in told
