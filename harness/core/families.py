@@ -111,6 +111,8 @@ class FamilyRecord:
     """Parameters that the scenario sets."""
     files: Mapping[str, str] = field(default_factory=dict)
     """Hash of each file next to the scenario that defines the family."""
+    description: str = field(default="", compare=False)
+    """What the family says it is, in one line."""
 
     @property
     def file_keys(self) -> Mapping[str, str]:

@@ -80,15 +80,15 @@ PROCEDURES = {
 """Procedures by name."""
 
 
-def describe_procedure(name: str) -> str:
-    """Return the description of a procedure; for an unknown one, that it is a custom one.
+def describe_procedure(name: str, about: str = "") -> str:
+    """Return the description of a procedure; for an unknown one, what its family says, or that it is a custom one.
 
     Examples
     --------
     >>> describe_procedure("RRCM"), describe_procedure("forest")
     ('conformal region from absolute in-sample residuals', 'a custom procedure')
     """
-    return PROCEDURES[name].description if name in PROCEDURES else "a custom procedure"
+    return PROCEDURES[name].description if name in PROCEDURES else about or "a custom procedure"
 
 
 def is_for_function(name: str) -> bool:

@@ -23,7 +23,7 @@ from typing import Any
 from harness.core.families import FamilyRecord, StudyFamily
 from harness.core.plugins import FAMILIES as PLUGINS
 from harness.core.protocols import Family, SupportsKernel, SupportsSmoothing
-from harness.core.text import format_error, shorten_repr, suggest_name
+from harness.core.text import escape_line, format_error, shorten, shorten_repr, suggest_name
 from harness.parsing.hashing import hash_file
 from harness.scenario.code import (
     find_declared,
@@ -41,6 +41,7 @@ FAMILIES = {name: f"harness.families.{name}:FAMILY" for name in ("krr", "baselin
 _REGRESSOR_MAKER = "harness.families.regressors"
 _FAMILY_MEMBERS = ("procedures", "searches", "reference", "version", "inputs", "score", "level", "flops", "memory")
 _LABEL = re.compile(r"[^\x00-\x1f\x7f-\x9f]{1,200}")
+_LONGEST_DESCRIPTION = 200
 _NOTHING = object()
 
 
@@ -75,7 +76,19 @@ class LoadedFamily:
         mine = tuple(name for name in procedures if name in self.labels)
         files = {name: hash_file(data) for name, data in self.files.items()}
         version, parameters = self.family.version, dict(self.entry.parameters)
-        return FamilyRecord(self.entry.use, mine, study.axes, study.given, version, parameters, files)
+        about = _describe_family(self.family, self.entry)
+        return FamilyRecord(self.entry.use, mine, study.axes, study.given, version, parameters, files, about)
+
+
+def _describe_family(family: Family, entry: FamilyEntry) -> str:
+    """Describe a family in one line: by the first line of its docstring, or by the regressor that it is around."""
+    module, _, name = entry.use.partition(":")
+    if module == REGRESSORS:
+        settings = ", ".join(f"{key}={value!r}" for key, value in entry.parameters.items())
+        return shorten(f"conformal prediction around {name}({settings}) of scikit-learn", _LONGEST_DESCRIPTION)
+    documented = getattr(family, "function", type(family))
+    lines = (inspect.getdoc(documented) or "").strip().splitlines()
+    return shorten(escape_line(lines[0]) if lines else "", _LONGEST_DESCRIPTION)
 
 
 def load_family(entry: FamilyEntry, folder: Path) -> LoadedFamily:

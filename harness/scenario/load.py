@@ -42,7 +42,7 @@ from harness.scenario.families import (
     load_family,
     share_procedures,
 )
-from harness.scenario.naming import check_procedures, make_context
+from harness.scenario.naming import check_procedures, explain_missing_axis, make_context
 from harness.scenario.settings import apply_setting, apply_until, quote_input
 from harness.scenario.sources import Built, build_source
 from harness.scenario.spec import GridPart, Replications, Scenario
@@ -277,7 +277,9 @@ def _parse_scenario(
     try:
         return Scenario.model_validate(plain, context=context)
     except ValidationError as error:
-        complaints += from_pydantic(error, make_key_lookup(Scenario))
+        complaints += [
+            explain_missing_axis(one, known or ()) for one in from_pydantic(error, make_key_lookup(Scenario))
+        ]
         return None
 
 

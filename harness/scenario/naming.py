@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from harness.core.families import MODEL_AXES
 from harness.core.protocols import LimitedFamily
 from harness.scenario.errors import Complaint
 from harness.scenario.families import LoadedFamily
+
+_EXAMPLES = {"theta": '10, 100, "ml"', "lam": "0.1"}
 
 
 def make_context(families: Sequence[LoadedFamily]) -> dict[str, Any]:
@@ -29,6 +32,15 @@ def make_context(families: Sequence[LoadedFamily]) -> dict[str, Any]:
 
 def _get_axes(one: LoadedFamily) -> Sequence[str]:
     return one.family.axes if isinstance(one.family, LimitedFamily) else MODEL_AXES
+
+
+def explain_missing_axis(complaint: Complaint, families: Sequence[LoadedFamily]) -> Complaint:
+    """Add to a complaint about a missing θ or λ who needs it, and what to write."""
+    axis = complaint.key.removeprefix("grid.")
+    if axis not in MODEL_AXES or complaint.text != "is missing":
+        return complaint
+    names = ", ".join(one.entry.use for one in families if axis in _get_axes(one)) or "krr"
+    return replace(complaint, text=f"is missing: {names} needs it, as in {axis} = [{_EXAMPLES[axis]}]")
 
 
 def check_procedures(families: Sequence[LoadedFamily], asked: Sequence[str]) -> Iterator[Complaint]:

@@ -30,6 +30,7 @@ def render_design(facts: Facts) -> Markup:
     """Render aims, data, estimands, methods and performance measures."""
     manifest = facts.manifest
     extent = manifest.extent
+    about = {label: one.description for one in manifest.families.values() for label in one.procedures}
     return TEMPLATES.render(
         "design.html",
         description=str(manifest.scenario.get("description", "")).strip(),
@@ -43,7 +44,7 @@ def render_design(facts: Facts) -> Markup:
         draws=format_count(extent.draws, "training sample"),
         is_resampled=manifest.is_resampled,
         has_function="coverage_f" in facts.measures,
-        procedures=[NamedText(name, describe_procedure(name)) for name in extent.grid.procedure],
+        procedures=[NamedText(name, describe_procedure(name, about.get(name, ""))) for name in extent.grid.procedure],
         settings=_describe_settings(facts),
         measures=_format_measures(facts),
     )

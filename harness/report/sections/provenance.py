@@ -154,8 +154,14 @@ def _make_scenario_file(facts: Facts) -> ScenarioFile:
         file=f"{facts.manifest.scenario.get('name', 'scenario')}.toml",
         link="data:application/toml;base64," + b64encode(text.encode()).decode(),
         text=text,
-        needed=", ".join(facts.manifest.fingerprint.get("files", {})),
+        needed=", ".join(dict.fromkeys(_list_needed_files(facts))),
     )
+
+
+def _list_needed_files(facts: Facts) -> list[str]:
+    """Return the names of the files that the scenario needs next to it."""
+    families = facts.manifest.families.values()
+    return [*facts.manifest.fingerprint.get("files", {}), *(name for one in families for name in one.files)]
 
 
 def _format_changed_files(facts: Facts) -> str:
@@ -164,12 +170,14 @@ def _format_changed_files(facts: Facts) -> str:
 
 
 def _list_source_files(facts: Facts) -> list[SourceFile]:
-    """List the files that the source needs: code with its text, data by name."""
-    backend = open_backend(facts.url)
-    hashes: Mapping[str, str] = facts.manifest.fingerprint.get("files", {})
+    """List the files that the source and the families need: code with its text, data by name."""
+    backend, manifest = open_backend(facts.url), facts.manifest
+    keys = {key: name for one in manifest.families.values() for name, key in one.file_keys.items()}
     return [
-        SourceFile(name, sha.removeprefix("sha256:")[:16], _decode_code(name, backend.get(f"{FILES}/{name}")))
-        for name, sha in hashes.items()
+        SourceFile(
+            keys.get(key, key), sha.removeprefix("sha256:")[:16], _decode_code(key, backend.get(f"{FILES}/{key}"))
+        )
+        for key, sha in manifest.files.items()
     ]
 
 

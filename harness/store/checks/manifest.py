@@ -240,6 +240,8 @@ def _check_files(value: object, key: str) -> None:
 
 def _check_named_families(value: object, key: str) -> None:
     """Raise `MalformedError` unless a value is the name of a family, or a list of names and tables with `use`."""
+    if value == []:
+        raise MalformedError(key, "the name of a family, or a list of families")
     for i, each in enumerate(check_list(value, key, _LONGEST_AXIS) if isinstance(value, list) else [value]):
         name = require(each, "use", f"{key}[{i}]") if isinstance(each, dict) else each
         check_text(name, f"{key}[{i}]", _LONGEST_LABEL)
@@ -256,6 +258,7 @@ def _check_families(value: object, extent: Mapping[str, Any]) -> None:
         check_text(table["use"], f"{key}.use", _LONGEST_LABEL)
         if not isinstance(table["version"], str):
             check_number(table["version"], f"{key}.version")
+        check_text(table["description"], f"{key}.description", 1000)
         check_table(table["parameters"], f"{key}.parameters", 1000)
         _check_files(table["files"], f"{key}.files")
         for name in ("axes", "given"):

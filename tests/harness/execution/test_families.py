@@ -229,7 +229,7 @@ def test_axes_that_no_family_uses_are_left_out(tmp_path: Path) -> None:
     del plain["grid"]["n"]
     with pytest.raises(UserError, match=r"grid.n is missing"):
         check(plain, "toy.toml", tmp_path)
-    with pytest.raises(UserError, match=r"grid.theta is missing"):
+    with pytest.raises(UserError, match=r"grid.theta is missing: tests.harness.toy:FAMILY needs it, as in theta = "):
         check({**plain, "family": TOY, "grid": {**plain["grid"], "n": [5], "procedure": ["exact"]}}, "t", tmp_path)
 
 
@@ -525,9 +525,7 @@ def test_a_file_that_was_edited_and_put_back_is_kept_twice(tmp_path: Path) -> No
 def test_procedures_of_two_families_are_not_merged(tmp_path: Path) -> None:
     one = run(tmp_path, "one.zarr", TOY, ["exact"])
     two = run(tmp_path, "two.zarr", "mine.py:exact", ["exact"], code=MINE.replace("def mean(", "def exact("))
-    with pytest.raises(
-        UserError, match=r"exact is of family 'tests.harness.toy:FAMILY' in .* and of 'mine.py:exact' in"
-    ):
+    with pytest.raises(UserError, match=r"exact is of family 'tests.harness.toy:FAMILY' in .* and of 'mine.py:exact'"):
         merge_stores([str(one), str(two)], str(tmp_path / "no.zarr"))
     assert not (tmp_path / "no.zarr").exists()
 
