@@ -10,9 +10,8 @@ Procedures are compared at one *setting*, a combination of all other axes, and o
 A pair is compared by the median over replications of the difference within a replication, where both have the same
 data. Where both are infinite, the difference is 0. A difference is *shown* if its confidence interval
 (`harness.statistics.intervals`, clustered by path) doesn't contain 0. A procedure is the smallest of a setting if it is
-shown to be smaller than every other that it is compared with. If there is none, several may *lead* together: no
-procedure that they are compared with is shown to be smaller than one of them, and each of them is shown to be smaller
-than all of these that don't lead.
+shown to be smaller than every other that it is compared with. If there is none, several may *lead* together: they are
+the smallest group of which each one is shown to be smaller than all others that it is compared with.
 
 Each interval has the level 1 − (1 − 0.95)/m (Bonferroni), so that with probability at least 0.95 no shown difference is
 wrong. m counts all pairs of equal level, eligible or not: which ones are eligible depends on the same replications, and
@@ -21,7 +20,7 @@ a count that depends on them would not keep the promise.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -35,8 +34,6 @@ _ROUNDING = 1e-9
 
 Read = Callable[[int], tuple[Values, Bools]]
 """Function from the place of a procedure to its values over path, draw and settings, and a mask of those to include."""
-Pairs = Mapping[tuple[int, int], Bools]
-"""For the places of two procedures, the settings in which they are compared."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,37 +112,28 @@ def compare_procedures(
         (one, other): eligible[one] & eligible[other] & _are_equal(levels[one], levels[other], slack)
         for one, other in combinations(range(len(levels)), 2)
     }
-    compared = _count_partners(pairs, np.ones(levels.shape, dtype=bool))
-    smaller, larger = np.zeros((2, *levels.shape), dtype=int)
+    compared_with, smaller_than = np.zeros((2, len(levels), *levels.shape), dtype=bool)
     for (one, other), both in pairs.items():
         if both.any():
             signs = np.where(both, compare_pair(*read(one), *read(other), level), 0)
-            smaller[one] += signs < 0
-            smaller[other] += signs > 0
-            larger[one] += signs > 0
-            larger[other] += signs < 0
-    return PairedComparison(compared, smaller, _count_ties(pairs, compared, smaller, larger))
+            compared_with[one, other] = compared_with[other, one] = both
+            smaller_than[one, other], smaller_than[other, one] = signs < 0, signs > 0
+    tied = _count_ties(compared_with, smaller_than)
+    return PairedComparison(compared_with.sum(axis=1), smaller_than.sum(axis=1), tied)
 
 
-def _count_partners(pairs: Pairs, of: Bools) -> Values:
-    """Return, over procedure and settings, the number of procedures in `of` that each is compared with."""
-    found = np.zeros(of.shape, dtype=int)
-    for (one, other), both in pairs.items():
-        found[one] += both & of[other]
-        found[other] += both & of[one]
-    return found
+def _count_ties(compared_with: Bools, smaller_than: Bools) -> Values:
+    """Return the number of procedures that each leads together with, from relations over two procedures and settings.
 
-
-def _count_ties(pairs: Pairs, compared: Values, smaller: Values, larger: Values) -> Values:
-    """Return the number of procedures that each leads together with.
-
-    Nothing is shown to be smaller than a candidate. So what a candidate is smaller than are no candidates, and if these
-    are all others that it is compared with, the candidates lead.
+    A procedure that none is shown to be smaller than must be in the group. So must every other one that a member isn't
+    shown to be smaller than.
     """
-    candidate = (compared > 0) & (larger == 0)
-    partners = _count_partners(pairs, candidate)
-    leads = candidate & (smaller > 0) & (smaller == compared - partners)
-    return np.where(leads & (_count_partners(pairs, leads) == partners), partners, 0)
+    compared = compared_with.sum(axis=1)
+    members = (compared > 0) & ~smaller_than.any(axis=0)
+    for _ in range(len(members)):
+        members = members | (members[:, None] & compared_with & ~smaller_than).any(axis=0)
+    others = (members[:, None] & compared_with).sum(axis=0)
+    return np.where(members & (others < compared), others, 0)
 
 
 def compare_pair(values: Values, ok: Bools, others: Values, others_ok: Bools, level: float) -> Values:
