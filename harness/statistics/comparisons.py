@@ -108,12 +108,9 @@ def compare_procedures(
     >>> found.is_smallest.tolist()
     [[True], [False]]
     """
-    pairs = {
-        (one, other): eligible[one] & eligible[other] & _are_equal(levels[one], levels[other], slack)
-        for one, other in combinations(range(len(levels)), 2)
-    }
     compared_with, smaller_than = np.zeros((2, len(levels), *levels.shape), dtype=bool)
-    for (one, other), both in pairs.items():
+    for one, other in combinations(range(len(levels)), 2):
+        both = eligible[one] & eligible[other] & _are_equal(levels[one], levels[other], slack)
         if both.any():
             signs = np.where(both, compare_pair(*read(one), *read(other), level), 0)
             compared_with[one, other] = compared_with[other, one] = both
