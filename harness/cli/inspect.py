@@ -112,12 +112,13 @@ def report(
     Several STOREs make a comparison of their procedures: which are valid on which data, ranks, and paired differences.
     One cell of each is compared: of several values in --where, a study takes the first that it has.
     """
+    from harness.core.text import format_size
     from harness.report.write import write_report
     from harness.store.locate import find_store
 
     shown = [shorten_path(find_store(store)) for store in stores]
     path = write_report(stores, output, where, versus, drawn, design, shown)
-    echo(f"wrote {path} ({path.stat().st_size / 1e6:.1f} MB)")
+    echo(f"wrote {path} ({format_size(path.stat().st_size)})")
 
 
 @click.command()

@@ -111,6 +111,7 @@ def _draw_figures(asked: str, quick: bool, results: str, on: tuple[int | None, A
 
 def _write_report(output: str | None, quick: bool, results: str, on: tuple[int | None, Any], as_json: bool) -> int:
     """Run what the report needs, and write it."""
+    from harness.core.text import format_size
     from harness.paper.page.runs import RequiredRuns
     from harness.report.write import check_target, write_atomically
 
@@ -123,9 +124,8 @@ def _write_report(output: str | None, quick: bool, results: str, on: tuple[int |
             return EXIT_CLUSTER
         page = needs.make_page()
         write_atomically(target, page.render())
-    size = f"{target.stat().st_size / 1e6:.1f} MB"
     told = {"written": str(target), "failed": failed, "claims": page.found.collect_facts()}
-    echo(json.dumps(told) if as_json else f"wrote {target} ({size})")
+    echo(json.dumps(told) if as_json else f"wrote {target} ({format_size(target.stat().st_size)})")
     return EXIT_FAILED if failed else 0
 
 

@@ -101,6 +101,7 @@ def new(name: str) -> None:
     if path.exists():
         raise UserError(f"{path} already exists: choose another name")
     text = (find_scenario_folder() / "new.txt").read_text().replace('name = "new"', f'name = "{path.stem}"')
+    made = "" if path.parent.is_dir() else f"made the folder {path.parent}, "
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
-    echo(f"wrote {path}; try it with: ckrr run {path} --smoke")
+    echo(f"{made}wrote {path}; try it with: ckrr run {path} --smoke")

@@ -121,8 +121,8 @@ class Baselines:
     methods: Mapping[str, IntervalMethod] = field(default_factory=lambda: METHODS)
     split_based: tuple[str, ...] = ("split",)
     """Methods that have the level of split conformal prediction."""
-    work: Callable[[int, int], float] = lambda n, points: 0.0
-    """Operations per target beyond those of the built-in methods, given n and the number of test points."""
+    is_timed: bool = False
+    """Whether the harness times the methods before a run, because their work isn't known."""
     gaussian_only: bool = False
     """Whether only the Gaussian kernel without scales is supported."""
     krr: KernelRidge = KRR
@@ -185,22 +185,19 @@ class Baselines:
         """
         return split_level(n, alpha) if procedure in self.split_based else self.krr.level(procedure, n, alpha)
 
-    def flops(self, n: int, points: int, targets: int, searched: bool) -> float:
-        """Estimate the operations for one factor and its targets.
+    def flops(self, n: int, points: int, targets: int, searched: bool) -> float | None:
+        """Estimate the operations for one factor and its targets; None if the methods are timed instead.
 
         To those of `krr` this adds the factorisation of one half, QR factorisations for the folds, and products and
         sorts for each procedure.
         """
+        if self.is_timed:
+            return None
         folds = 4.0 * n**3 / FOLDS
         half = (n / 2) ** 3 * 2 / 3 + 0.5 * n * n * (points + n / 2)
         passes = points * (400.0 * n + 6e3) + 5.0 * n * n * points + 6e7
         again = self.krr.flops(n // 2, 1, 0, searched) if searched else 0.0
-        return (
-            self.krr.flops(n, points, targets, searched)
-            + half
-            + again
-            + targets * (folds + passes + self.work(n, points))
-        )
+        return self.krr.flops(n, points, targets, searched) + half + again + targets * (folds + passes)
 
     def memory(self, n: int, points: int) -> float:
         """Estimate the bytes for one replication: those of `krr`, a fold's QR factor, and sorts of a test block."""

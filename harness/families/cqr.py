@@ -1,4 +1,4 @@
-"""Conformalised quantile regression (Romano, Patterson & Candès 2019) by MAPIE: `pip install 'ckrr[bench]'`.
+"""Conformalised quantile regression (Romano, Patterson & Candès 2019) by MAPIE: `pip install 'ckrr[peers]'`.
 
 For each α, gradient boosting fits the quantiles α/2 and 1 − α/2 to one half of the sample, the half that `split` of the
 family `baselines` fits to. With q₁ and q₂ these fits and c points in the other half, the interval is

@@ -16,6 +16,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import isnan
 from numbers import Real
 from typing import Any, Self, overload
 
@@ -87,8 +88,16 @@ class FunctionFamily(IntervalFamily):
         return check_ends(found, self.name, len(task.X_test), task.alpha)
 
     def level(self, procedure: str, n: int, alpha: float) -> float | None:
-        """Return the exact level, if there is one."""
-        return None if self.exact_level is None else self.exact_level(n, alpha)
+        """Return the exact level, if there is one; raise ValueError if it isn't a number from 0 to 1."""
+        found = None if self.exact_level is None else self.exact_level(n, alpha)
+        if found is None or (isinstance(found, Real) and isnan(found)):
+            return None
+        if isinstance(found, Real) and not isinstance(found, bool) and 0 <= found <= 1:
+            return float(found)
+        expected = "a number from 0 to 1, or None if it isn't known"
+        raise ValueError(
+            f"{self.name}: level must return {expected}, got {shorten_repr(found)} for n = {n} and alpha = {alpha:g}"
+        )
 
 
 @overload
@@ -120,7 +129,8 @@ def procedure(
     name : str, optional
         Name of the procedure. Default: the name of the function.
     level : callable, optional
-        Exact coverage for exchangeable training and test points, given n and α. Verdicts compare coverage with it.
+        Function of n and α that returns the exact coverage for exchangeable training and test points, a number from 0
+        to 1, or None where it isn't known. Verdicts compare coverage with it.
         Default: none is known, and coverage is compared with 1 − α.
     version : int or str
         Change it with every change that alters a number.
@@ -137,7 +147,9 @@ def procedure(
 
     def make(function: IntervalFunction) -> FunctionFamily:
         _check_signature(function)
-        return FunctionFamily(function, function.__name__ if name is None else name, level, version)
+        made = FunctionFamily(function, function.__name__ if name is None else name, level, version)
+        _check_level(made.name, level)
+        return made
 
     return make if function is None else make(function)
 
@@ -151,9 +163,32 @@ def _check_signature(function: IntervalFunction) -> None:
     positional = [each for each in first if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
     if len(positional) < 5:
         raise TypeError(f"{name}{inspect.signature(function)} must take ({_ARGUMENTS}), then parameters with defaults")
+    names = [each.name for each in first]
+    if names != _ARGUMENTS.split(", ") and set(names) == set(_ARGUMENTS.split(", ")):
+        order = f"in the order {_ARGUMENTS}, since values are passed by position"
+        raise TypeError(f"{name}: the first five parameters must be {order}, got {', '.join(names)}")
     for each in others:
         if each.kind in (each.VAR_POSITIONAL, each.VAR_KEYWORD) or each.default is each.empty:
             raise TypeError(f"{name}: the parameter {each} must have a default, such as {each.name}=1")
+
+
+def _check_level(name: str, level: object) -> None:
+    """Raise TypeError unless a level is None or can be called with n and α."""
+    if level is None or (callable(level) and _takes_two(level)):
+        return
+    expected = "a function of n and alpha, such as lambda n, alpha: 1 - alpha"
+    raise TypeError(f"{name}: level must be {expected}, got {shorten_repr(level)}")
+
+
+def _takes_two(function: Callable[..., object]) -> bool:
+    """Return whether a function takes two positional arguments; True for built-in ones that don't say."""
+    try:
+        inspect.signature(function).bind(1, 0.1)
+    except TypeError:
+        return False
+    except ValueError:
+        return True
+    return True
 
 
 def _check_kind(key: str, value: object, default: object) -> None:

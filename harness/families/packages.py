@@ -22,7 +22,7 @@ def provide_family(module: str, family: object, packages: Sequence[str]) -> Call
     --------
     >>> provide_family("mine", object(), ["os", "no_such_package"])("FAMILY")
     Traceback (most recent call last):
-    ImportError: it needs no_such_package: pip install 'ckrr[bench]'
+    ImportError: it needs no_such_package: pip install 'ckrr[peers]'
     """
 
     def get_attribute(name: str) -> object:
@@ -30,7 +30,7 @@ def provide_family(module: str, family: object, packages: Sequence[str]) -> Call
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
         missing = [package for package in packages if find_spec(package) is None]
         if missing:
-            raise ImportError(f"it needs {' and '.join(missing)}: pip install 'ckrr[bench]'")
+            raise ImportError(f"it needs {' and '.join(missing)}: pip install 'ckrr[peers]'")
         return family
 
     return get_attribute

@@ -1,4 +1,4 @@
-"""Add MAPIE and crepes, used as in their documentation, to the family `baselines`: `pip install 'ckrr[bench]'`.
+"""Add MAPIE and crepes, used as in their documentation, to the family `baselines`: `pip install 'ckrr[peers]'`.
 
 Both wrap scikit-learn's `KernelRidge` with the kernel exp(−θ‖x − x′‖²) and the ridge λ. They are given the same halves
 and folds as the built-in baselines. So split, jackknife+ and CV+ of MAPIE and split of crepes agree with the built-in
@@ -114,18 +114,10 @@ PEER_METHODS: Mapping[str, IntervalMethod] = {
 }
 
 
-def count_extra_flops(n: int, points: int) -> float:
-    """Estimate the operations of MAPIE and crepes for one target: n fits for the jackknife, and a dozen others.
-
-    Up to n = 200 the overhead of calls dominates. The constants were measured, as in `harness.families.krr`.
-    """
-    return (n + 12.0) * (4 * n**3 / 3 + 500.0 * n * n + 2.0 * n * points + 7e7) + 2e9
-
-
 _FAMILY = Baselines(
     {**METHODS, **PEER_METHODS},
     split_based=("split", "MAPIE-split", "crepes-split", "crepes-norm"),
-    work=count_extra_flops,
+    is_timed=True,
     gaussian_only=True,
     searches=(),
 )

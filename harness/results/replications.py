@@ -241,11 +241,12 @@ def _resolve_value(manifest: Manifest, axis: str, value: object) -> object:
 def find_value(manifest: Manifest, axis: str, value: object) -> object | None:
     """Return the value of an axis whose label, or else whose number, equals that of `value`; None if there is none."""
     text, known = str(value), {format_label(each): each for each in list_axis_values(manifest.extent.grid, axis)}
-    same = (each for name, each in known.items() if _parse_number(name) == _parse_number(text) is not None)
+    same = (each for name, each in known.items() if parse_number(name) == parse_number(text) is not None)
     return known[text] if text in known else next(same, None)
 
 
-def _parse_number(text: str) -> float | None:
+def parse_number(text: str) -> float | None:
+    """Return the number that a label is; None if it isn't one."""
     try:
         return float(text)
     except ValueError:

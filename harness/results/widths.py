@@ -1,7 +1,9 @@
 """Compare the widths of procedures in every setting of a store: which one is shown to be the narrowest?
 
 `harness.statistics.comparisons` says how. Eligible are procedures for y* whose cell is judged valid or conservative. A
-region of level 1 is the whole line, so there is nothing to compare.
+region of level 1 is the whole line, so there is nothing to compare. Levels count as equal if they differ by at most a
+tenth of the tolerance τ of verdicts, 0.002 at α = 0.1: exact levels such as 0.9005 and 0.9010 are hardly ever the same
+number, and verdicts can't tell them apart.
 """
 
 from __future__ import annotations
@@ -24,6 +26,9 @@ from harness.statistics.comparisons import (
 from harness.statistics.intervals import LEVEL
 from harness.statistics.verdicts import CONSERVATIVE, VALID
 
+SLACK = 0.1
+"""Levels count as equal if they differ by at most this share of the tolerance τ."""
+
 
 def compare_widths(url: str, judged: xr.Dataset, level: float = LEVEL) -> xr.Dataset:
     """Compare median widths in pairs, within replications.
@@ -40,19 +45,22 @@ def compare_widths(url: str, judged: xr.Dataset, level: float = LEVEL) -> xr.Dat
     Returns
     -------
     xarray.Dataset
-        `compared`, the number of procedures that each cell is compared with, and `narrowest`, whether its width is
-        shown to be smaller than theirs, over the axes of the cube. The attributes have the number of `pairs` that the
+        Over the axes of the cube: `compared`, the number of procedures that each cell is compared with; `narrowest`,
+        whether its width is shown to be smaller than theirs; `tied`, the number of procedures that it is narrower than
+        all others together with, 0 if there is no such group. The attributes have the number of `pairs` that the
         intervals allow for, and `level`.
     """
     chosen = open_replications(url)
     levels, eligible = _find_levels(judged), judged["verdict"].isin((VALID, CONSERVATIVE))
-    pairs = count_pairs(levels.to_numpy())
+    slack = SLACK * judged["tolerance"]
+    pairs = count_pairs(levels.to_numpy(), slack.to_numpy())
     each = compute_simultaneous_level(pairs, level)
-    made = {slab: _compare_slab(chosen, slab, levels, eligible, each) for slab in _list_slabs(chosen)}
+    made = {slab: _compare_slab(chosen, slab, levels, eligible, slack, each) for slab in _list_slabs(chosen)}
     return xr.Dataset(
         {
             "compared": chosen.make_array({slab: one.compared for slab, one in made.items()}, 0),
             "narrowest": chosen.make_array({slab: one.is_smallest for slab, one in made.items()}, False),
+            "tied": chosen.make_array({slab: one.tied for slab, one in made.items()}, 0),
         },
         attrs={"pairs": pairs, "level": level},
     )
@@ -73,13 +81,19 @@ def _list_slabs(chosen: ReplicationReader) -> list[Slab]:
 
 
 def _compare_slab(
-    chosen: ReplicationReader, slab: Slab, levels: xr.DataArray, eligible: xr.DataArray, level: float
+    chosen: ReplicationReader,
+    slab: Slab,
+    levels: xr.DataArray,
+    eligible: xr.DataArray,
+    slack: xr.DataArray,
+    level: float,
 ) -> PairedComparison:
     def read(place: int) -> tuple[Values, Bools]:
         values, ok = MEASURES["width"].compute(chosen, Slab(slab.n, range(place, place + 1), slab.thetas))
         return values[:, :, 0], ok[:, :, 0]
 
-    return compare_procedures(read, _take(chosen, slab, levels), _take(chosen, slab, eligible), level)
+    slacks = slack.sel(alpha=list(list_axis_values(chosen.manifest.extent.grid, "alpha"))).to_numpy()
+    return compare_procedures(read, _take(chosen, slab, levels), _take(chosen, slab, eligible), level, slacks)
 
 
 def _take(chosen: ReplicationReader, slab: Slab, array: xr.DataArray) -> Values:

@@ -3,12 +3,15 @@
 Procedures are compared at one *setting*, a combination of all other axes, and only there if
 
 - both are *eligible*: their regions are shown to keep their level, so that a small width isn't bought with misses;
-- their levels are equal, since a region of a lower level is narrower for no merit of its own.
+- their levels are equal, since a region of a lower level is narrower for no merit of its own. Levels count as equal if
+  they differ by at most a *slack*: exact levels of conformal procedures are 1 − k/(n + 1) with different k and n. Every
+  pair is decided on its own, so the order makes no difference, and two levels that equal a third may differ.
 
 A pair is compared by the median over replications of the difference within a replication, where both have the same
 data. Where both are infinite, the difference is 0. A difference is *shown* if its confidence interval
 (`harness.statistics.intervals`, clustered by path) doesn't contain 0. A procedure is the smallest of a setting if it is
-shown to be smaller than every other that it is compared with.
+shown to be smaller than every other that it is compared with. If there is none, several may *lead* together: they are
+the smallest group of which each one is shown to be smaller than all others that it is compared with.
 
 Each interval has the level 1 − (1 − 0.95)/m (Bonferroni), so that with probability at least 0.95 no shown difference is
 wrong. m counts all pairs of equal level, eligible or not: which ones are eligible depends on the same replications, and
@@ -26,8 +29,8 @@ import numpy as np
 from harness.core.types import Array, Bools, Values
 from harness.statistics.intervals import LEVEL, Estimate, estimate_quantile
 
-_DECIMALS = 9
-"""Levels are equal if they agree to so many decimals: 1 − α and 1 − k/(n + 1) are rounded differently."""
+_ROUNDING = 1e-9
+"""Allowance for rounding errors of levels: 1 − α and 1 − k/(n + 1) are rounded differently."""
 
 Read = Callable[[int], tuple[Values, Bools]]
 """Function from the place of a procedure to its values over path, draw and settings, and a mask of those to include."""
@@ -41,6 +44,8 @@ class PairedComparison:
     """Number of procedures that it is compared with."""
     smaller: Values
     """Number of those that it is shown to be smaller than."""
+    tied: Values
+    """Number of those that it leads together with; 0 where it doesn't lead, or alone."""
 
     @property
     def is_smallest(self) -> Bools:
@@ -48,21 +53,27 @@ class PairedComparison:
         return np.asarray((self.compared > 0) & (self.smaller == self.compared))
 
 
-def count_pairs(levels: Array) -> int:
+def count_pairs(levels: Array, slack: float | Array = 0.0) -> int:
     """Return the number of pairs of procedures with equal levels, over all settings.
 
     Parameters
     ----------
     levels : array, shape (procedures, ...)
         Levels over procedure and settings; NaN where a procedure takes no part.
+    slack : float or array
+        Largest difference of levels that count as equal, over settings.
 
     Examples
     --------
     >>> count_pairs(np.array([[0.9, 0.9], [0.9, 0.92], [0.9, 0.92], [0.95, np.nan]]))
     4
     """
-    rounded = np.round(levels, _DECIMALS)
-    return sum(int((one == other).sum()) for one, other in combinations(rounded, 2))
+    return sum(int(_are_equal(one, other, slack).sum()) for one, other in combinations(levels, 2))
+
+
+def _are_equal(one: Array, other: Array, slack: float | Array) -> Bools:
+    """Return where levels count as equal; NaN equals nothing."""
+    return np.asarray(np.abs(one - other) <= slack + _ROUNDING)
 
 
 def compute_simultaneous_level(pairs: int, level: float = LEVEL) -> float:
@@ -70,7 +81,9 @@ def compute_simultaneous_level(pairs: int, level: float = LEVEL) -> float:
     return 1 - (1 - level) / max(pairs, 1)
 
 
-def compare_procedures(read: Read, levels: Array, eligible: Bools, level: float) -> PairedComparison:
+def compare_procedures(
+    read: Read, levels: Array, eligible: Bools, level: float, slack: float | Array = 0.0
+) -> PairedComparison:
     """Compare all eligible procedures of equal level in pairs.
 
     Parameters
@@ -81,6 +94,8 @@ def compare_procedures(read: Read, levels: Array, eligible: Bools, level: float)
         Levels over procedure and settings, and whether a procedure may be compared.
     level : float
         Confidence level of each interval: `compute_simultaneous_level`.
+    slack : float or array
+        Largest difference of levels that count as equal, over settings.
 
     Examples
     --------
@@ -93,16 +108,29 @@ def compare_procedures(read: Read, levels: Array, eligible: Bools, level: float)
     >>> found.is_smallest.tolist()
     [[True], [False]]
     """
-    rounded = np.round(levels, _DECIMALS)
-    compared, smaller = np.zeros(levels.shape, dtype=int), np.zeros(levels.shape, dtype=int)
+    compared_with, smaller_than = np.zeros((2, len(levels), *levels.shape), dtype=bool)
     for one, other in combinations(range(len(levels)), 2):
-        both = eligible[one] & eligible[other] & (rounded[one] == rounded[other])
+        both = eligible[one] & eligible[other] & _are_equal(levels[one], levels[other], slack)
         if both.any():
             signs = np.where(both, compare_pair(*read(one), *read(other), level), 0)
-            compared[[one, other]] += both
-            smaller[one] += signs < 0
-            smaller[other] += signs > 0
-    return PairedComparison(compared, smaller)
+            compared_with[one, other] = compared_with[other, one] = both
+            smaller_than[one, other], smaller_than[other, one] = signs < 0, signs > 0
+    tied = _count_ties(compared_with, smaller_than)
+    return PairedComparison(compared_with.sum(axis=1), smaller_than.sum(axis=1), tied)
+
+
+def _count_ties(compared_with: Bools, smaller_than: Bools) -> Values:
+    """Return the number of procedures that each leads together with, from relations over two procedures and settings.
+
+    A procedure that none is shown to be smaller than must be in the group. So must every other one that a member isn't
+    shown to be smaller than.
+    """
+    compared = compared_with.sum(axis=1)
+    members = (compared > 0) & ~smaller_than.any(axis=0)
+    for _ in range(len(members)):
+        members = members | (members[:, None] & compared_with & ~smaller_than).any(axis=0)
+    others = (members[:, None] & compared_with).sum(axis=0)
+    return np.where(members & (others < compared), others, 0)
 
 
 def compare_pair(values: Values, ok: Bools, others: Values, others_ok: Bools, level: float) -> Values:

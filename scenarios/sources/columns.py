@@ -81,7 +81,11 @@ def make_date_error(name: str, got: str, where: Path) -> ValueError:
 
 
 def check_names(names: Sequence[str], where: Path) -> None:
-    """Raise ValueError unless there are two different column names or more."""
+    """Raise ValueError unless there are two different column names or more, and none is empty."""
+    if "" in names:
+        place = f"column {names.index('') + 1} of {where}"
+        mend = "name it or leave it out; pandas writes its index so, unless you say to_csv(…, index=False)"
+        raise ValueError(f"file must have a name for every column, got none for {place}: {mend}")
     repeated = [name for name, times in Counter(names).items() if times > 1]
     if repeated:
         raise ValueError(f"file must have different column names, got {repeated[0]!r} more than once in {where}")

@@ -21,7 +21,7 @@ from scenarios.sources.columns import LARGEST
 from scenarios.sources.marking import source
 from scenarios.sources.read_table import read_table
 from scenarios.sources.registry import DATASETS, Dataset
-from scenarios.sources.tables import Table, make_table
+from scenarios.sources.tables import Table, check_options, make_table
 
 _NOT_READABLE = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error, csv.Error)
 """Raised for a file of a package that isn't as it was when the data set was registered."""
@@ -42,6 +42,7 @@ def make_dataset(dataset: str, test_points: int = 200, scale: bool = True, file:
     file
         Path of a copy of the canonical data, such as a store has; default: read the installed package.
     """
+    check_options(test_points, scale)
     entry = find_dataset(dataset)
     if file is not None and not is_copy(entry, Path(file)):
         raise ValueError(f"file must be a copy of the data set {dataset!r}, got {file!r}: leave it out")

@@ -138,12 +138,18 @@ def table(file: str, target: str | None = None, test_points: int = 200, scale: b
     scale
         Whether to map each input column to [0, 1] and to standardise the target.
     """
+    check_options(test_points, scale)
     return make_table(*read_table(file, target), test_points, scale, file)
+
+
+def check_options(test_points: int, scale: bool) -> None:
+    """Raise ValueError for values that no table can have. Call it first: reading a file may take long."""
+    _validation.check_integer("test_points", test_points, least=1)
+    _validation.check_bool("scale", scale)
 
 
 def make_table(X: Array, y: Array, test_points: int, scale: bool, name: str) -> Table:
     """Make a source from inputs and targets, scaled if asked for; `name` is that of the data, for error messages."""
-    _validation.check_bool("scale", scale)
     _check_test_points(test_points, len(y), name)
     return Table(*scale_table(X, y), test_points) if scale else Table(X, y, test_points)
 

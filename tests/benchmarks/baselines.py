@@ -4,7 +4,7 @@ On samples of the jump with noise (γ = λ = 0.1, θ = 100, four levels, 201 iid
 cost is all that it takes from the sample on: the factor and its intervals, or, for split, MAPIE and crepes, their own
 fits and intervals alone. It is divided by that of RRCM-loo in the same turn, and the median over turns is told. Widths
 are medians over test points by those of RRCM-loo in the same sample, again the median over samples; α = 0.1.
-`pip install 'ckrr[bench]'` for MAPIE and crepes.
+`pip install 'ckrr[peers]'` for MAPIE and crepes.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def compared(known: Family, n: int, turns: int, samples: int) -> dict[str, Figur
 def main(n: Sequence[int], turns: int, samples: int) -> None:
     known = available()
     if "MAPIE-split" not in known.procedures:
-        print("MAPIE and crepes aren't both installed (pip install 'ckrr[bench]')")
+        print("MAPIE and crepes aren't both installed (pip install 'ckrr[peers]')")
     for size in n:
         print(f"\nn = {size}, one thread, {turns} turns, {samples} samples, by {OURS}")
         print("procedure           cost    width   coverage   level")

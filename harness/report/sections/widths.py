@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 import xarray as xr
@@ -11,7 +12,11 @@ from harness.core.schema import CUBE_DIMS
 from harness.core.text import format_count
 from harness.report.sections.facts import Facts
 from harness.report.sections.glossary import AXES
+from harness.results.widths import SLACK
 from harness.statistics.verdicts import BORDERLINE, EMPTY, INVALID, UNDECIDED
+
+_MOST_GROUPS = 2
+"""Groups of procedures that the headline names at most."""
 
 
 @dataclass(frozen=True)
@@ -59,17 +64,32 @@ def _describe_wins(widths: xr.Dataset, comparable: int) -> str:
     chances = dict(zip(names, (widths["compared"] > 0).sum(others).values.tolist(), strict=True))
     best = sorted((name for name in names if wins[name]), key=lambda name: -wins[name])
     if not best:
-        return "no procedure is shown to be the narrowest in any of them"
+        return f"no procedure is shown to be the narrowest in any of them{_describe_ties(widths)}"
     told = [f"{name} in {wins[name]} of its {chances[name]}" for name in best]
     told[0] = f"{best[0]} is shown to be the narrowest in {wins[best[0]]} of its {chances[best[0]]}"
     without = comparable - int(widths["narrowest"].any("procedure").sum())
-    return f"{', '.join(told)}{f'; in {without} no procedure is' if without else ''}"
+    return f"{', '.join(told)}{f'; in {without} no procedure is{_describe_ties(widths)}' if without else ''}"
+
+
+def _describe_ties(widths: xr.Dataset) -> str:
+    """Name the groups that are narrower than all others, by the number of settings in which no single one is."""
+    others = [axis for axis in CUBE_DIMS if axis != "procedure"]
+    undecided = ~widths["narrowest"].any("procedure")
+    tied = widths["tied"].where(undecided, 0).transpose(*others, "procedure").values.reshape(-1, len(widths.procedure))
+    found: Counter[str] = Counter()
+    for setting in tied:
+        names = widths["procedure"].values[setting > 0].tolist()
+        if names and set(setting[setting > 0]) == {len(names) - 1}:  # one group, not one at each of two levels
+            found[f"{', '.join(names[:-1])} and {names[-1]}"] += 1
+    told = [f"{group} in {count}" for group, count in found.most_common(_MOST_GROUPS)]
+    return f", but these are shown to be narrower than all others: {', '.join(told)}" if told else ""
 
 
 def _describe_method(widths: xr.Dataset) -> str:
     return (
         "Widths are compared in pairs, by the median of the differences within replications, where both procedures "
         "have the same data; at each level apart, so that a setting with two levels may have two narrowest. "
+        f"Levels that differ by at most {SLACK:g} τ count as equal. "
         f"With probability at least {widths.attrs['level']:g} no difference shown is wrong, in all "
         f"{format_count(widths.attrs['pairs'], 'pair')} of equal level together."
     )

@@ -21,7 +21,7 @@ from harness.core.procedures import is_for_function
 from harness.core.schema import CUBE_DIMS
 from harness.core.text import suggest_name
 from harness.parsing.selections import Selection, parse_where
-from harness.results.replications import ReplicationReader, find_value, open_replications
+from harness.results.replications import ReplicationReader, find_value, open_replications, parse_number
 from harness.store.manifest import Manifest
 
 AXES = tuple(axis for axis in CUBE_DIMS if axis != "procedure")
@@ -87,10 +87,11 @@ def select_studies(stores: Sequence[str | Path], where: Selection | None = None)
     names = _name_studies(readers)
     studies, asked = [Study(name, reader) for name, reader in zip(names, readers, strict=True)], parse_where(where)
     _check_known(studies, asked)
+    _check_found(studies, asked)
     chosen = [_select_values(study, asked) for study in studies]
     chosen = _select_common_levels(chosen)
     chosen = [_take_first(study, [axis for axis in AXES if axis in asked]) for study in chosen]
-    _check_single(chosen)
+    _check_single(chosen, studies, asked)
     return chosen
 
 
@@ -138,28 +139,43 @@ def _name_studies(readers: Sequence[ReplicationReader]) -> list[str]:
 
 
 def _check_known(studies: Sequence[Study], asked: Mapping[str, Sequence[object]]) -> None:
-    """Raise UserError if a requested value is in no study."""
-    for axis, values in asked.items():
-        for value in values:
-            if all(find_value(one.manifest, axis, value) is None for one in studies):
-                known = [label for one in studies for label in _list_labels(one, axis)]
-                hint = suggest_name(str(value), known)
-                raise UserError(f"{axis}={value} is in no study: {_list_values(studies, axis)}{hint}")
+    """Raise UserError if requested values are in no study."""
+    wrong = [
+        f"{axis}={value} is in no study: {_list_values(studies, axis)}{_suggest_value(studies, axis, value)}"
+        for axis, values in asked.items()
+        for value in values
+        if all(find_value(one.manifest, axis, value) is None for one in studies)
+    ]
+    if wrong:
+        raise UserError("; ".join(wrong))
+
+
+def _suggest_value(studies: Sequence[Study], axis: str, value: object) -> str:
+    return suggest_name(str(value), [label for one in studies for label in _list_labels(one, axis)])
+
+
+def _check_found(studies: Sequence[Study], asked: Mapping[str, Sequence[object]]) -> None:
+    """Raise UserError if studies have none of the values that are requested along an axis."""
+    misses = [
+        f"{axis}={','.join(map(str, values))} isn't in {one.name}, which has {', '.join(_list_labels(one, axis))}"
+        for axis, values in asked.items()
+        for one in studies
+        if not _find_values(one, axis, values)
+    ]
+    if misses:
+        example = _make_example(studies, asked, _list_open_axes(studies))
+        raise UserError(f"{'; '.join(misses)}: add one of these, as in --where {example}")
+
+
+def _find_values(study: Study, axis: str, values: Sequence[object]) -> list[object]:
+    """Return the values that a study has, each once, in the order in which they are named."""
+    found = (find_value(study.manifest, axis, value) for value in values)
+    return list(dict.fromkeys(value for value in found if value is not None))
 
 
 def _select_values(study: Study, asked: Mapping[str, Sequence[object]]) -> Study:
     """Select the requested values that a study has."""
-    where: dict[str, list[object]] = {}
-    for axis, values in asked.items():
-        found = [find_value(study.manifest, axis, value) for value in values]
-        where[axis] = list(dict.fromkeys(value for value in found if value is not None))
-        if not where[axis]:
-            text, known = ",".join(map(str, values)), _list_labels(study, axis)
-            raise UserError(
-                f"{axis}={text} isn't in {study.name}, which has {', '.join(known)}: add one of these, as in "
-                f"--where {axis}={text},{known[0]}"
-            )
-    return _narrow(study, where)
+    return _narrow(study, {axis: _find_values(study, axis, values) for axis, values in asked.items()})
 
 
 def _narrow(study: Study, where: Mapping[str, Sequence[object]]) -> Study:
@@ -183,13 +199,17 @@ def _take_first(study: Study, axes: Sequence[str]) -> Study:
     return replace(_narrow(study, {axis: values[:1] for axis, values in found.items()}), unused=unused)
 
 
-def _check_single(studies: Sequence[Study]) -> None:
-    """Raise UserError if several values of an axis are left in a study."""
-    several = {
-        study: axes
-        for study in studies
-        if (axes := [axis for axis in AXES if len(study.reader.select_values(axis)) > 1])
-    }
+def _check_single(chosen: Sequence[Study], studies: Sequence[Study], asked: Mapping[str, Sequence[object]]) -> None:
+    """Raise UserError if several values of an axis are left in a study.
+
+    Parameters
+    ----------
+    chosen, studies : sequence of Study
+        The studies with what was selected, and with all that they have.
+    asked : mapping
+        The requested values.
+    """
+    several = {study: axes for study in chosen if (axes := _list_open_axes([study]))}
     if not several:
         return
     told = [
@@ -197,9 +217,43 @@ def _check_single(studies: Sequence[Study]) -> None:
         for study, axes in list(several.items())[:_MOST_NAMED]
     ]
     more = f"; {len(several) - _MOST_NAMED} more have several, too" if len(several) > _MOST_NAMED else ""
-    study, axes = next(iter(several.items()))
-    example = ",".join(f"{axis}={_list_labels(study, axis)[-1]}" for axis in axes)
+    example = _make_example(studies, asked, _list_open_axes(chosen))
     raise UserError(f"select one cell of each study: {'; '.join(told)}{more}: for example --where {example}")
+
+
+def _list_open_axes(studies: Sequence[Study]) -> list[str]:
+    """Return the axes along which a study has several values left."""
+    return [axis for axis in AXES if any(len(study.reader.select_values(axis)) > 1 for study in studies)]
+
+
+def _make_example(studies: Sequence[Study], asked: Mapping[str, Sequence[object]], others: Sequence[str]) -> str:
+    """Return a selection that leaves one cell of each study: the requested values and others, completed for all."""
+    axes = [axis for axis in CUBE_DIMS if axis in asked or axis in others]
+    found = {axis: _complete_values(studies, axis, [str(value) for value in asked.get(axis, ())]) for axis in axes}
+    return ",".join(f"{axis}={','.join(values)}" for axis, values in found.items())
+
+
+def _complete_values(studies: Sequence[Study], axis: str, named: Sequence[str]) -> list[str]:
+    """Return named values, and as many more as it takes that every study has one of them.
+
+    These are common to all studies where that is possible, and else each study's nearest to the first.
+    """
+    labels = [_list_labels(study, axis) for study in studies]
+    common = [label for label in labels[0] if all(label in some for some in labels)]
+    values = list(named) or [(common or labels[0])[-1]]
+    for study, known in zip(studies, labels, strict=True):
+        if not _find_values(study, axis, values):
+            values.append(_find_nearest(values[0], common or known))
+    return values
+
+
+def _find_nearest(text: str, labels: Sequence[str]) -> str:
+    """Return the label nearest to a number; the last one if that isn't a number, or none of them is."""
+    numbers = [label for label in labels if parse_number(label) is not None]
+    number = parse_number(text)
+    if number is None or not numbers:
+        return labels[-1]
+    return min(numbers, key=lambda label: abs(float(label) - number))
 
 
 def _list_labels(study: Study, axis: str) -> list[str]:

@@ -239,7 +239,9 @@ def test_new_writes_a_scenario_that_runs(folder: Path) -> None:
 def test_new_takes_a_folder(folder: Path) -> None:
     code, out, _ = ckrr("new", "some/where/my", cwd=folder)
     assert code == 0
-    assert out.endswith("ckrr run some/where/my.toml --smoke\n")
+    where = "some/where/my.toml"
+    assert out == f"made the folder some/where, wrote {where}; try it with: ckrr run {where} --smoke\n"
+    assert ckrr("new", "some/where/other", cwd=folder)[1].startswith("wrote some/where/other.toml")
     assert ckrr("plan", "some/where/my.toml", cwd=folder)[0] == 0
     code, _, err = ckrr("new", "some/where/my.toml/other", cwd=folder)
     assert (code, err.count("\n")) == (2, 1)

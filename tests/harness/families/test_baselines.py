@@ -30,7 +30,7 @@ NAMES = ("CRR-loo", "split", "GPR-t", "jackknife+", "RRCM-loo", "CV+")
 GRID = Grid(NAMES, (1e-6, 0.1), (100.0, "ml"), (1e-6, 0.1), (24,), (0.05, 0.1, 0.25))
 SEEDS = Seeds.from_source(7, {"function": "heaviside"})
 needs_peers = pytest.mark.skipif(
-    not (find_spec("mapie") and find_spec("crepes")), reason="MAPIE and crepes aren't installed: ckrr[bench]"
+    not (find_spec("mapie") and find_spec("crepes")), reason="MAPIE and crepes aren't installed: ckrr[peers]"
 )
 
 
@@ -175,6 +175,7 @@ def test_mapie_and_crepes_give_what_ours_give(n: int) -> None:
 @needs_peers
 def test_the_other_packaged_scenario_has_mapie_and_crepes(tmp_path: Path) -> None:
     names = load("peers").extent.grid.procedure
+    assert find_family("peers").flops(25, 10, 1, False) is None, "the harness times the procedures that are asked for"
     assert set(names) >= {"RRCM-loo", "CRR-loo", *find_family("peers").procedures[8:], "MAPIE-CQR"}
     plain = baselines(family=["peers", "cqr"])
     run_serially(tmp_path / "it.zarr", **{**plain, "grid": {**plain["grid"], "procedure": list(names), "n": [12]}})

@@ -18,7 +18,7 @@ from tests.house import ROOT
 
 FAMILY = QuantileRegression()
 ALPHA = (0.02, 0.1, 0.25, 0.6)
-needs_mapie = pytest.mark.skipif(find_spec("mapie") is None, reason="MAPIE isn't installed: ckrr[bench]")
+needs_mapie = pytest.mark.skipif(find_spec("mapie") is None, reason="MAPIE isn't installed: ckrr[peers]")
 
 
 def compute(X: Array, y: Array, X_test: Array, alpha: float) -> list[tuple[float, float]]:

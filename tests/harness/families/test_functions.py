@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -54,6 +55,29 @@ def test_names_levels_and_versions_can_be_given() -> None:
     assert (made.procedures, made.version, made.level("mine", 10, 0.1)) == (("mine",), "2b", 0.99)
     chance = [scored(each, each.procedures, 1)[0].lower for each in (shaken, made)]
     assert not np.array_equal(*chance)
+
+
+@pytest.mark.parametrize(
+    ("returned", "level"), [(None, None), (np.nan, None), (1, 1.0), (np.float64(0.9), 0.9), (0, 0.0)]
+)
+def test_a_level_is_a_number_or_isn_t_known(returned: Any, level: float | None) -> None:
+    assert study.procedure(level=lambda n, alpha: returned)(shaken.function).level("shaken", 10, 0.1) == level
+
+
+@pytest.mark.parametrize("returned", [1.01, -0.1, np.inf, True, "0.9", np.full(2, 0.9)])
+def test_other_levels_are_refused(returned: Any) -> None:
+    made = study.procedure(name="lv", level=lambda n, alpha: returned)(shaken.function)
+    said = f"lv: level must return a number from 0 to 1, or None if it isn't known, got {returned!r} for n = 10 and"
+    with pytest.raises(ValueError, match=f"^{re.escape(said)} alpha = 0.1$"):
+        made.level("lv", 10, 0.1)
+
+
+@pytest.mark.parametrize("level", [0.9, "0.9", lambda n: 0.9, lambda n, alpha, k: 0.9, lambda *, n, alpha: 0.9])
+def test_a_level_that_isn_t_a_function_of_n_and_alpha_is_refused(level: Any) -> None:
+    said = "lv: level must be a function of n and alpha, such as lambda n, alpha: 1 - alpha, got "
+    with pytest.raises(TypeError, match=f"^{re.escape(said)}") as caught:
+        study.procedure(name="lv", level=level)(shaken.function)
+    assert str(caught.value).endswith("got 0.9") == (level == 0.9)
 
 
 def test_parameters_are_set_by_their_names() -> None:
@@ -181,11 +205,19 @@ def open_(X: Array, y: Array, X_new: Array, alpha: Array, rng: Generator, **more
 def named(X: Array, y: Array, X_new: Array, *, alpha: Array, rng: Generator) -> None: ...
 
 
+def swapped(X: Array, y: Array, alpha: Array, X_new: Array, rng: Generator) -> None: ...
+
+
 @pytest.mark.parametrize(
     ("function", "message"),
     [
         (few, r"few\(.*\) .* must take \(X, y, X_new, alpha, rng\), then parameters with defaults"),
         (named, r"named\(.*\) .* must take \(X, y, X_new, alpha, rng\), then parameters with defaults"),
+        (
+            swapped,
+            "^swapped: the first five parameters must be in the order X, y, X_new, alpha, rng, since values are passed "
+            "by position, got X, y, alpha, X_new, rng$",
+        ),
         (needy, "needy: the parameter trees: .* must have a default, such as trees=1"),
         (open_, r"open_: the parameter \*\*more: .* must have a default"),
         (FunctionFamily, r"procedure must decorate a function of \(X, y, X_new, alpha, rng\), got <class"),

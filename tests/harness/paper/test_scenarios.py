@@ -48,7 +48,7 @@ def test_what_the_text_says(name: str) -> None:
 
 def test_all_are_listed() -> None:
     done = CliRunner().invoke(main, ["list", "--json"])
-    names = [one["name"] for one in json.loads(done.output)]
+    names = [one["name"] for one in json.loads(done.output)["scenarios"]]
     assert names == list(list_scenario_files())
     others = {name for name in names if not name.startswith(("data/", "worlds/"))}
     assert others == {*STUDIES, *(f"paper/{name}" for name in STUDIES), "quickstart", "baselines", "peers"}

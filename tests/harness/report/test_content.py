@@ -15,6 +15,7 @@ from harness.core.errors import UserError
 from harness.report import page
 from harness.report.sections.facts import gather_facts
 from harness.report.sections.verdict_cards import judge_procedures
+from harness.report.sections.widths import summarise_widths
 from harness.report.write import get_default_file, write
 from harness.results.estimates import estimate
 from harness.results.rounding import format_estimate
@@ -183,6 +184,22 @@ def test_the_headline_on_widths_is_the_comparison(decided: str) -> None:
     short = int((verdicts(decided)["verdict"].sel(procedure="split") == "invalid").sum())
     assert re.search(rf"Left out: .*split \(falls short in {short} cells\)", words)
     assert "exact and wide hold the level less the tolerance τ in every cell" in words
+
+
+def test_the_headline_names_those_that_lead_together(decided: str) -> None:
+    """`random` is as wide as `exact`. Were it valid, both would be narrower than `wide`."""
+    facts = gather_facts(decided)
+    found = facts.verdicts["verdict"]
+    moved = facts.verdicts.assign(
+        verdict=xr.where(found["procedure"] == "random", "valid", found).transpose(*found.dims)
+    )
+    told = summarise_widths(replace(facts, verdicts=moved, widths=compare_widths(decided, moved)))
+    said = (
+        "no procedure is shown to be the narrowest in any of them, but these are shown to be narrower than all others"
+    )
+    assert told.headline.endswith(f"{said}: exact and random in 8.")
+    assert "Levels that differ by at most 0.1 τ count as equal" in told.note
+    assert "but these" not in summarise_widths(facts).headline
 
 
 def test_the_headline_says_that_nothing_can_be_said(krr: Reader, krr_store: str) -> None:

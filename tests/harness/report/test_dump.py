@@ -29,7 +29,7 @@ def again(plain: dict[str, Any]) -> Scenario:
 @pytest.mark.parametrize("name", sorted(path.stem for path in find_scenario_folder().glob("*.toml")))
 def test_packaged_scenarios_come_back(name: str) -> None:
     if name == "peers":
-        pytest.importorskip("mapie", reason="the scenario needs ckrr[bench]")
+        pytest.importorskip("mapie", reason="the scenario needs ckrr[peers]")
     scenario = load(name).scenario
     assert again(scenario.model_dump(mode="json")) == scenario
 

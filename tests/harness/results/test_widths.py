@@ -44,6 +44,16 @@ def test_the_narrower_one_is_found(store: str) -> None:
     assert found.attrs["pairs"] == 6 * 2 * 2 * 1 * 2 * 2, "of four procedures, without θ = 13, which fails"
 
 
+@pytest.mark.parametrize(("share", "is_equal"), [(0.09, True), (-0.09, True), (0.11, False), (-0.11, False)])
+def test_a_tenth_of_the_tolerance_makes_levels_equal(store: str, share: float, is_equal: bool) -> None:
+    judged = verdicts(store)
+    compared = compare_widths(store, judged)["compared"]
+    moved = judged["target"] + (judged["procedure"] == "exact") * share * judged["tolerance"]
+    found = compare_widths(store, judged.assign(target=moved))["compared"].sel(procedure="exact")
+    assert bool(compared.sel(procedure="exact").any())
+    assert bool((found == compared.sel(procedure="exact") * is_equal).all())
+
+
 def test_it_agrees_with_the_paired_difference(store: str) -> None:
     found = compare_widths(store, verdicts(store))
     apart = difference(store, "wide", "width", level=1 - 0.05 / found.attrs["pairs"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import combinations, permutations, product
 
 import numpy as np
 import pytest
@@ -33,9 +33,11 @@ def simulate(shifts: list[float], shape: tuple[int, ...], paths: int, draws: int
     return np.asarray(of_replication + of_path + of_draw + moved)
 
 
-def compare(widths: Array, levels: Array, eligible: Bools, level: float) -> PairedComparison:
+def compare(
+    widths: Array, levels: Array, eligible: Bools, level: float, slack: float | Array = 0.0
+) -> PairedComparison:
     ok = np.ones(widths.shape[1:], dtype=bool)
-    return compare_procedures(lambda p: (widths[p], ok), levels, eligible, level)
+    return compare_procedures(lambda p: (widths[p], ok), levels, eligible, level, slack)
 
 
 @pytest.mark.parametrize(("paths", "draws"), [(15, 1), (40, 1), (20, 4)])
@@ -82,6 +84,24 @@ def test_a_procedure_that_ties_with_another_is_not_the_smallest() -> None:
     found = compare(widths, levels, levels > 0, 0.99)
     assert found.smaller.tolist() == [[1], [1], [0]]
     assert not found.is_smallest.any()
+    assert found.tied.tolist() == [[1], [1], [0]], "both are smaller than the third"
+    assert not compare(widths[:2], levels[:2], levels[:2] > 0, 0.99).tied.any(), "smaller than no other"
+
+
+def test_levels_within_the_slack_count_as_equal() -> None:
+    """In any order, and pair by pair: the outer two of three are compared with the middle one alone."""
+    widths = simulate([0.0, 0.5, 1.0], (2,), 50, 1, seed=5)
+    levels = np.array([[0.9005, 0.900], [0.9010, 0.902], [0.9035, 0.904]])
+    slack = np.array([0.002, 0.002])
+    for order in permutations(range(3)):
+        some = list(order)
+        found = compare(widths[some], levels[some], levels[some] > 0, 0.99, slack)
+        back = np.argsort(some)
+        assert found.compared[back].tolist() == [[1, 1], [1, 2], [0, 1]]
+        assert found.is_smallest[back].tolist() == [[True, True], [False, False], [False, False]]
+        assert count_pairs(levels[some], slack) == 3
+    assert count_pairs(levels) == 0
+    assert count_pairs(levels, np.array([0.0, 0.002])) == 2, "a slack for each setting"
 
 
 def test_unbounded_widths() -> None:
@@ -108,15 +128,15 @@ def test_it_is_the_plain_loop() -> None:
     widths = simulate([0.0, 0.01, 0.02, 0.0], (4, 3), 30, 2, seed=6)
     widths[rng.random(widths.shape) < 0.1] = np.inf
     masks = rng.random(widths.shape) < 0.9
-    levels = rng.choice([0.9, 0.95], (4, 4, 3))
+    levels = rng.choice([0.9, 0.901, 0.95], (4, 4, 3))
     eligible = rng.random((4, 4, 3)) < 0.7
-    found = compare_procedures(lambda p: (widths[p], masks[p]), levels, eligible, 0.95)
+    found = compare_procedures(lambda p: (widths[p], masks[p]), levels, eligible, 0.95, 0.002)
     assert found.is_smallest.any()
     for p, i, j in product(range(4), range(4), range(3)):
         others = [
             q
             for q in range(4)
-            if q != p and eligible[p, i, j] and eligible[q, i, j] and levels[p, i, j] == levels[q, i, j]
+            if q != p and eligible[p, i, j] and eligible[q, i, j] and abs(levels[p, i, j] - levels[q, i, j]) < 0.002
         ]
         shown = 0
         for q in others:
@@ -127,3 +147,21 @@ def test_it_is_the_plain_loop() -> None:
             shown += bool(estimate_quantile(apart[..., None], both[..., None], level=0.95).high[0] < 0)
         assert (found.compared[p, i, j], found.smaller[p, i, j]) == (len(others), shown)
         assert found.is_smallest[p, i, j] == (0 < len(others) == shown)
+
+
+def test_groups_are_those_of_all_subsets() -> None:
+    """Against a search for the smallest group of which each one is smaller than all others."""
+    widths = simulate([0.0, 0.0, 0.006, 0.012, 0.012], (60,), 25, 1, seed=8)
+    levels, ok = np.full((5, 60), LEVEL), np.ones((25, 1, 60), dtype=bool)
+    found = compare(widths, levels, levels > 0, 0.95)
+    signs = [[compare_pair(one, ok, other, ok, 0.95) for other in widths] for one in widths]
+    sizes = set()
+    for i in range(60):
+        groups = (set(some) for size in range(1, 6) for some in combinations(range(5), size))
+        smallest = next(
+            some for some in groups if all(signs[p][q][i] < 0 for p, q in product(some, set(range(5)) - some))
+        )
+        sizes.add(len(smallest))
+        tied = len(smallest) - 1 if len(smallest) < 5 else 0
+        assert found.tied[:, i].tolist() == [tied if p in smallest else 0 for p in range(5)]
+    assert sizes >= {2, 3, 5}

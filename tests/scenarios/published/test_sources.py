@@ -126,7 +126,7 @@ def test_sources_describe_themselves(source: Source) -> None:
 
 
 def test_defaults() -> None:
-    defaults = {name: SOURCES[name]() for name in SOURCES if name not in ("table", "published")}
+    defaults = {name: SOURCES[name]() for name in SOURCES if name not in ("table", "dataset", "published")}
     assert {name: (s.dimension, s.test, s.test_points, s.largest_n) for name, s in defaults.items()} == {
         "gp": (1, "iid", 201, None),
         "heaviside": (1, "iid", 201, None),
@@ -171,6 +171,8 @@ def test_pydantic_takes_the_values_of_a_toml_file() -> None:
         ),
         ("table", {"file": "x.csv", "test_points": 0}, "test_points must be an integer >= 1, got 0"),
         ("table", {"file": "x.csv", "scale": "yes"}, "scale must be true or false, got 'yes'"),
+        ("dataset", {"dataset": "engel", "test_points": 0}, "test_points must be an integer >= 1, got 0"),
+        ("dataset", {"dataset": "engel", "scale": 1}, "scale must be true or false, got 1"),
     ],
 )
 def test_mistakes(name: str, keywords: dict[str, Any], message: str) -> None:

@@ -115,6 +115,16 @@ def test_one_input_in_an_npz_may_be_a_vector(tmp_path: Path) -> None:
             "a;b\n1;2\n",
             r"file must have two columns or more \(in a .csv file, between commas\), got only 'a;b' in FILE",
         ),
+        (
+            ",a,b\n0,1,2\n1,3,4\n",
+            "file must have a name for every column, got none for column 1 of FILE: name it or leave it out; "
+            r"pandas writes its index so, unless you say to_csv\(…, index=False\)",
+        ),
+        (
+            "a,b, \n1,2,3\n",
+            "file must have a name for every column, got none for column 3 of FILE: name it or leave it out; "
+            r"pandas writes its index so, unless you say to_csv\(…, index=False\)",
+        ),
         ("a,b,a\n1,2,3\n", "file must have different column names, got 'a' more than once in FILE"),
         ("a,b\n1,2\n3\n", "file must have 2 cells in every line, as in its header, got 1 at line 3 of FILE"),
         ("a,b\n1,2,3\n", "file must have 2 cells in every line, as in its header, got 3 at line 2 of FILE"),

@@ -30,13 +30,40 @@ def test_the_first_value_that_is_named_counts(real: list[str]) -> None:
     assert select_studies(real, "theta=100,ml,10,n=19,39,alpha=0.05")[0].cell["theta"] == "100"
 
 
+def example(caught: pytest.ExceptionInfo[UserError]) -> str:
+    """The selection that a message gives as an example."""
+    return str(caught.value).rpartition("--where ")[2]
+
+
+@pytest.mark.parametrize(
+    ("where", "misses"),
+    [(None, 0), ("n=20", 1), ("n=20,gamma=2,theta=8", 5), ("alpha=0.05", 2), ("theta=8,procedure=random", 3)],
+)
+def test_the_example_works(where: str | None, misses: int, toys: list[str], tmp_path: Path) -> None:
+    """For studies without a common n, with a single common α, and with γ and θ of which one study has several."""
+    other = {"grid__n": [12, 30, 90], "grid__gamma": [1.0, 2.0], "grid__theta": ["best", 8], "grid__alpha": [0.2, 0.1]}
+    third = stores.toy(tmp_path / "three.zarr", grid__procedure=["exact", "wide"], **other)
+    with pytest.raises(UserError) as caught:
+        select_studies([*toys, third], where)
+    assert str(caught.value).count(" isn't in ") == misses
+    assert len(select_studies([*toys, third], example(caught))) == 3
+    if where == "n=20":
+        assert "n=20,12" in example(caught), "nearest to 20"
+
+
+def test_all_unknown_values_are_told_at_once(real: list[str]) -> None:
+    with pytest.raises(UserError, match=r"theta=mll is in no study: .*; n=40 is in no study: jump has n = 19, 39"):
+        select_studies(real, "theta=mll,n=40")
+
+
 def test_the_user_is_asked_which_cell(real: list[str]) -> None:
     with pytest.raises(UserError) as caught:
         select_studies(real)
     assert str(caught.value) == (
         "select one cell of each study: jump has theta = 100, ml and n = 19, 39 and alpha = 0.05, 0.1; "
-        "sine has alpha = 0.05, 0.1: for example --where theta=ml,n=39,alpha=0.1"
+        "sine has alpha = 0.05, 0.1: for example --where theta=ml,10,n=39,alpha=0.1"
     )
+    assert [study.cell["n"] for study in select_studies(real, example(caught))] == [39, 39]
 
 
 def test_the_only_common_level_needs_no_selection(toys: list[str]) -> None:
@@ -50,9 +77,12 @@ def test_the_only_common_level_needs_no_selection(toys: list[str]) -> None:
             "theta=mll",
             r"theta=mll is in no study: jump has theta = 100, ml; sine has theta = 10 \(did you mean 'ml'\?\)",
         ),
-        ("theta=ml", r"theta=ml isn't in sine, which has 10: add one of these, as in --where theta=ml,10"),
+        ("theta=ml", r"theta=ml isn't in sine, which has 10: add one of these, as in --where theta=ml,10,n=39,"),
         ("theat=1", "there is no axis 'theat': it must be one of"),
-        ("theta=ml,10,alpha=0.05,0.1", r"select one cell of each study: jump has n = 19, 39: for example --where n=39"),
+        (
+            "theta=ml,10,alpha=0.05,0.1",
+            r"select one cell of each study: jump has n = 19, 39: for example --where theta=ml,10,n=39,",
+        ),
         ("procedure=CRR-loo,theta=ml,10,n=39,alpha=0.1,gamma=0", r"gamma=0 isn't in jump, which has 0.1"),
     ],
 )
