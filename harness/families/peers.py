@@ -9,7 +9,8 @@ the first half. θ must be given; searches are not supported.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from decimal import Decimal
 from typing import Any
 
@@ -88,8 +89,18 @@ def _crepes_norm(asked: Query) -> Ends:
     X, y, _, _ = asked.halves
     difficulty = DifficultyEstimator()
     residuals = y - _make_ridge(asked).fit(X, y).predict(X)
-    difficulty.fit(X=X, residuals=residuals, k=min(NEIGHBOURS, len(X)))
+    with _ignore_warnings():
+        difficulty.fit(X=X, residuals=residuals, k=min(NEIGHBOURS, len(X)))
     return _crepes(asked, difficulty)
+
+
+@contextmanager
+def _ignore_warnings() -> Iterator[None]:
+    """Ignore warnings of crepes: levels too high for n, and neighbours that it would search with several processes."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="the no. of calibration examples is too small")
+        warnings.filterwarnings("ignore", message="Inside a Dask worker")
+        yield
 
 
 def _crepes(asked: Query, difficulty: Any) -> Ends:
@@ -98,9 +109,8 @@ def _crepes(asked: Query, difficulty: Any) -> Ends:
     X, y, X_calibration, y_calibration = asked.halves
     model = WrapRegressor(_make_ridge(asked))
     model.fit(X, y)
-    model.calibrate(X_calibration, y_calibration, de=difficulty)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="the no. of calibration examples is too small")
+    with _ignore_warnings():
+        model.calibrate(X_calibration, y_calibration, de=difficulty)
         found = [model.predict_int(asked.sample.X_test, confidence=each) for each in compute_confidence(asked.alpha)]
     return np.stack([each[:, 0] for each in found], axis=1), np.stack([each[:, 1] for each in found], axis=1)
 
