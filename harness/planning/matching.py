@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from itertools import count
 from typing import Any
 
 from harness.core.errors import UserError
@@ -61,17 +62,18 @@ def check_families(
             both = [label for label in one.procedures if label in held.procedures and other != name]
             if both:
                 what = f"has {', '.join(both)} from family {other!r}, and the scenario takes it from {name!r}"
-                raise UserError(f"{url} {what}: {_suggest_owner(one, held)}, or choose another --store")
+                raise UserError(f"{url} {what}: {_suggest_owner(one, held, old)}, or choose another --store")
         for problem in _find_changes(old[name], one, accept_changed) if name in old else ():
             stored = ", ".join(old[name].procedures)
-            how = f"{_format_rename(one)} to compute it anew, or leave the family out to go on with the others"
+            others = "or leave the family out to go on with the others"
+            how = f"{_format_rename(one, old)} (in front of each of its procedures, if it has several); {others}"
             raise UserError(f"{url}: {problem} since {stored} of family {name!r} was computed: {how}")
 
 
-def _suggest_owner(one: FamilyRecord, held: FamilyRecord) -> str:
+def _suggest_owner(one: FamilyRecord, held: FamilyRecord, old: Mapping[str, FamilyRecord]) -> str:
     """Say how to write families that have the same procedure: bundled ones share it, others need another name."""
     if one.use not in FAMILIES or held.use not in FAMILIES:
-        return _format_rename(one)
+        return _format_rename(one, old)
     contained = set(FAMILIES[one.use]) <= set(FAMILIES[held.use])
     return f'write family = "{held.use}"' if contained else f'write family = ["{held.use}", "{one.use}"]'
 
@@ -97,7 +99,11 @@ def _format_parameter(parameters: Mapping[str, Any], key: str) -> str:
     return repr(parameters[key]) if key in parameters else "its default"
 
 
-def _format_rename(one: FamilyRecord) -> str:
-    """Show how to give a family, and so its procedures, another name."""
+def _format_rename(one: FamilyRecord, old: Mapping[str, FamilyRecord]) -> str:
+    """Show how to give a family, and so its procedures, a name that the store doesn't have yet."""
+    taken = {*old, *(label for each in old.values() for label in each.procedures)}
+    base = one.use.rpartition(":")[2]
+    name = next(free for k in count(2) if (free := f"{base}_{k}") not in taken)
     settings = "".join(f", {key} = {json.dumps(value)}" for key, value in one.parameters.items())
-    return f'give it and its procedures another name (family: {{ use = "{one.use}", name = "new"{settings} }})'
+    table = f'{{ use = "{one.use}", name = "{name}"{settings} }}'
+    return f'give it another name: {table} in family, and "{name}" in grid.procedure'

@@ -63,7 +63,7 @@ def describe_design(found: xr.Dataset, requested: str | None = None) -> str:
 
 def list_reserves(found: xr.Dataset) -> list[str]:
     """List what readers should know of some verdicts: cells that were added later, and contradictions."""
-    has_result = found["verdict"] != EMPTY
+    has_result = (found["verdict"] != EMPTY) & found["distinct"]
     later = int((found["added_later"] & found["anytime"] & has_result).sum())
     against = int((found["contradicted"] & has_result).sum())
     added = (

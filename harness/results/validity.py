@@ -67,7 +67,8 @@ def verdicts(
     xarray.Dataset
         `verdict` ("" where there is no result), `value`, `se`, the simultaneous `low` and `high`, `target`,
         `tolerance`, `promised` (whether the target is an exact level), `exchangeable` (whether its assumptions hold,
-        too), `decided_at` (the number of paths at which a cell was decided; 0 where it isn't), `contradicted` (whether
+        too), `distinct` (False where a cell repeats the result of another one, because its procedure doesn't use θ
+        or λ), `decided_at` (the number of paths at which a cell was decided; 0 where it isn't), `contradicted` (whether
         later paths contradict the verdict), `anytime` (whether the cell is judged so) and `added_later` (whether it was
         added to a store that had results), over the axes of the cube.
 
@@ -92,6 +93,7 @@ def verdicts(
         dims=("procedure", "theta"),
     )
     found["exchangeable"] = found["promised"] & free & (manifest.test == "iid")
+    found["distinct"] = chosen.find_distinct()
     found["verdict"] = found["code"].copy(data=to_words(found["code"].to_numpy().astype(np.uint8)))
     designs = [name for name, here in ((FIXED, ~found["anytime"]), (ANYTIME, found["anytime"])) if bool(here.any())]
     found.attrs = {

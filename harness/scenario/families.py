@@ -86,9 +86,12 @@ def _describe_family(family: Family, entry: FamilyEntry) -> str:
     if module == REGRESSORS:
         settings = ", ".join(f"{key}={value!r}" for key, value in entry.parameters.items())
         return shorten(f"conformal prediction around {name}({settings}) of scikit-learn", _LONGEST_DESCRIPTION)
+    if entry.use in FAMILIES:
+        return f"a procedure of the bundled family {entry.use}"
     documented = getattr(family, "function", type(family))
-    lines = (inspect.getdoc(documented) or "").strip().splitlines()
-    return shorten(escape_line(lines[0]) if lines else "", _LONGEST_DESCRIPTION)
+    lines = [*(inspect.getdoc(documented) or "").strip().splitlines(), "a custom procedure"]
+    settings = "".join(f", {key} = {value!r}" for key, value in entry.parameters.items())
+    return shorten(f"{escape_line(lines[0]).rstrip('.')} ({entry.use}{settings})", _LONGEST_DESCRIPTION)
 
 
 def load_family(entry: FamilyEntry, folder: Path) -> LoadedFamily:

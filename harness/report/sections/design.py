@@ -57,9 +57,10 @@ def summarise_design(facts: Facts) -> str:
         f"{len(list_axis_values(extent.grid, axis))} {AXES[axis]}" for axis in ("gamma", "theta", "lam", "n", "alpha")
     ]
     name = str(facts.manifest.scenario.get("source", {}).get("function", ""))
+    most = "up to " * bool(extent.left_out)  # procedures that the latest run didn't compute may have fewer
     return (
         f"{format_count(len(extent.grid.procedure), 'procedure')} × {' × '.join(sizes)} on data from {name}, "
-        f"each with {facts.paths} × {format_count(extent.draws, 'training sample')} "
+        f"each with {most}{facts.paths} × {format_count(extent.draws, 'training sample')} "
         f"and {format_count(facts.manifest.test_points, 'test point')}"
     )
 

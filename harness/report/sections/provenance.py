@@ -154,14 +154,18 @@ def _make_scenario_file(facts: Facts) -> ScenarioFile:
         file=f"{facts.manifest.scenario.get('name', 'scenario')}.toml",
         link="data:application/toml;base64," + b64encode(text.encode()).decode(),
         text=text,
-        needed=", ".join(dict.fromkeys(_list_needed_files(facts))),
+        needed=_format_needed_files(facts),
     )
 
 
-def _list_needed_files(facts: Facts) -> list[str]:
-    """Return the names of the files that the scenario needs next to it."""
-    families = facts.manifest.families.values()
-    return [*facts.manifest.fingerprint.get("files", {}), *(name for one in families for name in one.files)]
+def _format_needed_files(facts: Facts) -> str:
+    """Name the files that the scenario needs next to it, and say if one of them is needed in several versions."""
+    found: dict[str, set[str]] = {}
+    files = [facts.manifest.fingerprint.get("files", {}), *(one.files for one in facts.manifest.families.values())]
+    for name, hashed in (pair for each in files for pair in each.items()):
+        found.setdefault(name, set()).add(hashed)
+    many = " (in several versions, see below: one scenario can have one of them, so reproduce their families apart)"
+    return ", ".join(f"{name}{many * (len(hashes) > 1)}" for name, hashes in found.items())
 
 
 def _format_changed_files(facts: Facts) -> str:
@@ -172,7 +176,8 @@ def _format_changed_files(facts: Facts) -> str:
 def _list_source_files(facts: Facts) -> list[SourceFile]:
     """List the files that the source and the families need: code with its text, data by name."""
     backend, manifest = open_backend(facts.url), facts.manifest
-    keys = {key: name for one in manifest.families.values() for name, key in one.file_keys.items()}
+    families = manifest.families.items()
+    keys = {key: f"{name} (family {family})" for family, one in families for name, key in one.file_keys.items()}
     return [
         SourceFile(
             keys.get(key, key), sha.removeprefix("sha256:")[:16], _decode_code(key, backend.get(f"{FILES}/{key}"))

@@ -180,7 +180,7 @@ def _make_card(one: ProcedureVerdict, facts: Facts) -> Card:
         mark=_get_card_mark(one),
         headline=one.headline,
         counts=list_counts(one.counts),
-        said=describe_verdict(one, int(facts.verdicts["paths"].max())),
+        said=describe_verdict(one, int(facts.verdicts["paths"].sel(procedure=one.name).max())),
         worst=describe_worst(one, [axis for axis in CUBE_DIMS if facts.verdicts.sizes[axis] > 1]),
     )
 

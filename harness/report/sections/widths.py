@@ -111,7 +111,7 @@ def _explain_absence(facts: Facts, name: str) -> str:
     """Say why a procedure is in no comparison."""
     if is_for_function(name):
         return "its intervals are for f(x*), not for y*"
-    found = facts.verdicts["verdict"].sel(procedure=name)
+    found = facts.verdicts["verdict"].where(facts.distinct, EMPTY).sel(procedure=name)
     short, near, unknown = (int((found == each).sum()) for each in (INVALID, BORDERLINE, UNDECIDED))
     alone = int((found != EMPTY).sum()) - short - near - unknown
     told = [

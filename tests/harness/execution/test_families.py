@@ -20,6 +20,7 @@ from harness.maintenance.failures import group_failures
 from harness.maintenance.merge import merge_stores
 from harness.maintenance.replay import CellSelection, check_code, extract_arrays, replay_one
 from harness.maintenance.verify import verify
+from harness.monitor.state import status as status_of
 from harness.results.check import check as check_coverage
 from harness.results.validity import verdicts
 from harness.scenario.load import Loaded, check
@@ -271,7 +272,10 @@ EDITED = MINE.replace("+ rng.random()", "+ 1.0 * rng.random()")
 def test_a_changed_family_concerns_its_own_procedures(family: Any, code: str, message: str, tmp_path: Path) -> None:
     where = run(tmp_path, "all.zarr", [TOY, "mine.py:mean"], ["exact", "mean"])
     before = contents(where)
-    with pytest.raises(UserError, match=message + r".*give it and its procedures another name .*leave the family out"):
+    with pytest.raises(
+        UserError,
+        match=message + r".*give it another name: .*name = \"mean_2\".* in grid.procedure.*leave the family out",
+    ):
         run(tmp_path, "all.zarr", [TOY, family], ["exact", "mean"], code=code)
     assert all(
         np.array_equal(each, contents(where)[name], equal_nan=each.dtype.kind == "f") for name, each in before.items()
@@ -280,6 +284,9 @@ def test_a_changed_family_concerns_its_own_procedures(family: Any, code: str, me
     renamed = {"use": "mine.py:mean", "name": "other"} | (family if isinstance(family, dict) else {})
     run(tmp_path, "all.zarr", [TOY, renamed], ["exact", "other"], code=code, replications__paths=6)
     assert set(manifest_of(where).families) == {TOY, "mine.py:mean", "other"}
+    state = status_of(str(where))
+    assert (state["complete"], state["share_of_everything"]) == (True, 1.0)
+    assert state["also_stored"]
     assert (replications(where, 10, "status")[:, :, 2] == Status.OK).all()
 
 
