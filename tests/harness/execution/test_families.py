@@ -540,6 +540,7 @@ def test_procedures_of_two_families_are_not_merged(tmp_path: Path) -> None:
 def test_a_rule_that_is_taken_back_computes_nothing_again(tmp_path: Path) -> None:
     where = run(tmp_path, "a.zarr", *BOTH, exclude=[{"theta": [1], "procedure": ["mean"]}])
     assert (replications(where, 10, "status")[:, :, 1, :, 0] == Status.EXCLUDED).all()
+    assert np.isnan(replications(where, 10, "coverage")[:, :, 1, :, 0]).all()
     calls = count_calls(tmp_path)
     run(tmp_path, "a.zarr", *BOTH)
     assert len(calls) == 2, "the probe alone"

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from ckrr.baselines import split_level
 from harness.core.errors import UserError
 from harness.execution import prepare
 from harness.scenario.load import check
@@ -187,3 +188,12 @@ def test_nothing_of_an_object_is_called_before_it_is_a_family(tmp_path: Path, mo
     monkeypatch.syspath_prepend(tmp_path)
     told = refuse(toy(family={"use": "victim_of_scenarios:THING", "a": 1}, grid__procedure=["x"]), tmp_path)
     assert "family.a must be left out: 'victim_of_scenarios:THING' has no parameters" in told
+
+
+def test_a_procedure_without_theta_has_its_level_where_theta_is_held_out(folder: Path) -> None:
+    plain = krr(["krr", "sklearn:Ridge"], ["RRCM-loo", "Ridge-split"])
+    plain["grid"]["theta"] = ["holdout"]
+    found = prepare.prepare(check(plain, "my.toml", folder), str(folder / "a.zarr"), workers=1, speed=2e8).manifest
+    assert found.get_levels("holdout", "Ridge-split")[20][0.1] == split_level(20, 0.1)
+    assert found.get_levels("holdout", "RRCM-loo")[20] != found.exact_levels["RRCM-loo"][20]
+    assert found.is_independent("holdout", "Ridge-split")
