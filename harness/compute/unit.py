@@ -184,14 +184,14 @@ def _make_job(
 ) -> FactorJob:
     study = builder.study
     gammas = [study.extent.grid.gamma[g] for g in cells.gammas]
-    target, law = _make_target(sample, gammas, study.source.knows_f), _make_law(study, sample, gammas)
-    theta, lam = get_model(study, family, cells.thetas[0], cells.lams[0])
+    target, law = make_target(sample, gammas, study.source.knows_f), _make_law(study, sample, gammas)
+    theta, lam = _get_model(study, family, cells.thetas[0], cells.lams[0])
     with builder.time_step("search" if isinstance(theta, str) else "factor"):
         factor = make_factor(inputs, target, theta, lam)
     return FactorJob(path, draw, family, cells, factor, target, law)
 
 
-def get_model(study: Study, family: StudyFamily, theta: int, lam: int) -> tuple[Theta, float]:
+def _get_model(study: Study, family: StudyFamily, theta: int, lam: int) -> tuple[Theta, float]:
     """Return the θ and λ of a cell that a family is given: `NO_VALUE` for one that it doesn't use."""
     grid = study.extent.grid
     uses = ("theta" in family.given, "lam" in family.given)
@@ -209,17 +209,17 @@ def draw_cell(study: Study, n: int, path: int, draw: int, gamma: int, theta: int
     at = {"gamma": grid.gamma[gamma], "theta": grid.theta[theta], "lam": grid.lam[lam], "path": path, "draw": draw}
     world = source.path(study.seeds.make_path_streams(path))
     sample = world.draw(study.seeds.make_draw_streams(path, draw), n, {axis: at[axis] for axis in source.redraws})
-    target = _make_target(sample, [grid.gamma[gamma]], source.knows_f)
+    target = make_target(sample, [grid.gamma[gamma]], source.knows_f)
     included = find_included(study.extent, n)[:, gamma, theta, lam]
     factors = []
     for family in study.families:
         if included[family.find_places(grid)].any():
             inputs = _bind_family(study, family.family, path).inputs(sample.X, sample.X_test)
-            factors.append((family, make_factor(inputs, target, *get_model(study, family, theta, lam))))
+            factors.append((family, make_factor(inputs, target, *_get_model(study, family, theta, lam))))
     return CellData(sample, target, factors)
 
 
-def _make_target(sample: Sample, gammas: Sequence[float], knows_f: bool) -> Target:
+def make_target(sample: Sample, gammas: Sequence[float], knows_f: bool) -> Target:
     """Return training and test values with noise of variance γ added, one column for each γ."""
     Y = np.stack([_add_noise(sample.y, sample.noise, gamma) for gamma in gammas], axis=1)
     Y_test = np.stack([_add_noise(sample.y_test, sample.noise_test, gamma) for gamma in gammas], axis=1)

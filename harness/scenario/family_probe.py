@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from harness.compute.unit import make_factor, make_target
 from harness.core.errors import UserError
 from harness.core.families import NO_VALUE, StudyFamily
-from harness.core.protocols import Family, Sample, Scores, Source, SupportsPath, Target
+from harness.core.protocols import Family, Sample, Scores, Source, SupportsPath
 from harness.core.seeds import Seeds
 from harness.core.text import format_error
 from harness.core.types import Extent, Theta, Values
@@ -53,9 +54,8 @@ class Probe:
         bound: Family = family.family
         if isinstance(bound, SupportsPath):
             bound = bound.on_path(self.seeds.make_path_streams(self.path))
-        target, (theta, lam) = self._make_target(), self._choose_model(family)
-        inputs = bound.inputs(sample.X, sample.X_test)
-        factor = inputs.factor_ml(target.Y[:, 0], lam, theta) if isinstance(theta, str) else inputs.factor(theta, lam)
+        target = make_target(sample, self.extent.grid.gamma[:1], self.source.knows_f)
+        factor = make_factor(bound.inputs(sample.X, sample.X_test), target, *self._choose_model(family))
         streams, alpha = [self.seeds.make_draw_streams(self.path, 0)], self.extent.grid.alpha
         found = family.family.score([factor], [target], family.list_scored(self.extent.grid), alpha, streams)
         if len(found) != 1:
@@ -69,14 +69,8 @@ class Probe:
         theta: Theta = (given or grid.theta)[0] if "theta" in family.given else NO_VALUE
         return theta, grid.lam[0] if "lam" in family.given else NO_VALUE
 
-    def _make_target(self) -> Target:
-        sample, scale = self.sample, np.sqrt(self.extent.grid.gamma[0])
-        values = ((sample.y, sample.noise), (sample.y_test, sample.noise_test))
-        Y, Y_test = (y[:, None] if e is None else (y + scale * e)[:, None] for y, e in values)
-        return Target(Y, Y_test, sample.y_test if self.source.knows_f else None)
 
-
-def check_families(probe: Probe, families: Sequence[StudyFamily], where: str) -> Mapping[str, float]:
+def probe_families(probe: Probe, families: Sequence[StudyFamily], where: str) -> Mapping[str, float]:
     """Return the seconds that each family takes for one target of a sample; raise UserError if one is broken.
 
     Parameters
