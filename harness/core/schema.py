@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from harness.core.types import Reduction
+from harness.core.types import Reduction, Status
 
 QUANTILES = (0.05, 0.5, 0.95)
 """Quantiles of widths and lengths over the test points of a replication, by the method "inverted_cdf".
@@ -20,10 +20,16 @@ QUANTILES = (0.05, 0.5, 0.95)
 Interpolating methods are unsuitable, because infinite widths are common.
 """
 
-COORDINATES = ("procedure", "gamma", "theta", "theta_value", "lam", "n", "alpha", "quantile")
+CODES = {"procedure_code": "procedure", "theta_code": "theta"}
+"""Coordinates beside labels that are text: their numbers 0, 1, …, for readers that know no strings."""
+COORDINATES = ("procedure", "gamma", "theta", "theta_value", "lam", "n", "alpha", "quantile", *CODES)
 """Coordinate arrays: labels along the axes."""
+REPLICATION_AXES = ("path", "draw")
+"""Axes that only replications have; their coordinates count from 0 and may be of any length."""
 USED_AXES = {"uses_theta": "theta", "uses_lam": "lam"}
 """Coordinates along `procedure` of the cube, which say whether results depend on an axis."""
+BESIDE_LABELS = ("theta_value", *CODES)
+"""Coordinates that are not labels themselves: the attribute `coordinates` of a group names them for xarray."""
 CELL = ("procedure", "gamma", "theta", "lam")
 """Axes of the status. α is not among them: another α costs nothing, so that no rule excludes one."""
 RESULT = (*CELL, "alpha")
@@ -32,8 +38,15 @@ COVERAGE_EXPECTED = "coverage_expected"
 """Name of the expected coverage, which a store has if its source knows the distribution of its noise."""
 KEPT = ("pointwise", COVERAGE_EXPECTED)
 """What a store may keep besides the variables that all stores have."""
-OF_Y = "units of y"
+OF_Y, OF_THETA = "units of y", "per squared unit of x"
 _LARGEST = {"uint8": 2**8 - 1, "uint16": 2**16 - 1, "int32": 2**31 - 1, "int64": 2**63 - 1}
+
+
+def _make_attributes(long_name: str, units: str, description: str, flags: Mapping[str, int]) -> dict[str, Any]:
+    found: dict[str, Any] = {"long_name": long_name, "units": units, "description": description}
+    if flags:
+        found |= {"flag_values": list(flags.values()), "flag_meanings": " ".join(flags)}
+    return found
 
 
 @dataclass(frozen=True)
@@ -46,6 +59,22 @@ class Variable:
     dtype: str
     description: str
     """Sentence stored in the attributes of the array."""
+    long_name: str = field(default="", kw_only=True)
+    """Name in plots; that of a measure follows from its title."""
+    units: str = field(default="1", kw_only=True)
+    """Units: a pure number, or those of y."""
+    flags: Mapping[str, int] = field(default_factory=dict, kw_only=True)
+    """Meaning of each value, for a variable of codes."""
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """Attributes of the array, as xarray's plots and the CF conventions expect them."""
+        return _make_attributes(self.plot_name, self.units, self.description, self.flags)
+
+    @property
+    def plot_name(self) -> str:
+        """Name in plots: the attribute `long_name`."""
+        return self.long_name
 
     @property
     def fill(self) -> float | int:
@@ -67,10 +96,13 @@ class Measure(Variable):
     """Name of the reduced measure in tables and figures."""
     error: str | None = None
     """Sentence stored with the standard error in the cube, if the cube has one."""
-    units: str = "1"
-    """Units of the measure: a pure number, or those of y."""
     is_optional: bool = False
     """Whether only some stores have it: those whose manifest lists its name among what they keep."""
+
+    @property
+    def plot_name(self) -> str:
+        """Name in plots of replications: the title, without what it says of the reduction."""
+        return self.title.partition(":")[0].partition(";")[0]
 
 
 MEASURES = (
@@ -78,45 +110,46 @@ MEASURES = (
         "coverage",
         RESULT,
         "float64",
-        "share of test points whose y* is in the region",
+        "share of the test points of a replication whose observation y* lies in the prediction region",
         compute=lambda at: at.mean(at.hits),
         reduction="share",
-        summary="mean coverage of y*",
+        summary="mean over replications of the share of test points whose observation y* lies in the prediction region",
         title="coverage of y*",
-        error="its Monte-Carlo standard error, between paths; NaN with one path",
+        error="Monte-Carlo standard error of coverage, computed between paths; NaN with one path",
     ),
     Measure(
         COVERAGE_EXPECTED,
         RESULT,
         "float64",
-        "probability that y* is in the region, given the training sample; mean over test points",
+        "probability that y* lies in the prediction region, given the training sample; mean over the test points",
         compute=lambda at: at.mean(at.probability()),
         reduction="probability",
-        summary="mean probability that y* is in the region, given the training sample: coverage without test noise",
+        summary="mean over replications of the probability that y* lies in the prediction region, given the training "
+        "sample: coverage without the noise of test observations",
         title="expected coverage of y*",
-        error="its Monte-Carlo standard error, between paths; NaN with one path",
+        error="Monte-Carlo standard error of the expected coverage, computed between paths; NaN with one path",
         is_optional=True,
     ),
     Measure(
         "coverage_f",
         RESULT,
         "float64",
-        "share of test points whose f(x*) is in the region; NaN where f is unknown",
+        "share of the test points whose noise-free value f(x*) lies in the region; NaN where f is unknown",
         compute=lambda at: at.mean_hits_f(),
         reduction="share",
-        summary="mean coverage of f(x*)",
+        summary="mean over replications of the share of test points whose noise-free value f(x*) lies in the region",
         title="coverage of f(x*)",
-        error="its Monte-Carlo standard error, between paths",
+        error="Monte-Carlo standard error of the coverage of f(x*), computed between paths; NaN with one path",
     ),
     Measure(
         "width",
         (*RESULT, "quantile"),
         "float32",
-        "quantiles over the test points of the width of the hull",
+        "quantiles over the test points of the width of the region's hull; inf where it is unbounded",
         compute=lambda at: at.quantiles(at.width),
         reduction="median",
-        summary="median over replications of the quantiles of the hull's width",
-        error="its Monte-Carlo standard error: the length of the 95 % interval, divided by twice Student's t",
+        summary="median over replications of the quantiles over test points of the width of the region's hull",
+        error="Monte-Carlo standard error of the width: the length of its 95 % interval, divided by twice Student's t",
         title="width of the hull: median over test points and replications",
         units=OF_Y,
     ),
@@ -124,10 +157,10 @@ MEASURES = (
         "width_mean",
         RESULT,
         "float32",
-        "mean over the test points of the width of the hull",
+        "mean over the test points of the width of the region's hull; inf where any is unbounded",
         compute=lambda at: at.mean(at.width),
         reduction="mean",
-        summary="mean width of the hull; inf where any is unbounded",
+        summary="mean over replications and test points of the width of the region's hull; inf where any is unbounded",
         title="mean width of the hull; inf where any region is unbounded",
         units=OF_Y,
     ),
@@ -135,10 +168,10 @@ MEASURES = (
         "length",
         (*RESULT, "quantile"),
         "float32",
-        "quantiles over the test points of the length of the region",
+        "quantiles over the test points of the length of the region: that of its pieces together",
         compute=lambda at: at.quantiles(at.length),
         reduction="median",
-        summary="median over replications of the quantiles of the region's length",
+        summary="median over replications of the quantiles over test points of the length of the region",
         title="length of the region: median over test points and replications",
         units=OF_Y,
     ),
@@ -146,10 +179,10 @@ MEASURES = (
         "length_mean",
         RESULT,
         "float32",
-        "mean over the test points of the length of the region",
+        "mean over the test points of the length of the region; inf where any is unbounded",
         compute=lambda at: at.mean(at.length),
         reduction="mean",
-        summary="mean length of the region; inf where any is unbounded",
+        summary="mean over replications and test points of the length of the region; inf where any is unbounded",
         title="mean length of the region; inf where any is unbounded",
         units=OF_Y,
     ),
@@ -157,21 +190,21 @@ MEASURES = (
         "interval_score",
         RESULT,
         "float32",
-        "mean interval (Winkler) score of the hull at y*; inf where unbounded",
+        "mean over the test points of the interval (Winkler) score of the region's hull at y*; inf if unbounded",
         compute=lambda at: at.mean(at.interval_scores()),
         reduction="bounded_mean",
         summary="mean interval (Winkler) score of the hull over replications whose regions are all bounded, none empty",
-        title="mean interval (Winkler) score over replications whose regions are all bounded, none empty",
+        title="mean interval (Winkler) score: over replications whose regions are all bounded, none empty",
         units=OF_Y,
     ),
     Measure(
         "distance_lower",
         RESULT,
         "float32",
-        "mean distance of the lower end from that of the reference procedure",
+        "mean over the test points of the distance of the lower end from that of the reference procedure",
         compute=lambda at: at.distances(at.lower),
         reduction="mean",
-        summary="mean distance of the lower end from that of the reference procedure",
+        summary="mean over replications of the distance of the lower end from that of the reference procedure",
         title="mean distance of the lower end from that of the reference procedure",
         units=OF_Y,
     ),
@@ -179,10 +212,10 @@ MEASURES = (
         "distance_upper",
         RESULT,
         "float32",
-        "mean distance of the upper end from that of the reference procedure",
+        "mean over the test points of the distance of the upper end from that of the reference procedure",
         compute=lambda at: at.distances(at.upper),
         reduction="mean",
-        summary="mean distance of the upper end from that of the reference procedure",
+        summary="mean over replications of the distance of the upper end from that of the reference procedure",
         title="mean distance of the upper end from that of the reference procedure",
         units=OF_Y,
     ),
@@ -190,47 +223,74 @@ MEASURES = (
         "unbounded",
         RESULT,
         "float32",
-        "share of test points with an unbounded region",
+        "share of the test points with an unbounded region",
         compute=lambda at: at.mean(at.is_unbounded),
         reduction="share",
-        summary="share of unbounded regions",
+        summary="share of test points with an unbounded region, over all replications",
         title="share of unbounded regions",
     ),
     Measure(
         "empty",
         RESULT,
         "float32",
-        "share of test points with an empty region",
+        "share of the test points with an empty region",
         compute=lambda at: at.mean(at.is_empty),
         reduction="share",
-        summary="share of empty regions",
+        summary="share of test points with an empty region, over all replications",
         title="share of empty regions",
     ),
     Measure(
         "disconnected",
         RESULT,
         "float32",
-        "share of test points with a region of several pieces",
+        "share of the test points with a region of several pieces",
         compute=lambda at: at.mean(at.count > 1),
         reduction="share",
-        summary="share of regions of several pieces",
+        summary="share of test points with a region of several pieces, over all replications",
         title="share of regions of several pieces",
     ),
 )
 """Measures that workers write for each path and draw, and that the cube and tables reduce."""
 
 THETA_HAT = Variable(
-    "theta_hat", ("gamma", "theta", "lam"), "float64", "the theta that was used: given, or found by the search"
+    "theta_hat",
+    ("gamma", "theta", "lam"),
+    "float64",
+    "theta of the kernel that was used: given, or found by the search",
+    long_name="θ that was used",
+    units=OF_THETA,
 )
 """Written by workers for each path and draw; it isn't reduced."""
+STATUS_FLAGS = {one.name.lower(): int(one) for one in Status}
+"""Codes of the status of a replication, by their words."""
 STATUS = Variable(
-    "status", CELL, "uint8", "0 ok, 1 excluded, 2 singular, 3 error, 4 NaN, 5 memory, 6 slow, 255 not run"
+    "status",
+    CELL,
+    "uint8",
+    "how the replication of this cell ended: "
+    "0 ok, 1 excluded, 2 singular, 3 error, 4 NaN, 5 memory, 6 slow, 255 not run",
+    long_name="how the replication ended",
+    flags=STATUS_FLAGS,
 )
 """How each replication of each cell ended (`Status`). Written after all other variables of a unit."""
 
 POINTWISE = (
-    Variable("hit", (*RESULT, "point"), "uint8", "whether y* is in the region"),
-    Variable("point_width", (*RESULT, "point"), "float32", "width of the hull"),
+    Variable(
+        "hit",
+        (*RESULT, "point"),
+        "uint8",
+        "whether y* lies in the prediction region of a test point: 1 if so, 0 if not, 255 not run",
+        long_name="whether y* is in the region",
+        flags={"miss": 0, "hit": 1, "not_run": 255},
+    ),
+    Variable(
+        "point_width",
+        (*RESULT, "point"),
+        "float32",
+        "width of the hull of the prediction region of a test point; inf where it is unbounded",
+        long_name="width of the hull at a test point",
+        units=OF_Y,
+    ),
 )
 """Results at each test point, kept if the scenario has keep = ["pointwise"]."""
 
@@ -259,16 +319,16 @@ class CubeVariable:
     """Whether the array has the axis `quantile` after those of the cube."""
     flags: Mapping[str, int] = field(default_factory=dict)
     """Meaning of each value, for a variable of codes: `flag_meanings` and `flag_values`."""
+    beside: tuple[str, ...] = ()
+    """Variables that say how certain this one is: the attribute `ancillary_variables` of the CF conventions."""
     is_optional: bool = False
     """Whether only some stores have it."""
 
     @property
     def attributes(self) -> dict[str, Any]:
         """Attributes of the array, as xarray's plots and the CF conventions expect them."""
-        found: dict[str, Any] = {"long_name": self.title, "units": self.units, "description": self.description}
-        if self.flags:
-            found |= {"flag_values": list(self.flags.values()), "flag_meanings": " ".join(self.flags)}
-        return found
+        found = _make_attributes(self.title, self.units, self.description, self.flags)
+        return found | ({"ancillary_variables": " ".join(self.beside)} if self.beside else {})
 
 
 VERDICT_FLAGS = {"no_result": 0, "invalid": 1, "undecided": 2, "borderline": 3, "valid": 4, "conservative": 5}
@@ -278,22 +338,34 @@ _JUDGED = (
     CubeVariable(
         "level",
         "float64",
-        "the coverage that is promised for exchangeable train and test points; NaN where none is",
+        "coverage that the procedure guarantees if training and test points are exchangeable; NaN where it "
+        "guarantees none",
         "exact level",
     ),
-    CubeVariable("target", "float64", "what coverage is compared with: the exact level, or 1 - alpha", "target level"),
+    CubeVariable(
+        "target",
+        "float64",
+        "coverage that verdicts compare with: the exact level where there is one, otherwise 1 - alpha",
+        "target level",
+    ),
     CubeVariable(
         "coverage_low",
         "float64",
         "lower end of the 95 % confidence interval of coverage (the expected one if the store has it)",
         "lower end of coverage",
     ),
-    CubeVariable("coverage_high", "float64", "its upper end", "upper end of coverage"),
+    CubeVariable(
+        "coverage_high",
+        "float64",
+        "upper end of the 95 % confidence interval of coverage (the expected one if the store has it)",
+        "upper end of coverage",
+    ),
     CubeVariable(
         "verdict",
         "uint8",
-        "whether coverage is at least the target less min(0.02, alpha/5); no verdict of the grid is wrong with "
-        "probability 0.95 (or as until says); at least 4 means valid",
+        "whether coverage is at least the target less min(0.02, alpha/5), with probability 0.95 (or as until says) "
+        "that no verdict of the whole grid is wrong: 0 no result, 1 invalid, 2 undecided, 3 borderline, 4 valid, "
+        "5 conservative; at least 4 means valid",
         "verdict on coverage",
         flags=VERDICT_FLAGS,
     ),
@@ -313,7 +385,9 @@ def _list_cube_variables() -> tuple[CubeVariable, ...]:
             quantile="quantile" in one.dims,
             is_optional=one.is_optional,
         )
-        found.append(shared)
+        around = ("level", "target", "coverage_low", "coverage_high", "verdict") if one.name == "coverage" else ()
+        errors = (f"{one.name}_se",) if one.error is not None else ()
+        found.append(replace(shared, beside=(*errors, *around)))
         if one.error is not None:
             title = f"standard error of {one.title.partition(':')[0]}"
             found.append(replace(shared, name=f"{one.name}_se", description=one.error, title=title))
@@ -324,7 +398,10 @@ def _list_cube_variables() -> tuple[CubeVariable, ...]:
     )
     found.append(
         CubeVariable(
-            "replication_count", "int64", "number of replications that all of this is from", "number of replications"
+            "replication_count",
+            "int64",
+            "number of replications that the numbers of a cell are computed from: all that ran and did not fail",
+            "number of replications",
         )
     )
     return tuple(found)
@@ -332,7 +409,7 @@ def _list_cube_variables() -> tuple[CubeVariable, ...]:
 
 CUBE = _list_cube_variables()
 """Arrays that the root of a store may have, with the axes `CUBE_DIMS`. Written by the driver."""
-CUBE_VERSION = 3
+CUBE_VERSION = 4
 """Version of the cube's variables, coordinates and attributes. Older stores get new ones at the next run."""
 CUBE_DIMS = ("procedure", "gamma", "theta", "lam", "n", "alpha")
 

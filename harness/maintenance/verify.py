@@ -18,7 +18,15 @@ import numpy as np
 from harness.backends.base import Backend, open_backend
 from harness.core.errors import StoreUnreachableError, UserError
 from harness.core.extent import find_computed
-from harness.core.schema import COVERAGE_EXPECTED, CUBE, CUBE_VERSION, USED_AXES, list_variables
+from harness.core.schema import (
+    CODES,
+    COVERAGE_EXPECTED,
+    CUBE,
+    CUBE_VERSION,
+    REPLICATION_AXES,
+    USED_AXES,
+    list_variables,
+)
 from harness.core.text import fold_whitespace
 from harness.core.types import Status, Unit, Values
 from harness.cube.aggregate import compute_cube
@@ -248,7 +256,7 @@ def _is_equivalent(key: str, found: bytes | None, meant: bytes, is_older: bool) 
     JSON may be formatted differently. Attributes of the root are ignored, because they are the manifest itself. A store
     whose cube has an older version may lack arrays of it, and has other attributes.
     """
-    if is_older and found is None and key.partition("/")[0] in _CUBE_NAMES:
+    if is_older and found is None and _is_newer(key):
         return True
     if found == meant or found is None or not key.endswith(ROOT):
         return found == meant
@@ -267,13 +275,22 @@ def _drop_newer(found: dict[str, Any], meant: dict[str, Any]) -> None:
     """Make consolidated metadata comparable with those of an older version: without its missing arrays, attributes."""
     if "consolidated_metadata" in meant:
         old, new = (each["consolidated_metadata"]["metadata"] for each in (found, meant))
-        for name in (set(new) - set(old)) & _CUBE_NAMES:
+        for name in filter(_is_newer, set(new) - set(old)):
             del new[name]
         for node in (*old.values(), *new.values()):
             node["attributes"] = None
 
 
-_CUBE_NAMES = {*USED_AXES, *(one.name for one in CUBE)}
+_NEWER_IN_ROOT = {*USED_AXES, *CODES, *(one.name for one in CUBE)}
+_NEWER_IN_GROUPS = {*CODES, *REPLICATION_AXES}
+
+
+def _is_newer(key: str) -> bool:
+    """Return whether a key belongs to an array that stores whose cube has an older version may lack."""
+    first, *others = key.split("/")
+    if first != "replications":
+        return first in _NEWER_IN_ROOT
+    return len(others) > 1 and others[1] in _NEWER_IN_GROUPS
 
 
 def find_cube_mismatches(backend: Backend, manifest: Manifest, sizes: Collection[int]) -> Iterator[tuple[int, str]]:

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from harness.core.errors import UserError
 from harness.core.extent import is_complete
-from harness.core.schema import COORDINATES, list_cube_variables, list_variables
+from harness.core.schema import COORDINATES, REPLICATION_AXES, USED_AXES, list_cube_variables, list_variables
 from harness.core.types import Extent, Preparation, Unit
 from harness.planning.cost import (
     WORKER_BYTES,
@@ -30,6 +30,8 @@ from harness.store.receipts import Receipt
 
 _RECEIPT, _CHUNK = 500, 17
 """Bytes of a receipt, and overhead of a chunk in bytes."""
+_ROOT_LABELS, _GROUP_LABELS = len(COORDINATES) + len(USED_AXES), len(COORDINATES) - 1 + len(REPLICATION_AXES)
+"""Coordinates of the cube, and of the group of an n, which has no `n`."""
 _METADATA, _MANIFEST = 1600, 8192
 """Bytes of an array's metadata in the root, and of the second copy of the manifest."""
 
@@ -162,7 +164,7 @@ def _sum_work(each: Iterable[Work]) -> Work:
 def _count_fixed_files(sizes: int, shape: ReplicationShape) -> int:
     """Count the files of metadata, coordinates and cube: two per array of the root, and those of each n's group."""
     variables, cube = len(list_variables(shape.keep)), len(list_cube_variables(shape.keep))
-    return 2 * (cube + 8) + sizes * (variables + 2 * 7 + 1 + cube)
+    return 2 * (cube + _ROOT_LABELS) + sizes * (variables + 2 * _GROUP_LABELS + 1 + cube)
 
 
 def _estimate_disk(manifest: Manifest, asked: Extent, left: Sequence[Unit], shape: ReplicationShape, block: int) -> int:
@@ -181,8 +183,8 @@ def _estimate_disk(manifest: Manifest, asked: Extent, left: Sequence[Unit], shap
     cells = count_cells_per_n(manifest.extent)
     count = len(asked.grid.n)
     root = list_cube_variables(shape.keep)
-    arrays = len(root) + len(COORDINATES) + count * (len(variables) + len(COORDINATES) - 1)
-    labels = (1 + count) * len(COORDINATES)
+    arrays = len(root) + _ROOT_LABELS + count * (len(variables) + _GROUP_LABELS)
+    labels = _ROOT_LABELS + count * _GROUP_LABELS
     cube = count * sum(blocks(8 * cells * (3 if summary.quantile else 1)) for summary in root)
     metadata = blocks(_METADATA * arrays) + blocks(_MANIFEST)
     folders = arrays + labels + 2 * count + 4

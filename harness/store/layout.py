@@ -2,13 +2,14 @@
 
 A store is created or grown by writing all keys of this template, the root last. The root contains the metadata of all
 arrays (consolidated), so a reader sees the old store or the new one, never half of each. Coordinates only get longer,
-and their single chunk is longer than any axis, so that the old metadata also read the new chunk correctly.
+and the length of their chunks is fixed, so that the old metadata also read the new chunks correctly.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -19,12 +20,25 @@ from zarr.storage import MemoryStore
 
 from harness.core.families import MODEL_AXES
 from harness.core.labels import format_theta
-from harness.core.schema import CUBE_DIMS, OF_Y, QUANTILES, USED_AXES, Variable, list_cube_variables, list_variables
+from harness.core.schema import (
+    BESIDE_LABELS,
+    CODES,
+    CUBE_DIMS,
+    OF_THETA,
+    OF_Y,
+    QUANTILES,
+    USED_AXES,
+    Variable,
+    list_cube_variables,
+    list_variables,
+)
 from harness.core.types import Grid
 from harness.store.manifest import Group, Manifest, to_attributes
 
 COORDINATE_CHUNK = 256
 """Length of a coordinate's chunk: longer than any axis, so that a coordinate always has one chunk."""
+COUNT_CHUNK = 1 << 16
+"""Length of a chunk of `path` and `draw`, which may have any number of chunks."""
 _KEYS: Any = {"name": "default", "separator": "."}
 """Encoding of chunk keys: all chunks of an array in one folder. With slashes, each would be in eight nested folders."""
 
@@ -48,8 +62,10 @@ def make_template(manifest: Manifest) -> dict[str, bytes]:
     _add_cube(root, manifest)
     root.create_group("replications")
     for n, group in manifest.groups.items():
-        here = root.create_group(get_group_name(n), attributes={"n": n, "coordinates": "theta_value"})
+        here = root.create_group(get_group_name(n), attributes={"n": n, "coordinates": " ".join(BESIDE_LABELS)})
         _add_coordinates(here, grid)
+        for axis, length in (("path", manifest.extent.paths), ("draw", manifest.extent.draws)):
+            _add_label(here, axis, np.arange(length), chunk=COUNT_CHUNK)
         _add_replications(here, manifest, group)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Zarr warns that consolidated metadata aren't in the specification yet
@@ -62,11 +78,15 @@ _LABELS = {
     "procedure": ("procedure", "", "the prediction procedure"),
     "gamma": ("noise variance γ", f"{OF_Y} squared", "variance of the noise"),
     "theta": ("θ", "", "theta of the kernel, exp(-theta |x-x'|^2) for the Gaussian one, as text"),
-    "theta_value": ("θ", "1", "theta as a number, NaN where it is searched for"),
+    "theta_value": ("θ", OF_THETA, "theta as a number, NaN where it is searched for"),
     "lam": ("ridge λ", "1", "ridge lambda"),
     "n": ("training sample size n", "1", "size of the train sample"),
     "alpha": ("allowed error rate α", "1", "allowed error rate"),
-    "quantile": ("quantile over test points", "1", "quantile over the test points"),
+    "quantile": ("quantile over test points", "1", "quantile over the test points of a replication"),
+    "path": ("path", "1", "number of the path: an independent realisation of the data-generating process"),
+    "draw": ("draw", "1", "number of the training sample on its path"),
+    "procedure_code": ("procedure", "1", "number of the procedure, for readers that know no strings"),
+    "theta_code": ("θ", "1", "number of the theta label, for readers that know no strings"),
     "uses_theta": ("whether θ is used", "1", "whether results depend on theta; otherwise they stand at each of them"),
     "uses_lam": ("whether λ is used", "1", "whether results depend on lambda; otherwise they stand at each of them"),
 }
@@ -83,12 +103,28 @@ def _add_coordinates(group: zarr.Group, grid: Grid) -> None:
     _add_label(group, "lam", np.array(grid.lam))
     _add_label(group, "alpha", np.array(grid.alpha))
     _add_label(group, "quantile", np.array(QUANTILES))
+    for name, axis in CODES.items():
+        labels = list(map(format_theta, grid.theta)) if axis == "theta" else grid.procedure
+        flags = {"flag_values": list(range(len(labels))), "flag_meanings": " ".join(map(_make_word, labels))}
+        _add_label(group, name, np.arange(len(labels), dtype="int32"), axis, flags)
 
 
-def _add_label(group: zarr.Group, name: str, values: np.ndarray[Any, Any], dim: str | None = None) -> None:
+def _make_word(label: str) -> str:
+    """Return a label as one word, as `flag_meanings` needs it."""
+    return "_".join(label.split())
+
+
+def _add_label(
+    group: zarr.Group,
+    name: str,
+    values: np.ndarray[Any, Any],
+    dim: str | None = None,
+    flags: Mapping[str, Any] = MappingProxyType({}),
+    chunk: int = COORDINATE_CHUNK,
+) -> None:
     """Create a coordinate along the axis `dim`, which has its name by default, and write its values."""
-    if len(values) > COORDINATE_CHUNK:
-        raise ValueError(f"{name} must have at most {COORDINATE_CHUNK} values, got {len(values)}")
+    if chunk == COORDINATE_CHUNK and len(values) > chunk:
+        raise ValueError(f"{name} must have at most {chunk} values, got {len(values)}")
     title, units, what = _LABELS[name]
     is_text = values.dtype == object
     # xarray decodes labels with a missing value to objects; otherwise to StringDType, with which idxmin fails
@@ -96,10 +132,10 @@ def _add_label(group: zarr.Group, name: str, values: np.ndarray[Any, Any], dim: 
     array = group.create_array(
         name,
         shape=values.shape,
-        chunks=(COORDINATE_CHUNK,),
+        chunks=(chunk,),
         dtype=str if is_text else values.dtype,
         dimension_names=(dim or name,),
-        attributes={"long_name": title, **extra, "description": what},
+        attributes={"long_name": title, **extra, "description": what, **flags},
     )
     array[:] = values
 
@@ -116,7 +152,7 @@ def _add_cube(root: zarr.Group, manifest: Manifest) -> None:
             chunks=tuple(chunks[dim] for dim in dims),
             dtype=summary.dtype,
             fill_value=0 if integer else np.nan,
-            compressors=_make_compressors(),
+            compressors=make_compressors(),
             chunk_key_encoding=_KEYS,
             dimension_names=dims,
             attributes=summary.attributes,
@@ -132,7 +168,8 @@ def _get_axis_lengths(grid: Grid) -> dict[str, int]:
     return {dim: len(getattr(grid, dim)) for dim in CUBE_DIMS} | {"quantile": len(QUANTILES)}
 
 
-def _make_compressors() -> list[Any]:
+def make_compressors() -> list[Any]:
+    """Return the codecs that compress a chunk and protect it by a checksum."""
     return [ZstdCodec(level=1), Crc32cCodec()]
 
 
@@ -147,10 +184,10 @@ def _add_replications(group: zarr.Group, manifest: Manifest, cut: Group) -> None
             shards=chunks if cut.sharded else None,
             dtype=variable.dtype,
             fill_value=variable.fill,
-            compressors=_make_compressors(),
+            compressors=make_compressors(),
             chunk_key_encoding=_KEYS,
             dimension_names=dims,
-            attributes={"description": variable.description},
+            attributes=variable.attributes,
         )
 
 

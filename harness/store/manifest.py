@@ -16,7 +16,7 @@ from typing import Any
 from harness.core.extent import from_json, get_axis_lengths, to_json, union
 from harness.core.families import MODEL_AXES, FamilyRecord
 from harness.core.labels import is_number
-from harness.core.schema import COORDINATES, CUBE, CUBE_VERSION, USED_AXES
+from harness.core.schema import BESIDE_LABELS, COORDINATES, CUBE, CUBE_VERSION, USED_AXES
 from harness.core.types import INNER, Extent, Unit
 from harness.parsing.json import check_text, check_whole, load_json, require
 from harness.store.checks.manifest import check_manifest
@@ -268,13 +268,35 @@ def to_attributes(manifest: Manifest) -> dict[str, Any]:
         "ckrr_schema": SCHEMA,
         **({"smoke": True} if manifest.is_smoke else {}),
         **({"had_rounds": True, "fixed_paths": manifest.fixed_paths} if manifest.had_rounds else {}),
-        "coordinates": " ".join(("theta_value", *USED_AXES)),
+        "coordinates": " ".join((*BESIDE_LABELS, *USED_AXES)),
         "title": manifest.scenario.get("name", ""),
+        "description": describe_study(manifest),
+        "references": _REFERENCES,
         "test_points": manifest.test_points,
         "test": manifest.test,
         "cube_version": manifest.cube_version,
         **{name: json.dumps(part) for name, part in parts.items()},
     }
+
+
+def describe_study(manifest: Manifest) -> str:
+    """Return a few sentences on a study for somebody who opens its store without ckrr.
+
+    Nothing here is read back. What the scenario says of itself comes first.
+    """
+    about, source = manifest.scenario.get("description", ""), manifest.scenario.get("source", {}).get("function", "")
+    whole = manifest.extent
+    return (
+        (f"{about}. " if about else "")
+        + "Coverage and width of prediction intervals for regression, estimated by simulation at every point of a grid "
+        "of procedures, noise variances (gamma), kernel parameters (theta), ridge parameters (lam), sizes of the "
+        f"training sample (n) and error rates (alpha). Data: {source}; up to {whole.paths} independent realisations "
+        f"(paths) with {whole.draws} training sample{'s' * (whole.draws != 1)} (draws) each, "
+        f"{manifest.test_points} test points. The groups replications/n=... have the result of every replication."
+    )
+
+
+_REFERENCES = "Burnaev & Nazarov (2016), Conformalized Kernel Ridge Regression, arXiv:1609.05959"
 
 
 def from_attributes(plain: Mapping[str, Any]) -> Manifest:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.core.schema import (
+    CODES,
     COORDINATES,
     CUBE_DIMS,
     QUANTILES,
@@ -22,6 +23,7 @@ from harness.core.schema import (
 from harness.parsing.json import MalformedError, check_list, check_table, require
 from harness.store.layout import (
     COORDINATE_CHUNK,
+    COUNT_CHUNK,
     get_chunk_shape,
     get_cube_chunks,
     get_group_name,
@@ -32,7 +34,7 @@ from harness.store.manifest import Group, Manifest
 
 _DECODING = ("_FillValue", "scale_factor", "add_offset", "dtype", "calendar", "_Unsigned", "_Encoding")
 """Attributes that make xarray change values when it decodes an array."""
-_TEXT_LABELS, _WHOLE_LABELS = ("procedure", "theta"), ("n",)
+_TEXT_LABELS, _WHOLE_LABELS = ("procedure", "theta"), {"n": "int64", **dict.fromkeys(CODES, "int32")}
 _CODECS = ["bytes", "zstd", "crc32c"]
 
 
@@ -101,14 +103,18 @@ def _describe_variable(manifest: Manifest, group: Group, variable: Variable) -> 
 
 
 def _list_labels(manifest: Manifest, prefix: str) -> Iterator[tuple[str, _ArraySpec]]:
+    """Yield the coordinates of the root, or those of a group of replications."""
+    grid = manifest.extent.grid
     for name in COORDINATES:
-        dim = name.removesuffix("_value")
-        length = len(QUANTILES) if dim == "quantile" else len(getattr(manifest.extent.grid, dim))
+        dim = CODES.get(name, name.removesuffix("_value"))
+        length = len(QUANTILES) if dim == "quantile" else len(getattr(grid, dim))
         text = name in _TEXT_LABELS
-        kind = "string" if text else "int64" if name in _WHOLE_LABELS else "float64"
+        kind = "string" if text else _WHOLE_LABELS.get(name, "float64")
         codecs = ("vlen-utf8" if text else "bytes", "zstd")
         if not (prefix and name == "n"):
             yield f"{prefix}{name}", _ArraySpec(kind, (dim,), (length,), (COORDINATE_CHUNK,), codecs)
+    for name, length in (("path", manifest.extent.paths), ("draw", manifest.extent.draws)) if prefix else ():
+        yield f"{prefix}{name}", _ArraySpec("int64", (name,), (length,), (COUNT_CHUNK,), ("bytes", "zstd"))
 
 
 def _check_group(node: Mapping[str, Any], path: str) -> None:
