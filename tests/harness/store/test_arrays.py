@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
-from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import xarray as xr
-from packaging.requirements import Requirement
 
 import harness
 from harness.backends.base import open_backend
@@ -31,6 +27,7 @@ from harness.store.manifest import CLAIM, cache_key, from_attributes, to_attribu
 from harness.store.manifest_io import load_manifest
 from harness.worker.task import run_unit
 from tests.harness.studies import contents, prepared, replications, run_serially
+from tests.plain import link_packages, run_alone
 
 
 @pytest.fixture(scope="module")
@@ -43,32 +40,14 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder to import from that has xarray and zarr and what they need, and nothing else."""
-    folder = tmp_path_factory.mktemp("site")
-    waiting, seen = ["xarray", "zarr"], set[str]()
-    while waiting:
-        name = waiting.pop().lower().replace("_", "-")
-        if name in seen:
-            continue
-        seen.add(name)
-        one = distribution(name)
-        needed = map(Requirement, one.requires or [])
-        waiting += [each.name for each in needed if each.marker is None or each.marker.evaluate({"extra": ""})]
-        for top in {file.parts[0] for file in one.files or [] if file.parts[0] not in ("..", "__pycache__")}:
-            if not (folder / top).exists():
-                (folder / top).symlink_to(Path(str(one.locate_file(top))))
-    assert not {"dask", "ckrr", "scipy"} & seen
+    folder = link_packages(tmp_path_factory.mktemp("site"), ["xarray", "zarr"])
+    assert not any((folder / name).exists() for name in ("dask", "scipy"))
     return folder
 
 
 def alone(site: Path, code: str) -> str:
     """Runs code with nothing but those, warnings being errors."""
-    code = f"import sys\nsys.path.insert(0, {str(site)!r})\nimport xarray\n{code}"
-    done = subprocess.run(
-        [sys.executable, "-I", "-S", "-W", "error", "-c", code], capture_output=True, text=True, cwd="/"
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
-    return done.stdout
+    return run_alone([site], f"import xarray\n{code}")
 
 
 def test_xarray_alone_opens_it_in_silence(made: Path, site: Path) -> None:
