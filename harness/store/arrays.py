@@ -27,12 +27,10 @@ from harness.core.types import Block, Unit, Values
 from harness.store import chunk_io, receipts
 from harness.store.checks.codecs import bounded_codecs as bounded_codecs
 from harness.store.chunk_io import Box
-from harness.store.layout import get_group_name, make_template
+from harness.store.layout import WRITE_EMPTY_CHUNKS, get_group_name, make_template
 from harness.store.manifest import COPY, FILES, LARGEST_FILE, ROOT, Manifest, hash_fingerprint
 from harness.store.manifest_io import check_readable, dump_copy, load_manifest
 from harness.store.zarr_store import open_checked_store
-
-zarr.config.set({"array.write_empty_chunks": True})  # otherwise a chunk that equals the fill value is deleted
 
 
 def publish(backend: Backend, manifest: Manifest, files: Mapping[str, bytes]) -> None:
@@ -129,14 +127,15 @@ def _check_alignment(manifest: Manifest, unit: Unit) -> None:
 def open_array(url: str, path: str, generation: int) -> zarr.Array[Any]:
     """Return a cached handle of an array: opening one costs as much as writing a chunk.
 
-    `generation` is part of the cache key, so that the array is opened again after a growth.
+    `generation` is part of the cache key, so that the array is opened again after a growth. The handle writes chunks
+    that equal the fill value, too, whatever the settings of Zarr in this process are.
     """
     try:
         found = _open_root(url, generation)[path]
     except KeyError:
         raise UserError(f"{url} has no {path}: it was made by a version of ckrr that doesn't store it") from None
     assert isinstance(found, zarr.Array)
-    return found
+    return found.with_config(WRITE_EMPTY_CHUNKS)
 
 
 @lru_cache(maxsize=4096)

@@ -41,6 +41,8 @@ COUNT_CHUNK = 1 << 16
 """Length of a chunk of `path` and `draw`, which may have any number of chunks."""
 _KEYS: Any = {"name": "default", "separator": "."}
 """Encoding of chunk keys: all chunks of an array in one folder. With slashes, each would be in eight nested folders."""
+WRITE_EMPTY_CHUNKS: Any = {"write_empty_chunks": True}
+"""Configuration of every array that is written: otherwise Zarr deletes a chunk that equals the fill value."""
 
 
 def get_group_name(n: int) -> str:
@@ -136,6 +138,7 @@ def _add_label(
         dtype=str if is_text else values.dtype,
         dimension_names=(dim or name,),
         attributes={"long_name": title, **extra, "description": what, **flags},
+        config=WRITE_EMPTY_CHUNKS,
     )
     array[:] = values
 

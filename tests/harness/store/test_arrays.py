@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import xarray as xr
+import zarr
 
 import harness
 from harness.backends.base import open_backend
@@ -26,7 +28,7 @@ from harness.store.layout import make_template
 from harness.store.manifest import CLAIM, cache_key, from_attributes, to_attributes
 from harness.store.manifest_io import load_manifest
 from harness.worker.task import run_unit
-from tests.harness.studies import contents, prepared, replications, run_serially
+from tests.harness.studies import contents, prepared, replications, run_serially, serially
 from tests.plain import link_packages, run_alone
 
 
@@ -194,22 +196,37 @@ def test_a_grown_store_is_the_store_made_at_once(changes: dict[str, Any], made: 
             np.testing.assert_array_equal(after[name][old], values, err_msg=name)
 
 
+def run_sharded(where: Path, **changes: Any) -> None:
+    study = prepared(where, **changes)
+    groups = {n: replace(group, sharded=True) for n, group in study.manifest.groups.items()}
+    serially(replace(study, manifest=replace(study.manifest, groups=groups)))
+
+
 def test_shards_are_read_in_parts(tmp_path: Path) -> None:
     """A large unit is sharded, and has the numbers of the plain one."""
     plain, sharded = tmp_path / "plain.zarr", tmp_path / "sharded.zarr"
     small = {"grid__n": [10], "grid__procedure": ["exact", "wide"], "grid__theta": [1, "best"]}
     run_serially(plain, **small)
-    study = prepared(sharded, **small)
-    from dataclasses import replace
-
-    groups = {n: replace(group, sharded=True) for n, group in study.manifest.groups.items()}
-    record = lifecycle.begin_run(replace(study, manifest=replace(study.manifest, groups=groups)))
-    for unit in study.plan.units:
-        run_unit(str(sharded), cache_key(record), record.generation, False, unit)
+    run_sharded(sharded, **small)
     one, other = contents(plain), contents(sharded)
     for name in one:
         if name.startswith("replications/"):
             np.testing.assert_array_equal(one[name], other[name], err_msg=name)
+
+
+def make_empty_chunks(where: Path) -> dict[str, bytes]:
+    """The files of arrays in a store whose shards, cube and labels have chunks with nothing but fill values."""
+    run_sharded(where, grid__gamma=[0.0], grid__theta=[13], replications__paths=2)
+    return {str(file.relative_to(where)): file.read_bytes() for file in [*where.rglob("c.*"), *where.rglob("c/*")]}
+
+
+def test_settings_of_zarr_in_the_process_do_not_matter(tmp_path: Path) -> None:
+    """All chunks are written, also those that equal the fill value; and other users of Zarr keep their settings."""
+    assert not zarr.config.get("array.write_empty_chunks")
+    found = make_empty_chunks(tmp_path / "one.zarr")
+    assert {"gamma/c/0", "coverage/c.0.0.0.0.0.0", "replications/n=10/coverage/c.0.0.0.0.0.0.0"} <= found.keys()
+    with zarr.config.set({"array.write_empty_chunks": True}):
+        assert make_empty_chunks(tmp_path / "other.zarr") == found
 
 
 def test_receipts_are_counted_as_they_are_listed(tmp_path: Path) -> None:
