@@ -12,31 +12,39 @@ from math import inf, nan
 from time import monotonic
 from typing import Any
 
-from harness.backends.retry import retry_call
-from harness.core.errors import ClusterError, StoreRefusedError, StoreUnreachableError, UserError
-from harness.core.types import Limits
+from harness.core.errors import ClusterError
 from harness.cube.rounds import Answer
 from harness.execution import clusters, dask_executor
 from harness.execution.cube_keeper import CubeKeeper
 from harness.execution.health import describe_scheduler
 from harness.execution.interrupts import is_interrupted
-from harness.execution.lifecycle import acquire_store, begin_run, find_stale_sizes, mark_ended, mark_last_run
+from harness.execution.lifecycle import (
+    acquire_store,
+    begin_run,
+    check_other_driver,
+    finish_run,
+    list_sizes_to_refresh,
+    record_failure,
+)
 from harness.execution.prepare import Prepared
 from harness.execution.progress import Progress, ProgressCounter
 from harness.execution.rounds import RoundQueue, describe_round, get_hours
-from harness.execution.tasks import Result, Task, TaskList, run_serial
+from harness.execution.tasks import (
+    Result,
+    Task,
+    TaskList,
+    list_limits,
+    list_preparations,
+    list_study_modules,
+    run_serial,
+)
 from harness.planning.plan import check_fits
-from harness.store import arrays
-from harness.store.heartbeat import Heartbeat, other_driver, run_heartbeat
+from harness.store.heartbeat import Heartbeat, run_heartbeat
 from harness.store.identity import check_same_store, is_same_store
-from harness.store.inventory import find_cube_gaps
-from harness.store.manifest import COPY, ROOT, Manifest, cache_key
+from harness.store.manifest import Manifest, cache_key
 from harness.store.rounds import Round, get_target
 from harness.worker import compatibility
 from harness.worker.task import prepare_artifact as prepare_array, run_unit
-
-_HANG_FACTOR = 30.0
-"""A step of a replication counts as hung if it takes this many times the planned time of the whole replication."""
 
 
 @dataclass(frozen=True)
@@ -89,40 +97,14 @@ def run_prepared(
         If the cluster fails, or a unit fails at every attempt.
     """
     check_fits(prepared.plan, prepared.machine, prepared.loaded.where)
-    shared = _check_other_driver(prepared, progress)
+    another = check_other_driver(prepared)
+    if another is not None:
+        how = "this run starts from the other end of the remaining units"
+        progress.note(f"{another} is running on this store, too: {how}")
     with run_heartbeat(presence or Heartbeat(prepared.backend)) as signs:
         claimed = acquire_store(prepared, client)
-        try:
-            return _run(claimed, progress, client, window, signs, shared)
-        except StoreRefusedError:
-            raise
-        except StoreUnreachableError as error:
-            raise ClusterError(str(error)) from None
-        except ClusterError:
-            mark_last_run(prepared.backend, "broke")
-            raise
-
-
-def _check_other_driver(prepared: Prepared, progress: Progress) -> bool:
-    """Return whether another driver is active on the store.
-
-    Two drivers can share a store, unless one of them has to grow it.
-
-    Raises
-    ------
-    UserError
-        If this run has to grow the store while another driver is active.
-    """
-    another = other_driver(prepared.backend)
-    if another is None:
-        return False
-    if not prepared.is_new and prepared.grows:
-        raise UserError(
-            f"{prepared.backend.url} can't grow or take an edited source while {another} is running on it: "
-            "wait until that has ended"
-        )
-    progress.note(f"{another} is running on this store, too: this run starts from the other end of the remaining units")
-    return True
+        with record_failure(prepared.backend):
+            return _run(claimed, progress, client, window, signs, another is not None)
 
 
 def _run(
@@ -134,10 +116,7 @@ def _run(
     failed, spent = prepared.failed, Usage()
     presence.watch_store(lambda: is_same_store(backend, manifest))
     queue = _make_round_queue(prepared, manifest, shared)
-    stale = (
-        set(manifest.extent.grid.n) if prepared.grows or manifest.had_rounds else find_stale_sizes(prepared.manifest)
-    )
-    keeper = CubeKeeper(backend.url, manifest, stale | find_cube_gaps(backend, manifest))
+    keeper = CubeKeeper(backend.url, manifest, list_sizes_to_refresh(prepared, manifest))
     if prepared.damaged:
         lost = len(prepared.damaged)
         progress.note(f"{lost} unit{'s' * (lost != 1)} lost a chunk after being written, and will be recomputed")
@@ -169,10 +148,7 @@ def _run(
         keeper.stale |= set(queue.rounds)  # another driver may have completed a round since the last refresh
     if keeper.is_slow:
         progress.note("all units are done; the cube is being computed from them")
-    if retry_call(lambda: arrays.restore_root(backend)):
-        progress.note(f"{ROOT} was lost or damaged: rebuilt from {COPY}")
-    retry_call(keeper.finish)
-    retry_call(lambda: mark_ended(backend, manifest.history[-1], start))
+    finish_run(keeper, manifest.history[-1], progress.note, start)
     efficiency = spent.compute_efficiency(prepared.machine.workers)
     outcome = Outcome(backend.url, spent.units, failed, monotonic() - start, efficiency, tally.count)
     if queue is None:
@@ -185,7 +161,7 @@ def _make_round_queue(prepared: Prepared, manifest: Manifest, shared: bool) -> R
     """Return the queue of a study with `until`; None for others."""
     if get_target(manifest) is None:
         return None
-    limits, workers = _list_limits(prepared), prepared.machine.workers
+    limits, workers = list_limits(prepared), prepared.machine.workers
     return RoundQueue(prepared.backend, manifest, prepared.plan.units, limits, workers, shared)
 
 
@@ -236,14 +212,11 @@ def _generate_results(
     shared: bool,
     queue: RoundQueue | None = None,
 ) -> Iterator[Result]:
-    machine, limits = prepared.machine, _list_limits(prepared)
+    machine, limits = prepared.machine, list_limits(prepared)
     jobs = [(unit, limits[unit.n]) for unit in prepared.plan.units] if queue is None or not queue.is_empty else []
     if shared:  # the other driver starts at the front: the two meet in the middle
         jobs.reverse()
-    first = [
-        (one, Limits(max(Limits.seconds, _HANG_FACTOR * seconds), planned=seconds))
-        for one, seconds in prepared.plan.preparations
-    ]
+    first = list_preparations(prepared)
     if not jobs and not first:
         return
 
@@ -275,9 +248,7 @@ def _check_workers(
     mapping or None
         Facts that workers which join later must match, too; None if the cluster file allows any versions.
     """
-    loaded = prepared.loaded
-    uses = [one.use for one in loaded.records.values()]
-    names = compatibility.list_user_modules(str(loaded.scenario.source["function"]), uses)
+    names = list_study_modules(prepared)
     ours = compatibility.environment_facts(names)
     strict = prepared.cluster is None or prepared.cluster.versions == "same"
     try:
@@ -294,13 +265,3 @@ def _run_preparations(results: Iterator[Result], jobs: Sequence[Task], note: Cal
         note(f"preparing {', '.join(job.name for job, _ in jobs)}")
     for result in results:
         note(f"prepared {result['name']} in {result['seconds']:.0f} s")
-
-
-def _list_limits(prepared: Prepared) -> dict[int, Limits]:
-    """Return the limits of units at each n: the scenario's, or a default that only a hung replication can reach."""
-    told = prepared.loaded.scenario.replications.seconds
-    found = {}
-    for size in prepared.plan.sizes:
-        limit = told or max(Limits.seconds, _HANG_FACTOR * size.seconds / (size.block[0] * size.block[1]))
-        found[size.n] = Limits(limit, user_set=told is not None, planned=size.seconds)
-    return found

@@ -1,23 +1,26 @@
-"""Create or grow a store at the beginning of a run, and record in its history how the run ended."""
+"""Create or grow a store at the beginning of a run, refresh its cube at the end, and record how the run ended."""
 
 from __future__ import annotations
 
 import platform
 import sys
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from time import monotonic, sleep
 from typing import Any
 
-from harness.backends.base import Backend
+from harness.backends.base import Backend, open_backend
+from harness.backends.retry import retry_call
 from harness.core.environment import describe_machine as machine_facts, find_commit
-from harness.core.errors import UserError
+from harness.core.errors import ClusterError, StoreRefusedError, StoreUnreachableError, UserError
 from harness.core.text import get_timestamp
+from harness.execution.cube_keeper import CubeKeeper
 from harness.execution.prepare import Prepared, prepare
 from harness.store import arrays
-from harness.store.heartbeat import current_driver, from_bytes, to_bytes
-from harness.store.manifest import CLAIM, Manifest
+from harness.store.heartbeat import Driver, current_driver, from_bytes, other_driver, to_bytes
+from harness.store.inventory import find_cube_gaps
+from harness.store.manifest import CLAIM, COPY, ROOT, Manifest
 from harness.store.manifest_io import add_to_history, load_manifest, save_manifest
 
 _PUBLISHED = ("extents", "groups", "fingerprint", "families")
@@ -87,14 +90,78 @@ def _list_edited_files(old: Manifest, new: Manifest) -> list[str]:
     return [name for was, now in parts for name, hashed in now.items() if was.get(name, hashed) != hashed]
 
 
+def check_other_driver(prepared: Prepared) -> Driver | None:
+    """Return another driver that is active on the store, if there is one.
+
+    Two drivers can share a store, unless one of them has to grow it.
+
+    Raises
+    ------
+    UserError
+        If this run has to grow the store while another driver is active.
+    """
+    another = other_driver(prepared.backend)
+    if another is not None and not prepared.is_new and prepared.grows:
+        raise UserError(
+            f"{prepared.backend.url} can't grow or take an edited source while {another} is running on it: "
+            "wait until that has ended"
+        )
+    return another
+
+
+def list_sizes_to_refresh(prepared: Prepared, manifest: Manifest) -> set[int]:
+    """Return the n at which the cube is out of date or has gaps, before any unit of this run is computed."""
+    everything = prepared.grows or manifest.had_rounds
+    stale = set(manifest.extent.grid.n) if everything else find_stale_sizes(prepared.manifest)
+    return stale | find_cube_gaps(prepared.backend, manifest)
+
+
 def find_stale_sizes(manifest: Manifest) -> set[int]:
     """Return the n at which the cube may be out of date: none if the last run ended cleanly and nothing grew since."""
     return set() if manifest.is_settled else set(manifest.extent.grid.n)
 
 
-def mark_ended(backend: Backend, entry: Mapping[str, Any], start: float) -> None:
+def finish_run(
+    keeper: CubeKeeper, entry: Mapping[str, Any], note: Callable[[str], None], start: float | None = None
+) -> None:
+    """Refresh the cube once all units are done, and record in the history that the run has ended.
+
+    Parameters
+    ----------
+    keeper : CubeKeeper
+        The cube, and the n at which it is out of date.
+    entry : mapping
+        The history entry of the run.
+    note : callable
+        Receives messages for the user.
+    start : float, optional
+        When the run began, by the monotonic clock of this process. Default: no duration is recorded.
+    """
+    backend = open_backend(keeper.url)
+    if retry_call(lambda: arrays.restore_root(backend)):
+        note(f"{ROOT} was lost or damaged: rebuilt from {COPY}")
+    retry_call(keeper.finish)
+    retry_call(lambda: mark_ended(backend, entry, start))
+
+
+def mark_ended(backend: Backend, entry: Mapping[str, Any], start: float | None = None) -> None:
     """Record in the history that the run of `entry` has ended; another run may have started meanwhile."""
-    add_to_history(backend, {"end": get_timestamp(), "seconds": round(monotonic() - start, 1)}, entry)
+    seconds = {} if start is None else {"seconds": round(monotonic() - start, 1)}
+    add_to_history(backend, {"end": get_timestamp(), **seconds}, entry)
+
+
+@contextmanager
+def record_failure(backend: Backend) -> Iterator[None]:
+    """Record in the history that a run has failed, and raise `ClusterError` if its store doesn't answer any more."""
+    try:
+        yield
+    except StoreRefusedError:
+        raise
+    except StoreUnreachableError as error:
+        raise ClusterError(str(error)) from None
+    except ClusterError:
+        mark_last_run(backend, "broke")
+        raise
 
 
 def mark_stopped(prepared: Prepared) -> None:

@@ -10,7 +10,11 @@ from typing import Any, Protocol, runtime_checkable
 
 from harness.core.errors import StoppedError
 from harness.core.types import Limits, Preparation, Unit
+from harness.execution.prepare import Prepared
+from harness.worker.compatibility import list_user_modules
 
+_HANG_FACTOR = 30.0
+"""A step of a replication counts as hung if it takes this many times the planned time of the whole replication."""
 IDLE = 0.5
 """Seconds between two looks at a queue that has nothing to do now."""
 
@@ -76,3 +80,27 @@ def run_serial(
             yield work(*arguments, unit, replace(care, sandboxed=True, memory=memory))
         if not tasks:
             sleep(IDLE)
+
+
+def list_limits(prepared: Prepared) -> dict[int, Limits]:
+    """Return the limits of units at each n: the scenario's, or a default that only a hung replication can reach."""
+    told = prepared.loaded.scenario.replications.seconds
+    found = {}
+    for size in prepared.plan.sizes:
+        limit = told or max(Limits.seconds, _HANG_FACTOR * size.seconds / (size.block[0] * size.block[1]))
+        found[size.n] = Limits(limit, user_set=told is not None, planned=size.seconds)
+    return found
+
+
+def list_preparations(prepared: Prepared) -> list[Task]:
+    """Return the arrays to prepare before the first unit, with their limits."""
+    return [
+        (one, Limits(max(Limits.seconds, _HANG_FACTOR * seconds), planned=seconds))
+        for one, seconds in prepared.plan.preparations
+    ]
+
+
+def list_study_modules(prepared: Prepared) -> tuple[str, ...]:
+    """Return the modules and plugins of the user that tasks of a study import."""
+    loaded = prepared.loaded
+    return list_user_modules(str(loaded.scenario.source["function"]), [one.use for one in loaded.records.values()])
