@@ -4,9 +4,9 @@
 >>> study.plan("quickstart")["scenario"]
 'quickstart'
 
-`study.run` computes what is missing of a scenario and returns the cube; `study.estimate`, `study.verdicts` and
-`study.table` summarise the results, and `study.check` says whether coverage is kept. This is the only module of `ckrr`
-that imports the harness, and it does so on first use.
+`study.run` computes what is missing of a scenario and returns the cube; `study.graph` is the same work as a Dask graph.
+`study.estimate`, `study.verdicts` and `study.table` summarise the results, and `study.check` says whether coverage is
+kept. This is the only module of `ckrr` that imports the harness, and it does so on first use.
 """
 
 from pathlib import Path
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         check,
         difference,
         estimate,
+        graph,
         open_cube,
         plan,
         precision,
@@ -36,6 +37,7 @@ __all__ = [
     "check",
     "difference",
     "estimate",
+    "graph",
     "open_cube",
     "plan",
     "precision",

@@ -1,8 +1,8 @@
 """Run simulation studies on Dask: scenario → plan → tasks → Zarr cube → tables, figures and a report.
 
-`run`, `plan`, `status`, `check` and `open_cube` are commands of the command line, from Python. `estimate`,
-`difference`, `verdicts`, `precision`, `table` and `write_report` say what came out. `procedure` makes a function a
-procedure of scenarios. User code imports them from `ckrr.study`.
+`run`, `plan`, `status`, `check` and `open_cube` are commands of the command line, from Python. `graph` is a study as a
+Dask graph, to compute with other work. `estimate`, `difference`, `verdicts`, `precision`, `table` and `write_report`
+say what came out. `procedure` makes a function a procedure of scenarios. User code imports them from `ckrr.study`.
 """
 
 from typing import TYPE_CHECKING
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from harness.lazy import attach as _attach
 
 if TYPE_CHECKING:
-    from harness.api import plan, run
+    from harness.api import graph, plan, run
     from harness.core.errors import ClusterError, UserError
     from harness.cube.reader import open_cube
     from harness.families.functions import procedure
@@ -28,6 +28,7 @@ __all__ = [
     "check",
     "difference",
     "estimate",
+    "graph",
     "open_cube",
     "plan",
     "precision",
@@ -45,6 +46,7 @@ _HOMES = {
     "check": "harness.results.check",
     "difference": "harness.results.estimates",
     "estimate": "harness.results.estimates",
+    "graph": "harness.api",
     "open_cube": "harness.cube.reader",
     "plan": "harness.api",
     "precision": "harness.results.required_paths",

@@ -16,6 +16,7 @@ from harness.scenario.load import load
 
 if TYPE_CHECKING:
     import xarray as xr
+    from dask.delayed import Delayed
 
 
 def run(
@@ -78,6 +79,53 @@ def run(
         accept_changed=accept_changed_source,
     )
     return open_cube(driver.run_prepared(prepared, progress or choose_progress(), client).url)
+
+
+def graph(
+    scenario: str | Path,
+    store: str | Path | None = None,
+    settings: str | Iterable[str] = (),
+    client: Any = None,
+    workers: int | None = None,
+    accept_changed_source: bool = False,
+) -> Delayed:
+    """Return a scenario as a Dask graph that computes its missing results.
+
+    This creates or grows the store, as `run` does, and computes nothing. Computing the graph, with any scheduler of
+    Dask, writes the results and returns the URL of the store.
+
+    Parameters
+    ----------
+    scenario, store, settings, accept_changed_source
+        As in `run`.
+    client : distributed.Client, optional
+        A client whose workers to plan for; the graph can be computed anywhere.
+    workers : int, optional
+        Number of workers to plan for. Default: one per core of this machine.
+
+    Returns
+    -------
+    dask.delayed.Delayed
+        The graph. Units that have a receipt are left out.
+
+    Raises
+    ------
+    harness.core.errors.UserError
+        If the scenario or the store is invalid, or the scenario has `until`.
+
+    Examples
+    --------
+    >>> import dask, xarray
+    >>> url, other = dask.compute(graph("my.toml"), delayed_work)                                  # doctest: +SKIP
+    >>> cube = xarray.open_zarr(url)                                                               # doctest: +SKIP
+    """
+    from harness.execution.graph.build import check_has_fixed_size, make_graph
+
+    _check_workers(workers)
+    loaded = load(str(scenario), _list_settings(settings))
+    check_has_fixed_size(loaded)
+    prepared = prepare.prepare(loaded, _to_url(store), workers, client=client, accept_changed=accept_changed_source)
+    return make_graph(prepared, client)
 
 
 def plan(

@@ -55,6 +55,8 @@ EXCEPTIONS = {
     "harness/execution/interrupts.py": {"cluster"},  # what is left to remove, if it was loaded
     "harness/execution/clusters.py": {"cluster"},  # the wiring: cluster files become clients
     "harness/execution/dask_executor.py": {"distributed"},  # the one place that talks to Dask
+    "harness/execution/graph/build.py": {"dask"},  # a study as a graph, which users compute
+    "harness/api.py": {"dask"},  # for a type
     "harness/planning/machine.py": {"distributed"},  # how much memory there is
     "harness/store/chunk_io.py": {"numcodecs", "google_crc32c"},  # the codecs that Zarr has, too
     "harness/backends/remote.py": {"fsspec"},  # stores in buckets

@@ -70,7 +70,7 @@ def table(
 @click.option(
     "--where", "wheres", multiple=True, metavar="AXIS=VALUE,...", help="Select values, e.g. theta=ml,lam=0.1."
 )
-@click.option("-o", "--output", metavar="FILE", help="A .png or .svg file. [default: NAME.png]")
+@click.option("-o", "--output", metavar="FILE", help="A .png, .svg or .pdf file. [default: NAME.png]")
 @user_errors
 def figure(store: str, name: str, wheres: tuple[str, ...], output: str | None) -> None:
     """Draw NAME of STORE: coverage, width, tradeoff, pointwise, paths, failures or seconds."""

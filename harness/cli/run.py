@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -194,6 +195,7 @@ def _report(prepared: Any, outcome: Any, as_json: bool) -> None:
 @cluster_option
 @retry_option
 @accept_changed_option
+@click.option("--graph", metavar="FILE", help="Draw the plan to a .svg, .png or .pdf file; takes one scenario.")
 @json_option
 @user_errors
 def plan(
@@ -206,6 +208,7 @@ def plan(
     cluster: str | None,
     retry: bool,
     accept_changed: bool,
+    graph: str | None,
     as_json: bool,
 ) -> int:
     """Show what a run of SCENARIO would do and cost, without running it."""
@@ -216,12 +219,34 @@ def plan(
     from harness.planning.plan import check_fits
 
     file, asked = read_file(cluster, workers), _select(scenarios, store)
+    if graph is not None:
+        _check_picture(graph, len(asked.references))
     loaded, code = _load(asked, settings, until, budget)
 
     def plan_one(each: Any) -> None:
         prepared = prepare.prepare(each, store, workers, retry=retry, cluster=file, accept_changed=accept_changed)
         facts = plan_to_dict(prepared)
         echo(json.dumps(facts) if as_json else format_plan(facts))
+        if graph is not None:
+            _draw_plan(facts, graph, as_json)
         check_fits(prepared.plan, prepared.machine, each.where)
 
     return max(code, try_each(loaded, plan_one, asked.has_suite))
+
+
+def _check_picture(path: str, scenarios: int) -> None:
+    """Raise UserError if a plan can't be drawn to a file, before the work of planning."""
+    from harness.core.errors import UserError
+    from harness.figures.export import check_ending
+
+    check_ending(path)
+    if scenarios > 1:
+        raise UserError(f"--graph draws one scenario, got {scenarios}: plan each by itself, or leave --graph out")
+
+
+def _draw_plan(facts: Mapping[str, Any], path: str, as_json: bool) -> None:
+    from harness.figures.export import save
+    from harness.figures.plots.plan import draw
+
+    save(draw(facts), path)
+    echo(f"wrote {path}", err=as_json)

@@ -24,6 +24,10 @@ class ClusterError(Exception):
 
     def __init__(self, why: str) -> None:
         super().__init__(f"{why}; what is done is kept: run again to resume")
+        self.why = why
+
+    def __reduce__(self) -> tuple[type[ClusterError], tuple[str]]:
+        return type(self), (self.why,)  # unpickling calls `__init__`, which adds to the message
 
 
 class StoppedError(Exception):

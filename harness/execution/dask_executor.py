@@ -9,12 +9,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import CancelledError
 from dataclasses import dataclass, replace
 from time import sleep
-from typing import Any
+from typing import Any, TypeVar
 
 from distributed import (
     Client,
     Future,
     KilledWorker,
+    Worker,
     fire_and_forget,
     get_client,
     get_worker,
@@ -36,6 +37,7 @@ from harness.execution.health import GRACE, ClusterHealth, describe_scheduler, s
 from harness.execution.tasks import IDLE, Result, Task, TaskList, TaskQueue, never_stop
 from harness.worker.compatibility import check_worker
 
+T = TypeVar("T")
 Facts = Mapping[str, str] | None
 ATTEMPTS = 3
 """How often a unit that raises an exception as a whole is tried, on another worker if there is one."""
@@ -94,23 +96,31 @@ def compute_window(client: Client) -> int:
     return int(max(64, 3 * threads))
 
 
-def run_on_worker(
-    work: Callable[..., Result], arguments: tuple[Any, ...], unit: Unit | Preparation, care: Limits, ours: Facts
-) -> Result:
-    """Run one unit on a worker: the function that tasks call.
+def run_on_worker(work: Callable[..., T], arguments: tuple[Any, ...], unit: object, care: Limits, ours: Facts) -> T:
+    """Run one unit on a worker: the function that tasks call. A graph may also be computed without a cluster.
 
     Exceeding a time limit kills the process, which is only possible where a nanny restarts the worker. Without a
     nanny, a limit set by the user is enforced in a sandbox.
     """
-    worker = get_worker()
+    worker = _find_worker()
     check_worker(ours)
-    replaced = worker.nanny is not None
+    replaced = worker is not None and worker.nanny is not None
     alone = care.sandboxed or (care.user_set and not replaced)
-    memory = worker.memory_manager.memory_limit or None
+    memory = None if worker is None else worker.memory_manager.memory_limit or None
     try:
         return work(*arguments, unit, replace(care, sandboxed=alone, has_nanny=replaced, memory=memory))
     except StoreUnreachableError as error:
+        if worker is None:
+            raise
         raise type(error)(f"{error} (as the worker at {worker.address} sees it)") from None
+
+
+def _find_worker() -> Worker | None:
+    """Return the worker that runs this task; None on Dask's other schedulers."""
+    try:
+        return get_worker()
+    except ValueError:
+        return None
 
 
 @dataclass(frozen=True)

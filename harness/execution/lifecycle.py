@@ -122,7 +122,10 @@ def find_stale_sizes(manifest: Manifest) -> set[int]:
 
 
 def finish_run(
-    keeper: CubeKeeper, entry: Mapping[str, Any], note: Callable[[str], None], start: float | None = None
+    keeper: CubeKeeper,
+    entry: Mapping[str, Any] | None,
+    note: Callable[[str], None] = lambda text: None,
+    start: float | None = None,
 ) -> None:
     """Refresh the cube once all units are done, and record in the history that the run has ended.
 
@@ -130,8 +133,8 @@ def finish_run(
     ----------
     keeper : CubeKeeper
         The cube, and the n at which it is out of date.
-    entry : mapping
-        The history entry of the run.
+    entry : mapping or None
+        The history entry of the run; None if it has ended before.
     note : callable
         Receives messages for the user.
     start : float, optional
@@ -141,7 +144,8 @@ def finish_run(
     if retry_call(lambda: arrays.restore_root(backend)):
         note(f"{ROOT} was lost or damaged: rebuilt from {COPY}")
     retry_call(keeper.finish)
-    retry_call(lambda: mark_ended(backend, entry, start))
+    if entry is not None:
+        retry_call(lambda: mark_ended(backend, entry, start))
 
 
 def mark_ended(backend: Backend, entry: Mapping[str, Any], start: float | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Save figures as PNG or SVG. SVG is reproducible, and several fit into one page."""
+"""Save figures as PNG, SVG or PDF. SVG is reproducible, and several fit into one page."""
 
 from __future__ import annotations
 
@@ -13,19 +13,21 @@ from harness.core.errors import UserError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-ENDINGS = (".png", ".svg")
+ENDINGS = (".png", ".svg", ".pdf")
+_NO_METADATA = {".png": {"Software": None}, ".pdf": {"Creator": None, "Producer": None, "CreationDate": None}}
+"""Leaves dates and versions out of files, so that they are reproducible."""
 
 
 def check_ending(path: str | Path) -> str:
-    """Return the ending of a file name; raise UserError unless it is .png or .svg."""
+    """Return the ending of a file name; raise UserError unless it is .png, .svg or .pdf."""
     ending = Path(path).suffix.lower()
     if ending not in ENDINGS:
-        raise UserError(f"{path}: a figure's file must end in .png or .svg, got {ending or 'no ending'}")
+        raise UserError(f"{path}: a figure's file must end in .png, .svg or .pdf, got {ending or 'no ending'}")
     return ending
 
 
 def save(figure: Figure, path: str | Path) -> None:
-    """Save a figure as PNG or SVG, by the ending of `path`.
+    """Save a figure as PNG, SVG or PDF, by the ending of `path`.
 
     Missing folders are created.
     """
@@ -37,7 +39,7 @@ def save(figure: Figure, path: str | Path) -> None:
         Path(path).write_text(f'<?xml version="1.0" encoding="utf-8"?>\n{svg_text(figure)}\n', encoding="utf-8")
         return
     with figure_style():
-        figure.savefig(path, format="png", metadata={"Software": None})
+        figure.savefig(path, format=ending[1:], metadata=_NO_METADATA[ending])
 
 
 def svg_text(figure: Figure) -> str:

@@ -146,5 +146,10 @@ def _make_receipt(name: str, array: Array, data: bytes, seconds: float) -> dict[
     }
 
 
+def make_receipt_key(name: str) -> str:
+    """Return the key of the receipt of an array."""
+    return _make_key(name, "json")
+
+
 def _make_key(name: str, ending: str) -> str:
     return f"{FOLDER}/{name}.{ending}"

@@ -192,12 +192,14 @@ class Manifest:
     def list_units(self, n: int, asked: Extent) -> list[Unit]:
         """Return the units at one n that hold the paths and draws of `asked`."""
         rows, columns = self.groups[n].block
-        whole = self.extent
-        return [
-            Unit(n, p, d, range(p * rows, min((p + 1) * rows, whole.paths)), _make_range(d, columns, whole.draws))
-            for p in range(-(-asked.paths // rows))
-            for d in range(-(-asked.draws // columns))
-        ]
+        blocks = range(-(-asked.paths // rows)), range(-(-asked.draws // columns))
+        return [self.make_unit(n, p, d) for p in blocks[0] for d in blocks[1]]
+
+    def make_unit(self, n: int, path_block: int, draw_block: int) -> Unit:
+        """Return the unit at one n that has these numbers."""
+        rows, columns = self.groups[n].block
+        paths = _make_range(path_block, rows, self.extent.paths)
+        return Unit(n, path_block, draw_block, paths, _make_range(draw_block, columns, self.extent.draws))
 
 
 def _make_range(block: int, size: int, end: int) -> range:

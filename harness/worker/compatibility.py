@@ -123,9 +123,7 @@ def check_worker(ours: Mapping[str, str] | None) -> None:
         names = tuple(key.removeprefix(_MODULE) for key in ours if key.startswith(_MODULE))
         what = describe_differences(ours, environment_facts(names))
         if what:
-            raise IncompatibleWorkerError(
-                f"a worker on {platform.node()} that joined late differs from the driver: {what}"
-            )
+            raise IncompatibleWorkerError(f"a worker on {platform.node()} differs from the driver: {what}")
 
 
 def inspect_worker(where: tuple[str, str, int] | None = None, names: tuple[str, ...] = ()) -> dict[str, object]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import cache
 from time import perf_counter, time
 from typing import Any
 
-from harness.backends.base import open_backend
+from harness.backends.base import Backend, open_backend
 from harness.backends.retry import retry_call
 from harness.compute.resume import StoredUnit, find_pending_cells, merge_block, spread_results
 from harness.compute.study import Study
@@ -33,7 +34,13 @@ _seen: dict[str, str] = {}
 
 
 def run_unit(
-    url: str, fingerprint: str, generation: int, retry: bool, unit: Unit, care: Limits = _DEFAULT_LIMITS
+    url: str,
+    fingerprint: str,
+    generation: int,
+    retry: bool,
+    unit: Unit,
+    care: Limits = _DEFAULT_LIMITS,
+    check: Callable[[Backend, Manifest], None] = check_same_store,
 ) -> dict[str, Any]:
     """Compute what is left of a unit, write it, and sign a receipt; retry while the store is unreachable.
 
@@ -49,22 +56,24 @@ def run_unit(
         The unit to compute.
     care : Limits
         Time and memory limits, and whether to use a sandbox.
+    check : callable
+        Called before results are written; raises if they must not be.
 
     Returns
     -------
     dict
-        "unit", the number of "failed" cells, the seconds of "compute", and the times at which it "began" and "ended".
+        "unit", the key of its "receipt", the number of "failed" cells, the seconds of "compute", and the times at which
+        it "began" and "ended".
     """
     start, began = perf_counter(), time()
     where = (url, fingerprint, generation)
-    if _seen.setdefault(url, fingerprint) != fingerprint:
-        arrays.clear_handles()  # they belong to a store that was at this URL before
-        _seen[url] = fingerprint
+    forget_other_stores(url, fingerprint)
     manifest, study = retry_call(lambda: load_study(*where))
     if manifest.root_is_lost:
         retry_call(lambda: arrays.restore_root(open_backend(url)))
     if not unit.signed and retry_call(lambda: receipts.is_signed(open_backend(url), unit, generation)):
-        return {"unit": unit, "failed": 0, "compute": 0.0, "began": began, "ended": time()}
+        key = Receipt(generation, 0, 0, unit.name).key
+        return {"unit": unit, "receipt": key, "failed": 0, "compute": 0.0, "began": began, "ended": time()}
     known = retry_call(lambda: _load_stored_unit(url, manifest, unit))
     if known is not None and retry:
         known = _retry_failures(known, study, manifest)
@@ -76,9 +85,17 @@ def run_unit(
     )
     pure = perf_counter() - start
     whole = block if known is None else merge_block(block, known, manifest.keep, manifest.extent.grid)
-    retry_call(lambda: check_same_store(open_backend(url), manifest))
+    retry_call(lambda: check(open_backend(url), manifest))
     receipt = retry_call(lambda: write(url, manifest, whole, pure))
-    return {"unit": unit, "failed": receipt.failed, "compute": pure, "began": began, "ended": time()}
+    key, failed = receipt.key, receipt.failed
+    return {"unit": unit, "receipt": key, "failed": failed, "compute": pure, "began": began, "ended": time()}
+
+
+def forget_other_stores(url: str, fingerprint: str) -> None:
+    """Forget the handles of arrays if another store was at this URL when this process used it last."""
+    if _seen.setdefault(url, fingerprint) != fingerprint:
+        arrays.clear_handles()
+        _seen[url] = fingerprint
 
 
 def _compute_here(study: Study, unit: Unit, left: Bools | None, care: Limits) -> Block:

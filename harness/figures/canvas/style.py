@@ -44,6 +44,7 @@ _STYLE: Any = {
     "savefig.dpi": 200,
     "svg.fonttype": "none",
     "svg.hashsalt": SALT,
+    "pdf.fonttype": 42,
 }
 
 

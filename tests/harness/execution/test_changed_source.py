@@ -10,7 +10,7 @@ import pytest
 
 from harness.backends.base import open_backend
 from harness.core.errors import UserError
-from harness.execution import driver, prepare
+from harness.execution import driver, lifecycle, prepare
 from harness.execution.progress import SilentProgress
 from harness.maintenance.merge import merge_stores
 from harness.maintenance.verify import list_damaged_keys, verify
@@ -129,7 +129,7 @@ def test_stores_of_0_1_and_now_are_merged(store: Path, tmp_path: Path) -> None:
 def test_an_edited_source_waits_for_other_drivers(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "mine.py").write_text((tmp_path / "mine.py").read_text() + "# a comment\n")
     loaded = check(toy(source={"function": "mine.py"}, grid__n=[10]), "toy.toml", tmp_path)
-    monkeypatch.setattr(driver, "other_driver", lambda backend: "process 1 on here")
+    monkeypatch.setattr(lifecycle, "other_driver", lambda backend: "process 1 on here")
     with pytest.raises(UserError, match="can't grow or take an edited source while process 1 on here is running on it"):
         run(loaded, store, accept_changed=True)
 

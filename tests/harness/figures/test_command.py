@@ -40,7 +40,7 @@ def test_a_slice_as_svg(store: str, tmp_path: Path) -> None:
     ("arguments", "expected"),
     [
         (["covrage"], "error: there is no figure 'covrage'"),
-        (["width", "-o", "w.pdf"], "error: w.pdf: a figure's file must end in .png or .svg, got .pdf"),
+        (["width", "-o", "w.gif"], "error: w.gif: a figure's file must end in .png, .svg or .pdf, got .gif"),
         (["width", "--where", "thet=1"], "error: there is no axis 'thet'"),
         (["width", "--where", "theta=7"], "error: theta=7 isn't in the store"),
         (["pointwise"], "error: pointwise needs hits at every test point"),

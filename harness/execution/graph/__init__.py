@@ -1,0 +1,1 @@
+"""The study as a Dask graph: preparations → units → cube, for any of Dask's schedulers."""
