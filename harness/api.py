@@ -11,6 +11,7 @@ from harness.cube.reader import open_cube
 from harness.execution import driver, prepare
 from harness.execution.clusters import read_file
 from harness.execution.facts import plan_to_dict
+from harness.execution.graph.build import make_graph
 from harness.execution.progress import Progress, choose_progress
 from harness.scenario.load import load
 
@@ -119,11 +120,8 @@ def graph(
     >>> url, other = dask.compute(graph("my.toml"), delayed_work)                                  # doctest: +SKIP
     >>> cube = xarray.open_zarr(url)                                                               # doctest: +SKIP
     """
-    from harness.execution.graph.build import check_has_fixed_size, make_graph
-
     _check_workers(workers)
     loaded = load(str(scenario), _list_settings(settings))
-    check_has_fixed_size(loaded)
     prepared = prepare.prepare(loaded, _to_url(store), workers, client=client, accept_changed=accept_changed_source)
     return make_graph(prepared, client)
 

@@ -98,6 +98,16 @@ def test_its_code_runs(folder: Path) -> None:
     python("\n".join([cube, replications, fenced(HARNESS, "python", "study.estimate")]), folder)
 
 
+def test_its_graph_is_computed_beside_other_work(folder: Path) -> None:
+    code = fenced(HARNESS, "python", "study.graph")
+    python(f"{code}\nassert six == 6\nassert (cube.replication_count == 60).all()", folder)
+    (found,) = re.findall(r"`(ckrr plan .*? --graph .*?)`", HARNESS)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        assert CliRunner().invoke(main, shlex.split(found)[1:]).exit_code == 0
+    assert (folder / "plan.svg").is_file()
+
+
 def test_the_readme_s_cube_is_sliced_as_it_says(folder: Path) -> None:
     code = fenced(README, "python", "open_zarr")
     for old, new in [("quickstart", "jump"), ("lam=1e-6", "lam=0.1")]:

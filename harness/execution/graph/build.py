@@ -38,7 +38,7 @@ Layer = dict[Any, Any]
 """Tasks by key, each a tuple of a function and the keys of its arguments."""
 
 
-def check_has_fixed_size(loaded: Loaded) -> None:
+def _check_has_fixed_size(loaded: Loaded) -> None:
     """Raise UserError for a study with `until`: nobody knows its units before it runs."""
     if loaded.scenario.replications.until is not None:
         what = "replications.until adds paths while the study runs, and a graph has a fixed number of units"
@@ -62,7 +62,7 @@ def make_graph(prepared: Prepared, client: Any = None) -> Delayed:
     ClusterError
         If the store doesn't answer.
     """
-    check_has_fixed_size(prepared.loaded)
+    _check_has_fixed_size(prepared.loaded)
     check_fits(prepared.plan, prepared.machine, prepared.loaded.where)
     check_other_driver(prepared)
     with run_heartbeat(Heartbeat(prepared.backend)):

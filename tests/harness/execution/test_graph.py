@@ -166,6 +166,16 @@ def test_units_with_receipts_are_left_out(serial: Path, tmp_path: Path) -> None:
     assert status(str(where))["settled"]
 
 
+def test_the_cube_is_refreshed_where_units_were_computed(serial: Path, tmp_path: Path) -> None:
+    """Also if it was current for what an earlier graph was asked for."""
+    where = tmp_path / "toy.zarr"
+    make(where)
+    compute(make(where, replications__paths=3))
+    assert status(str(where))["settled"]
+    compute(make(where))
+    assert_identical(where, serial)
+
+
 def test_a_graph_grows_a_store(serial: Path, tmp_path: Path) -> None:
     """Also one whose last units get longer."""
     where = tmp_path / "toy.zarr"
