@@ -33,7 +33,7 @@ def draw(facts: Mapping[str, Any]) -> Figure:
     facts : mapping
         The plan, as `ckrr plan --json` prints it.
     """
-    columns = [_list_preparations(facts), _list_sizes(facts), [("cube", "reads all units", None)]]
+    columns: list[list[Box]] = [_list_preparations(facts), _list_sizes(facts), [("cube", "reads all units", None)]]
     used = [(boxes, width) for boxes, width in zip(columns, _WIDTHS, strict=True) if boxes]
     height = _ROW * max(len(boxes) for boxes, _ in used)
     width = sum(wide for _, wide in used) + _GAP * (len(used) - 1)

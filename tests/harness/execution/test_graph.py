@@ -25,6 +25,7 @@ from harness.backends.base import open_backend
 from harness.core.errors import ClusterError, IncompatibleWorkerError, UserError
 from harness.core.types import Status
 from harness.execution import lifecycle, prepare
+from harness.execution.graph import tasks as graph_tasks
 from harness.execution.graph.build import make_graph
 from harness.maintenance.verify import verify
 from harness.monitor.state import status
@@ -34,7 +35,7 @@ from harness.store.manifest_io import load_manifest
 from harness.worker.task import prepare_artifact
 from tests.harness.commands import TOY
 from tests.harness.poison import written
-from tests.harness.studies import assert_identical, prepared, replications, run_serially, serially
+from tests.harness.studies import assert_identical, prepared, replications, run_serially, serially, until
 
 Tasks = dict[Any, Callable[..., str]]
 
@@ -43,6 +44,23 @@ Tasks = dict[Any, Callable[..., str]]
 def serial(tmp_path_factory: pytest.TempPathFactory) -> Path:
     where = tmp_path_factory.mktemp("serial") / "toy.zarr"
     run_serially(where)
+    return where
+
+
+def with_preparations(log: Path) -> dict[str, Any]:
+    source = {"function": "tests.harness.toy_prepared:Prepared", "log": str(log)}
+    return {"source": source, "grid__n": [10]}
+
+
+@pytest.fixture(scope="module")
+def serial_after_preparing(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The definition of a study with preparations: a plain loop."""
+    where = tmp_path_factory.mktemp("prepared") / "toy.zarr"
+    study = prepared(where, **with_preparations(where.parent / "log"))
+    record = lifecycle.begin_run(study)
+    for one, _ in study.plan.preparations:
+        prepare_artifact(str(where), cache_key(record), record.generation, False, one)
+    serially(prepared(where, **with_preparations(where.parent / "log")))
     return where
 
 
@@ -93,11 +111,13 @@ def scheduled(name: str) -> Iterator[dict[str, Any]]:
 @pytest.mark.parametrize(
     "scheduler", ["synchronous", "threads", "processes", "a cluster of threads", "a cluster of processes"]
 )
-def test_every_scheduler_gives_the_bits_of_a_run(scheduler: str, serial: Path, tmp_path: Path) -> None:
+def test_every_scheduler_gives_the_bits_of_a_run(
+    scheduler: str, serial: Path, serial_after_preparing: Path, tmp_path: Path
+) -> None:
     """With preparations, and of a study without; a second computation changes nothing."""
-    log, source = tmp_path / "log", "tests.harness.toy_prepared:Prepared"
-    changes: dict[str, Any] = {"source": {"function": source, "log": str(log)}, "grid__n": [10]}
-    plain, needy = make(tmp_path / "toy.zarr"), make(tmp_path / "needy.zarr", **changes)
+    log = serial_after_preparing.parent / "log"  # a part of the source, so that numbers depend on its name
+    log.write_text("")
+    plain, needy = make(tmp_path / "toy.zarr"), make(tmp_path / "needy.zarr", **with_preparations(log))
     with scheduled(scheduler) as options:
         found = dask.compute(plain, needy, dask.delayed(sum)([1, 2]), **options)
         assert found == (str(tmp_path / "toy.zarr"), str(tmp_path / "needy.zarr"), 3), "beside other work"
@@ -106,30 +126,20 @@ def test_every_scheduler_gives_the_bits_of_a_run(scheduler: str, serial: Path, t
     assert before == {each: each.stat().st_mtime_ns for each in tmp_path.glob("*/receipts/*/*")}
     assert sorted(log.read_text().splitlines()) == ["level-0.25", "level-1.0"], "once each"
     assert_identical(tmp_path / "toy.zarr", serial)
-    run_after_preparing(tmp_path / "other.zarr", changes)
-    assert_identical(tmp_path / "needy.zarr", tmp_path / "other.zarr")
+    assert_identical(tmp_path / "needy.zarr", serial_after_preparing)
     for name in ("toy.zarr", "needy.zarr"):
         assert_ended(tmp_path / name)
         assert verify(str(tmp_path / name))[1] == []
 
 
-def run_after_preparing(where: Path, changes: dict[str, Any]) -> None:
-    """The definition of a study with preparations: a plain loop."""
-    study = prepared(where, **changes)
-    record = lifecycle.begin_run(study)
-    for one, _ in study.plan.preparations:
-        prepare_artifact(str(where), cache_key(record), record.generation, False, one)
-    serially(prepared(where, **changes))
-
-
 def test_keys_are_readable_and_stay(tmp_path: Path) -> None:
     """The dashboard groups tasks by their names; another graph has other keys."""
-    one = make(tmp_path / "toy.zarr", source={"function": "tests.harness.toy_prepared:Prepared", "log": "log"})
+    one = make(tmp_path / "toy.zarr", **with_preparations(tmp_path / "log"))
     assert {key_split(key) for key in tasks(one)} == {"ckrr-prepare", "ckrr-unit", "ckrr-cube"}
     assert {key[1] for key in tasks(one) if key[0].startswith("ckrr-prepare")} == {"level-1.0", "level-0.25"}
-    assert {"n=10/p0_d0", "n=20/p1_d0"} <= set(units(one))
+    assert {"n=10/p0_d0", "n=10/p1_d0"} <= set(units(one))
     assert tasks(pickle.loads(pickle.dumps(one))).keys() == tasks(one).keys()
-    other = make(tmp_path / "toy.zarr", source={"function": "tests.harness.toy_prepared:Prepared", "log": "log"})
+    other = make(tmp_path / "toy.zarr", **with_preparations(tmp_path / "log"))
     assert units(other) == units(one)
     assert not tasks(other).keys() & tasks(one).keys()
 
@@ -247,6 +257,21 @@ def test_a_unit_that_fails_fails_the_graph_which_then_resumes(serial: Path, tmp_
     assert_ended(where)
 
 
+def test_a_driver_is_registered_while_the_root_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that nobody grows the store meanwhile."""
+    where, finish = tmp_path / "toy.zarr", graph_tasks.finish_run
+
+    def finish_when_registered(*arguments: Any) -> None:
+        until((where / DRIVER).exists)
+        finish(*arguments)
+
+    graph = make(where)
+    assert not (where / DRIVER).exists()
+    monkeypatch.setattr(graph_tasks, "finish_run", finish_when_registered)
+    compute(graph)
+    assert_ended(where)
+
+
 def test_a_receipt_that_vanished_is_told(tmp_path: Path) -> None:
     where = tmp_path / "toy.zarr"
     graph = make(where)
@@ -331,6 +356,6 @@ def test_from_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     find_spec("graphviz") is None or which("dot") is None, reason="needs graphviz: the package, and its program dot"
 )
 def test_dask_draws_it(tmp_path: Path) -> None:
-    graph = make(tmp_path / "toy.zarr", source={"function": "tests.harness.toy_prepared:Prepared", "log": "log"})
+    graph = make(tmp_path / "toy.zarr", **with_preparations(tmp_path / "log"))
     graph.visualize(str(tmp_path / "graph.svg"))
     assert (tmp_path / "graph.svg").read_text().count("<ellipse") >= len(tasks(graph))
