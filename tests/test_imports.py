@@ -56,6 +56,7 @@ EXCEPTIONS = {
     "harness/execution/clusters.py": {"cluster"},  # the wiring: cluster files become clients
     "harness/execution/dask_executor.py": {"distributed"},  # the one place that talks to Dask
     "harness/planning/machine.py": {"distributed"},  # how much memory there is
+    "harness/display/notebook.py": {"IPython"},  # optional; only where it runs the notebook
     "harness/store/chunk_io.py": {"numcodecs", "google_crc32c"},  # the codecs that Zarr has, too
     "harness/backends/remote.py": {"fsspec"},  # stores in buckets
 }
@@ -79,6 +80,7 @@ LAYERS = (
     ["cluster.kinds"],
     ["cluster"],
     ["harness.core"],
+    ["harness.display"],
     ["harness.parsing"],
     ["harness.statistics"],
     ["harness.backends"],
