@@ -11,7 +11,8 @@ from harness.cube.reader import open_cube
 from harness.execution import driver, prepare
 from harness.execution.clusters import read_file
 from harness.execution.facts import plan_to_dict
-from harness.execution.progress import Progress, choose_progress
+from harness.execution.progress import NotebookBar, Progress, choose_progress
+from harness.planning.plan_text import PlanFacts
 from harness.scenario.load import load
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def run(
     settings : iterable of str
         Overrides of the scenario, for example "grid.n=[25,50]".
     progress : Progress, optional
-        Receives progress reports. Default: a progress bar on a terminal, plain lines elsewhere.
+        Receives progress reports. Default: a progress bar on a terminal and in a notebook, plain lines elsewhere.
     cluster : str or Path, optional
         A cluster file, in place of `client` and `workers`.
     accept_changed_source : bool
@@ -77,7 +78,11 @@ def run(
         client=client,
         accept_changed=accept_changed_source,
     )
-    return open_cube(driver.run_prepared(prepared, progress or choose_progress(), client).url)
+    shown = progress or choose_progress()
+    outcome = driver.run_prepared(prepared, shown, client)
+    if isinstance(shown, NotebookBar):
+        shown.show_outcome(outcome)
+    return open_cube(outcome.url)
 
 
 def plan(
@@ -88,8 +93,11 @@ def plan(
     cluster: str | Path | None = None,
     until: str | None = None,
     budget: int | None = None,
-) -> dict[str, Any]:
-    """Return what a run would do and cost, as plain values, without writing anything."""
+) -> PlanFacts:
+    """Return what a run would do and cost, as plain values, without writing anything.
+
+    They are a dict that prints as the text of `ckrr plan`, and shows a table in a notebook.
+    """
     _check_workers(workers)
     file = read_file(cluster, workers)
     return plan_to_dict(
