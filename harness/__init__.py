@@ -1,8 +1,8 @@
 """Run simulation studies on Dask: scenario → plan → tasks → Zarr cube → tables, figures and a report.
 
-`run`, `plan`, `status`, `check` and `open_cube` are commands of the command line, from Python. `estimate`,
-`difference`, `verdicts`, `precision`, `table` and `write_report` say what came out. `procedure` makes a function a
-procedure of scenarios. User code imports them from `ckrr.study`.
+`run`, `plan`, `status` and `check` are commands of the command line, from Python. `open_cube` and `open_replications`
+open results with xarray. `estimate`, `difference`, `verdicts`, `precision`, `table` and `write_report` say what came
+out. `procedure` makes a function a procedure of scenarios. User code imports them from `ckrr.study`.
 """
 
 from typing import TYPE_CHECKING
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from harness.api import plan, run
     from harness.core.errors import ClusterError, UserError
     from harness.cube.reader import open_cube
+    from harness.cube.replications import open_replications
     from harness.families.functions import procedure
     from harness.monitor.state import status
     from harness.report.write import write_report
@@ -29,6 +30,7 @@ __all__ = [
     "difference",
     "estimate",
     "open_cube",
+    "open_replications",
     "plan",
     "precision",
     "procedure",
@@ -46,6 +48,7 @@ _HOMES = {
     "difference": "harness.results.estimates",
     "estimate": "harness.results.estimates",
     "open_cube": "harness.cube.reader",
+    "open_replications": "harness.cube.replications",
     "plan": "harness.api",
     "precision": "harness.results.required_paths",
     "procedure": "harness.families.functions",
