@@ -54,15 +54,15 @@ def open_replications(url: str, chunks: Mapping[str, int] | None = None) -> xr.D
 
     Examples
     --------
-    The mean coverage and its standard error between paths, by n, one chunk at a time. A million replications take no
-    more memory than a chunk for each thread:
+    The mean coverage at each n and its standard error between paths. A million replications take as much memory as a
+    chunk for each thread:
 
     >>> from ckrr import study
     >>> def reduce(runs):
     ...     paths = runs.coverage.mean("draw")
     ...     return xr.Dataset({"mean": paths.mean("path"), "se": paths.std("path", ddof=1) / runs.sizes["path"] ** 0.5})
-    >>> by_n = study.open_replications("results/jump.zarr").map_over_datasets(reduce)  # doctest: +SKIP
-    >>> by_n["n=100"].load()  # doctest: +SKIP
+    >>> tree = study.open_replications("results/jump.zarr")  # doctest: +SKIP
+    >>> xr.concat([reduce(runs) for runs in tree.children.values()], "n").load()  # doctest: +SKIP
     """
     backend = open_backend(find_store(str(url)))
     manifest = load_manifest(backend)  # before the store, which may grow meanwhile
@@ -71,7 +71,8 @@ def open_replications(url: str, chunks: Mapping[str, int] | None = None) -> xr.D
         store: Any = open_checked_store(backend.url)
         groups = xr.open_groups(store, engine="zarr", chunks=None, consolidated=True, decode_times=False)
         found = {n: groups[f"/{get_group_name(n)}"] for n in sorted(manifest.extent.grid.n)}
-        labels = {n: one.coords.to_dataset().load() for n, one in found.items()}
+        title = groups["/"]["n"].attrs
+        labels = {n: one.coords.to_dataset().assign_coords(n=((), n, title)).load() for n, one in found.items()}
     tree = {f"n={n}": _make_lazy(found[n], labels[n], backend, manifest, n, chunks or {}) for n in found}
     return xr.DataTree.from_dict(tree)
 
@@ -84,7 +85,7 @@ def _make_lazy(
     for name, one in stored.items():
         source = StoredVariable(backend.url, n, str(name), manifest.generation, one.shape, one.dtype)
         lazy[name] = xr.Variable(one.dims, indexing.LazilyIndexedArray(source), one.attrs)
-    whole = labels.assign(lazy).assign_coords(n=n).assign_attrs(stored.attrs)
+    whole = labels.assign(lazy).assign_attrs(stored.attrs)
     found = sort_axes(whole).isel(path=slice(count_shown_paths(backend, manifest, n)))
     sizes = _choose_chunks(found, manifest.groups[n].block, chunks)
     # keys in Dask's graph are new ones each time: a run may write to the store before it is opened again
