@@ -42,7 +42,7 @@ class Outcome(Displayed):
     def list_parts(self) -> list[Part]:
         """Return the lines to show."""
         count = format_count(self.replications, "replication")
-        done = f"{count} in {format_duration(self.seconds)}" if self.units else "nothing was left to do"
+        done = f"{count} in {format_duration(self.seconds)}" if self.units else "nothing to do"
         lines = [f"{self.url}: {'complete' if self.is_complete else 'not complete'}, {done}"]
         if self.units:
             lines.append(f"workers computed during {self.efficiency:.0%} of their time")

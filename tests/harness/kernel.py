@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -46,12 +46,20 @@ class Cell:
 class Notebook:
     """A kernel that runs cells one after the other."""
 
+    manager: KernelManager
     client: BlockingKernelClient
 
-    def run(self, code: str) -> Cell:
-        """Run a cell, which may fail."""
-        cell = Cell()
-        self.client.execute_interactive(code, output_hook=cell.hear, timeout=SECONDS)
+    def run(self, code: str, is_enough: Callable[[Cell], bool] = lambda cell: False) -> Cell:
+        """Run a cell, which may fail. The kernel is interrupted once what it has shown is enough."""
+        cell, interrupted = Cell(), list[bool]()
+
+        def hear(message: dict[str, Any]) -> None:
+            cell.hear(message)
+            if not interrupted and is_enough(cell):
+                interrupted.append(True)
+                self.manager.interrupt_kernel()
+
+        self.client.execute_interactive(code, output_hook=hear, timeout=SECONDS)
         return cell
 
 
@@ -65,7 +73,7 @@ def open_notebook(folder: Path) -> Iterator[Notebook]:
     try:
         client.start_channels()
         client.wait_for_ready(timeout=SECONDS)
-        yield Notebook(client)
+        yield Notebook(manager, client)
     finally:
         client.stop_channels()
         manager.shutdown_kernel(now=True)

@@ -60,7 +60,7 @@ def test_a_study_from_top_to_bottom(notebook: Notebook) -> None:
 
     again = notebook.run('study.run("toy.toml", workers=2).sizes["alpha"]')
     ((only,),) = again.states.values()
-    assert "toy.zarr: complete, nothing was left to do" in only["text/html"]
+    assert "toy.zarr: complete, nothing to do" in only["text/html"]
 
     (status,) = notebook.run('study.status("toy.toml")').results
     assert "toy in " in status["text/plain"]
@@ -75,13 +75,24 @@ def test_a_study_from_top_to_bottom(notebook: Notebook) -> None:
     assert 0.5 < float(mean["text/plain"]) <= 1
 
 
+LEFT = """
+import signal, threading, time
+def settle(most):
+    end = time.monotonic() + 60  # Dask's threads take a moment to end
+    while threading.active_count() > most and time.monotonic() < end:
+        time.sleep(0.05)
+    return threading.active_count(), str(signal.getsignal(signal.SIGINT))
+"""
+
+
 def test_a_run_leaves_nothing_behind(notebook: Notebook) -> None:
     """No thread, and no handler of signals: the kernel has its own."""
-    found = "import signal, threading\n(sorted(x.name for x in threading.enumerate()), str(signal.getsignal(2)))"
-    notebook.run('study.run("toy.toml", store="first.zarr", workers=2)')  # Dask and Zarr keep threads for good
-    before = notebook.run(found).results
-    assert notebook.run('study.run("toy.toml", store="second.zarr", workers=2)').error == ""
-    assert notebook.run(found).results == before
+    again = 'study.run("toy.toml", store="{}.zarr", workers=2)'
+    assert notebook.run(f"{LEFT}\nfrom ckrr import study\n{again.format('first')}").error == ""
+    notebook.run("before = settle(threading.active_count())")
+    assert notebook.run(again.format("second")).error == ""
+    (same,) = notebook.run("after = settle(before[0])\nafter[0] <= before[0], after[1] == before[1]").results
+    assert same == {"text/plain": "(True, True)"}
 
 
 def test_every_unit_is_reported_but_not_too_often(notebook: Notebook) -> None:
@@ -105,6 +116,17 @@ def test_notes_stay_below_the_bar_and_are_escaped(notebook: Notebook) -> None:
     assert all("<p>before &lt;i&gt;it&lt;/i&gt; starts</p>" in one["text/html"] for one in states[1:])
     (many,) = notebook.run("bar = NotebookBar()\nfor i in range(99): bar.note(f'note {i}.')").states.values()
     assert ("note 48." in many[-1]["text/html"], "note 49." in many[-1]["text/html"]) == (False, True)
+
+
+def test_interrupting_the_kernel_stops_a_run(notebook: Notebook) -> None:
+    """What is done is kept."""
+    long = 'study.run("toy.toml", "long.zarr", workers=2, settings="replications.paths=4000")'
+    cell = notebook.run(long, lambda cell: any(get_shares(states)[-1:] > [0.0] for states in cell.states.values()))
+    assert cell.error == "KeyboardInterrupt: "
+    (states,) = cell.states.values()
+    assert 0 < get_shares(states[-1:])[0] < 1, "the bar shows how far it came"
+    (after,) = notebook.run('one = study.status("long.zarr")\n0 < one["share"] < 1, one["at_work"]').results
+    assert after == {"text/plain": "(True, False)"}
 
 
 def test_errors_come_without_an_outcome(notebook: Notebook) -> None:
