@@ -34,7 +34,7 @@ from harness.core.schema import CUBE_DIMS
 from harness.core.text import escape_line, format_count, suggest_name
 from harness.display.parts import Displayed, Part
 from harness.parsing.selections import Selection
-from harness.results.replications import ReplicationReader, open_replications
+from harness.results.replications import ReplicationReader, open_reader
 from harness.results.rounding import format_with_error
 from harness.results.tables import list_notes
 from harness.results.validity import verdicts
@@ -222,7 +222,7 @@ def check(
         If there is no such store, axis, value or verdict, or if no cell is selected.
     """
     allow = _check_words([allow] if isinstance(allow, str) else list(allow))
-    chosen = _remove_duplicates(open_replications(url, where))
+    chosen = _remove_duplicates(open_reader(url, where))
     included = chosen.find_distinct()
     if not included.any():
         raise UserError(f"{chosen.url}: the scenario excludes every selected cell: select others with --where")
