@@ -1,8 +1,9 @@
 """Run simulation studies on Dask: scenario → plan → tasks → Zarr cube → tables, figures and a report.
 
-`run`, `plan`, `status`, `check` and `open_cube` are commands of the command line, from Python. `graph` is a study as a
-Dask graph, to compute with other work. `estimate`, `difference`, `verdicts`, `precision`, `table` and `write_report`
-say what came out. `procedure` makes a function a procedure of scenarios. User code imports them from `ckrr.study`.
+`run`, `plan`, `status` and `check` are commands of the command line, from Python. `graph` is a study as a Dask graph,
+to compute with other work. `open_cube` and `open_replications` open results with xarray. `estimate`, `difference`,
+`verdicts`, `precision`, `table` and `write_report` say what came out. `procedure` makes a function a procedure of
+scenarios. User code imports them from `ckrr.study`.
 """
 
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from harness.api import graph, plan, run
     from harness.core.errors import ClusterError, UserError
     from harness.cube.reader import open_cube
+    from harness.cube.replications import open_replications
     from harness.families.functions import procedure
     from harness.monitor.state import status
     from harness.report.write import write_report
@@ -30,6 +32,7 @@ __all__ = [
     "estimate",
     "graph",
     "open_cube",
+    "open_replications",
     "plan",
     "precision",
     "procedure",
@@ -48,6 +51,7 @@ _HOMES = {
     "estimate": "harness.results.estimates",
     "graph": "harness.api",
     "open_cube": "harness.cube.reader",
+    "open_replications": "harness.cube.replications",
     "plan": "harness.api",
     "precision": "harness.results.required_paths",
     "procedure": "harness.families.functions",

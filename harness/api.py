@@ -12,7 +12,8 @@ from harness.execution import driver, prepare
 from harness.execution.clusters import read_file
 from harness.execution.facts import plan_to_dict
 from harness.execution.graph.build import make_graph
-from harness.execution.progress import Progress, choose_progress
+from harness.execution.progress import NotebookBar, Progress, choose_progress
+from harness.planning.plan_text import PlanFacts
 from harness.scenario.load import load
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def run(
     settings : iterable of str
         Overrides of the scenario, for example "grid.n=[25,50]".
     progress : Progress, optional
-        Receives progress reports. Default: a progress bar on a terminal, plain lines elsewhere.
+        Receives progress reports. Default: a progress bar on a terminal and in a notebook, plain lines elsewhere.
     cluster : str or Path, optional
         A cluster file, in place of `client` and `workers`.
     accept_changed_source : bool
@@ -79,7 +80,11 @@ def run(
         client=client,
         accept_changed=accept_changed_source,
     )
-    return open_cube(driver.run_prepared(prepared, progress or choose_progress(), client).url)
+    shown = progress or choose_progress()
+    outcome = driver.run_prepared(prepared, shown, client)
+    if isinstance(shown, NotebookBar):
+        shown.show_outcome(outcome)
+    return open_cube(outcome.url)
 
 
 def graph(
@@ -134,8 +139,11 @@ def plan(
     cluster: str | Path | None = None,
     until: str | None = None,
     budget: int | None = None,
-) -> dict[str, Any]:
-    """Return what a run would do and cost, as plain values, without writing anything."""
+) -> PlanFacts:
+    """Return what a run would do and cost, as plain values, without writing anything.
+
+    They are a dict that prints as the text of `ckrr plan`, and shows a table in a notebook.
+    """
     _check_workers(workers)
     file = read_file(cluster, workers)
     return plan_to_dict(

@@ -95,7 +95,9 @@ def test_what_the_tutorial_says_is_so(folder: Path, capsys: pytest.CaptureFixtur
 
 def test_its_code_runs(folder: Path) -> None:
     cube, replications = fenced(HARNESS, "python", "open_zarr"), fenced(HARNESS, "python", "open_datatree")
-    python("\n".join([cube, replications, fenced(HARNESS, "python", "study.estimate")]), folder)
+    lazy = fenced(HARNESS, "python", "open_replications")
+    same = "import numpy as np\nnp.testing.assert_allclose(by_n['mean'], cube.coverage.transpose(*by_n['mean'].dims))"
+    python("\n".join([cube, replications, lazy, same, fenced(HARNESS, "python", "study.estimate")]), folder)
 
 
 def test_its_graph_is_computed_beside_other_work(folder: Path) -> None:

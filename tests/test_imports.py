@@ -58,6 +58,7 @@ EXCEPTIONS = {
     "harness/execution/graph/build.py": {"dask"},  # a study as a graph, which users compute
     "harness/api.py": {"dask"},  # for a type
     "harness/planning/machine.py": {"distributed"},  # how much memory there is
+    "harness/display/notebook.py": {"IPython"},  # optional; only where it runs the notebook
     "harness/store/chunk_io.py": {"numcodecs", "google_crc32c"},  # the codecs that Zarr has, too
     "harness/backends/remote.py": {"fsspec"},  # stores in buckets
 }
@@ -81,6 +82,7 @@ LAYERS = (
     ["cluster.kinds"],
     ["cluster"],
     ["harness.core"],
+    ["harness.display"],
     ["harness.parsing"],
     ["harness.statistics"],
     ["harness.backends"],

@@ -148,9 +148,9 @@ def try_run(prepared: Any) -> Any:
 
 def announce(prepared: Any) -> None:
     """Print the remaining work and its estimated duration."""
-    from harness.cli.plan_text import format_until
     from harness.core.text import format_count, format_duration
     from harness.execution.facts import plan_to_dict
+    from harness.planning.plan_text import format_until
 
     plan, name = prepared.plan, prepared.loaded.scenario.name
     if prepared.loaded.scenario.replications.until is not None:
@@ -168,9 +168,9 @@ def announce(prepared: Any) -> None:
 
 def _report(prepared: Any, outcome: Any, as_json: bool) -> None:
     from harness.backends.errors import translate_errors
-    from harness.cli.text import format_answers, format_coverage
+    from harness.cli.text import format_coverage
     from harness.cube.reader import open_cube
-    from harness.execution.facts import outcome_to_dict
+    from harness.execution.facts import format_answers, outcome_to_dict
 
     if as_json:
         echo(json.dumps(outcome_to_dict(prepared, outcome)))
@@ -212,11 +212,11 @@ def plan(
     as_json: bool,
 ) -> int:
     """Show what a run of SCENARIO would do and cost, without running it."""
-    from harness.cli.plan_text import format_plan
     from harness.execution import prepare
     from harness.execution.clusters import read_file
     from harness.execution.facts import plan_to_dict
     from harness.planning.plan import check_fits
+    from harness.planning.plan_text import format_plan
 
     file, asked = read_file(cluster, workers), _select(scenarios, store)
     if graph is not None:

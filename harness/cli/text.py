@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,11 +13,9 @@ from harness.core.types import Extent
 if TYPE_CHECKING:
     import xarray as xr
 
-    from harness.cube.rounds import Answer
     from harness.execution.prepare import Prepared
     from harness.maintenance.replay import ReplayResult
     from harness.results.required_paths import Need
-    from harness.store.rounds import Round
     from harness.submit.launch import SubmissionResult
 
 
@@ -87,40 +84,6 @@ def format_replay(found: ReplayResult) -> str:
         "" if found.same_machine else "; the store's were computed on another type of CPU, which changes last digits"
     )
     return f"different from what the store has: {names}; by up to {found.largest:.1e} of the value{cause}{failed}"
-
-
-def format_answers(answers: Sequence[Answer], rounds: Mapping[int, Round]) -> list[str]:
-    """Format what a study that ran until it was decided has found, and what a fixed design would have needed."""
-    if not answers:
-        return []
-    counts = Counter[str]()
-    for one in answers:
-        counts.update(one.counts)
-    words = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
-    sizes = ", ".join(str(one.n) for one in answers)
-    lines = [f"verdicts after {_format_sum([one.paths for one in answers])} paths at n = {sizes}: {words}"]
-    for n, last in sorted(rounds.items()):
-        about = "" if last.expected is None else f"; half of them should be decided by {last.expected} paths"
-        if last.wanted is None and last.open:
-            lines.append(f"n = {n}: the budget is spent, {format_count(last.open, 'cell')} open{about}")
-        elif last.wanted is not None:
-            lines.append(f"n = {n}: not finished, {format_count(last.open, 'cell')} open: the same command goes on")
-    if any(one.fixed_paths for one in answers):
-        fixed = _format_sum([one.fixed_paths for one in answers])
-        lines.append(f"a fixed design takes {fixed} paths to decide the same cells with probability 0.9")
-    return lines
-
-
-def _format_sum(numbers: Sequence[int]) -> str:
-    """Format numbers with their sum, if there are several.
-
-    Examples
-    --------
-    >>> _format_sum([450, 375]), _format_sum([450])
-    ('450 + 375 = 825', '450')
-    """
-    each = " + ".join(map(str, numbers))
-    return f"{each} = {sum(numbers)}" if len(numbers) > 1 else each
 
 
 def format_coverage(cube: xr.Dataset, asked: Extent) -> str:

@@ -49,6 +49,17 @@ def format_label(value: object) -> str:
     return format_number(value) if isinstance(value, float) else str(value)
 
 
+def format_values(axis: str, values: Sequence[object]) -> str:
+    """Format an axis with some of its values.
+
+    Examples
+    --------
+    >>> format_values("theta", [1.0, "ml"])
+    'theta 1, ml'
+    """
+    return f"{axis} {', '.join(map(format_label, values))}"
+
+
 def list_axis_values(grid: Grid, axis: str) -> Sequence[object]:
     """Return the values of an axis as stored in its coordinate: θ as text, all others unchanged."""
     values: Sequence[object] = getattr(grid, axis)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import numpy as np
 import xarray as xr
 
 from harness.backends.base import open_backend
 from harness.backends.errors import translate_errors
+from harness.store import arrays
 from harness.store.checks.codecs import bounded_codecs
 from harness.store.zarr_store import open_checked_store
 
@@ -30,8 +34,20 @@ def open_cube(url: str) -> xr.Dataset:
     axes are sorted, and along theta the searches come last.
     """
     url = open_backend(str(url)).url
-    with translate_errors(url), bounded_codecs():
+    with guard_opening(url):
         cube = xr.open_zarr(open_checked_store(url), chunks=None, consolidated=True, decode_times=False)
-    by_value = np.argsort(cube["theta_value"].to_numpy(), kind="stable")  # searches are NaN, which sorts last
-    in_order: xr.Dataset = cube.isel(theta=by_value).sortby(["gamma", "lam", "n", "alpha"])
-    return in_order
+    return sort_axes(cube)
+
+
+@contextmanager
+def guard_opening(url: str) -> Iterator[None]:
+    """Guard the opening of arrays, which may come from a stranger: chunks are bounded, bad labels are a `UserError`."""
+    with translate_errors(url), arrays.translate_decode_errors(url, "the labels"), bounded_codecs():
+        yield
+
+
+def sort_axes(found: xr.Dataset) -> xr.Dataset:
+    """Sort numeric axes, and put searches last along theta. Axes that are in order cost nothing when data are read."""
+    by = {axis: axis for axis in ("gamma", "lam", "n", "alpha") if axis in found.dims} | {"theta": "theta_value"}
+    orders = {axis: np.argsort(found[name].to_numpy(), kind="stable") for axis, name in by.items()}  # NaN is last
+    return found.isel({axis: order for axis, order in orders.items() if (np.diff(order) < 0).any()})

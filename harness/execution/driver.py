@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from math import inf, nan
 from time import monotonic
 from typing import Any
 
 from harness.core.errors import ClusterError
-from harness.cube.rounds import Answer
 from harness.execution import clusters, dask_executor
 from harness.execution.cube_keeper import CubeKeeper
+from harness.execution.facts import Outcome
 from harness.execution.health import describe_scheduler
 from harness.execution.interrupts import is_interrupted
 from harness.execution.lifecycle import (
@@ -42,29 +42,9 @@ from harness.planning.plan import check_fits
 from harness.store.heartbeat import Heartbeat, run_heartbeat
 from harness.store.identity import check_same_store, is_same_store
 from harness.store.manifest import Manifest, cache_key
-from harness.store.rounds import Round, get_target
+from harness.store.rounds import get_target
 from harness.worker import compatibility
 from harness.worker.task import prepare_artifact as prepare_array, run_unit
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """Summary of a completed run."""
-
-    url: str
-    units: int
-    failed: int
-    seconds: float
-    efficiency: float
-    """Seconds of pure computing, divided by the workers' seconds from the first unit's start to the last one's end."""
-    replications: int = 0
-    """Number of replications that were computed."""
-    answers: tuple[Answer, ...] = ()
-    """What a study with `until` found at each n; empty without."""
-    rounds: Mapping[int, Round] = field(default_factory=dict)
-    """Latest round at each n of such a study."""
-    is_complete: bool = True
-    """Whether nothing more is wanted; False if the hours of a budget ended the run."""
 
 
 def run_prepared(

@@ -1,18 +1,88 @@
-"""Convert plans and outcomes of runs to plain values, for --json."""
+"""State facts of plans and outcomes of runs: as plain values, for --json, and in words."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from math import inf
 from typing import TYPE_CHECKING, Any
 
+from harness.core.text import format_count, format_duration
 from harness.cube.predictions import predict_decisions
+from harness.cube.rounds import Answer
+from harness.display.parts import Displayed, Part
 from harness.planning.diff import diff
-from harness.store.rounds import count_wanted_paths, get_target, list_rounds
+from harness.planning.plan_text import PlanFacts
+from harness.store.rounds import Round, count_wanted_paths, get_target, list_rounds
 
 if TYPE_CHECKING:
-    from harness.execution.driver import Outcome
     from harness.execution.prepare import Prepared
+
+
+@dataclass(frozen=True, repr=False)
+class Outcome(Displayed):
+    """Summary of a completed run."""
+
+    url: str
+    units: int
+    failed: int
+    seconds: float
+    efficiency: float
+    """Seconds of pure computing, divided by the workers' seconds from the first unit's start to the last one's end."""
+    replications: int = 0
+    """Number of replications that were computed."""
+    answers: tuple[Answer, ...] = ()
+    """What a study with `until` found at each n; empty without."""
+    rounds: Mapping[int, Round] = field(default_factory=dict)
+    """Latest round at each n of such a study."""
+    is_complete: bool = True
+    """Whether nothing more is wanted; False if the hours of a budget ended the run."""
+
+    def list_parts(self) -> list[Part]:
+        """Return the lines to show."""
+        count = format_count(self.replications, "replication")
+        done = f"{count} in {format_duration(self.seconds)}" if self.units else "nothing to do"
+        lines = [f"{self.url}: {'complete' if self.is_complete else 'not complete'}, {done}"]
+        if self.units:
+            lines.append(f"workers computed during {self.efficiency:.0%} of their time")
+        if self.failed:
+            lines.append(f"{self.failed} replications of cells failed: `ckrr errors {self.url}` says why")
+        return [*lines, *format_answers(self.answers, self.rounds)]
+
+
+def format_answers(answers: Sequence[Answer], rounds: Mapping[int, Round]) -> list[str]:
+    """Format what a study that ran until it was decided has found, and what a fixed design would have needed."""
+    if not answers:
+        return []
+    counts = Counter[str]()
+    for one in answers:
+        counts.update(one.counts)
+    words = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
+    sizes = ", ".join(str(one.n) for one in answers)
+    lines = [f"verdicts after {_format_sum([one.paths for one in answers])} paths at n = {sizes}: {words}"]
+    for n, last in sorted(rounds.items()):
+        about = "" if last.expected is None else f"; half of them should be decided by {last.expected} paths"
+        if last.wanted is None and last.open:
+            lines.append(f"n = {n}: the budget is spent, {format_count(last.open, 'cell')} open{about}")
+        elif last.wanted is not None:
+            lines.append(f"n = {n}: not finished, {format_count(last.open, 'cell')} open: the same command goes on")
+    if any(one.fixed_paths for one in answers):
+        fixed = _format_sum([one.fixed_paths for one in answers])
+        lines.append(f"a fixed design takes {fixed} paths to decide the same cells with probability 0.9")
+    return lines
+
+
+def _format_sum(numbers: Sequence[int]) -> str:
+    """Format numbers with their sum, if there are several.
+
+    Examples
+    --------
+    >>> _format_sum([450, 375]), _format_sum([450])
+    ('450 + 375 = 825', '450')
+    """
+    each = " + ".join(map(str, numbers))
+    return f"{each} = {sum(numbers)}" if len(numbers) > 1 else each
 
 
 def outcome_to_dict(prepared: Prepared, outcome: Outcome) -> dict[str, Any]:
@@ -30,10 +100,10 @@ def outcome_to_dict(prepared: Prepared, outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def plan_to_dict(prepared: Prepared) -> dict[str, Any]:
+def plan_to_dict(prepared: Prepared) -> PlanFacts:
     """Return the plan of a run as plain values."""
     plan, asked = prepared.plan, prepared.loaded.extent
-    return {
+    facts = {
         "scenario": prepared.loaded.scenario.name,
         "store": prepared.backend.url,
         "new": prepared.is_new,
@@ -67,6 +137,7 @@ def plan_to_dict(prepared: Prepared) -> dict[str, Any]:
         ],
         "decisions": predict_decisions(prepared.manifest, asked),
     }
+    return PlanFacts(facts)
 
 
 def _until_to_dict(prepared: Prepared) -> dict[str, Any] | None:

@@ -1,17 +1,24 @@
-"""Report the progress of a run: a bar on a terminal, plain lines elsewhere, or nothing."""
+"""Report the progress of a run: a bar on a terminal or in a notebook, plain lines elsewhere, or nothing."""
 
 from __future__ import annotations
 
 import sys
+from collections import deque
 from collections.abc import Iterable, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol
 
 from harness.core.text import format_duration, format_rate
+from harness.display.notebook import LiveOutput, is_notebook
+from harness.display.parts import Displayed, Part, format_html, format_text
 
 if TYPE_CHECKING:
     from harness.core.types import Unit
     from harness.planning.plan import Plan
+
+
+_MOST_NOTES = 50
+"""Number of notes that a notebook shows: each update sends all of them again."""
 
 
 class Progress(Protocol):
@@ -211,6 +218,51 @@ class Bar:
         self._rich.stop()
 
 
+class NotebookBar(Lines):
+    """Show a progress bar in a notebook, in one output that is updated in place.
+
+    Parameters
+    ----------
+    every : float
+        Least seconds between two updates after completed units: a front end redraws each of them.
+    """
+
+    def __init__(self, every: float = 0.5) -> None:
+        super().__init__(every)
+        self._output, self._notes = LiveOutput(), deque[str](maxlen=_MOST_NOTES)
+
+    def start(self, plan: Plan, units: Sequence[Unit] | None = None) -> None:
+        """Start reporting on a plan, or on some of its units."""
+        super().start(plan, units)
+        if plan.units:
+            self._print()
+
+    def note(self, text: str) -> None:
+        """Show a message to the user, below the bar."""
+        self._notes.append(text)
+        self._print()
+
+    def show_outcome(self, outcome: Displayed) -> None:
+        """Show the outcome of the run in place of the bar."""
+        self._show(outcome.list_parts())
+
+    def _print(self) -> None:
+        counter = self._counter
+        if counter is None:  # a note before the start
+            self._show([])
+            return
+        share = counter.done / counter.total
+        bar = f'<progress value="{share:.4f}" max="1" aria-label="share of the run that is done"></progress>'
+        self._show([counter.format_line() if counter.count else "starting workers …"], bar)
+        self._printed = counter.count
+
+    def _show(self, parts: Sequence[Part], above: str = "") -> None:
+        shown = [*parts, *self._notes]
+        self._output.show(format_text(shown), format_html(shown, above))
+
+
 def choose_progress() -> Progress:
-    """Return a progress bar if stderr is a terminal, plain lines otherwise."""
+    """Return a progress bar in a notebook or if stderr is a terminal, plain lines otherwise."""
+    if is_notebook():
+        return NotebookBar()
     return Bar() if sys.stderr.isatty() else Lines()

@@ -5,17 +5,16 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from time import monotonic, sleep
-from typing import Any
 
 from harness.core.text import escape_line
 from harness.monitor.state import status
-from harness.monitor.text import format_status_line
+from harness.monitor.text import StatusFacts, format_status_line
 
 _LOOK, _LINE = 2.0, 15.0
 """Seconds between two status checks, and between two lines if stderr is not a terminal."""
 
 
-def watch(store: str, say: Callable[[str], None] | None = None) -> dict[str, Any]:
+def watch(store: str, say: Callable[[str], None] | None = None) -> StatusFacts:
     """Report the progress of a store until no run is active, and return its final status.
 
     Parameters

@@ -9,6 +9,7 @@ from typing import Any
 from harness.backends.base import Backend, open_backend
 from harness.core.extent import list_extra_values
 from harness.core.types import Extent
+from harness.monitor.text import StatusFacts
 from harness.store.heartbeat import from_bytes
 from harness.store.locate import find_store, lookup_scenario_file, read_scenario
 from harness.store.manifest import DRIVER, Manifest
@@ -26,7 +27,7 @@ from harness.submit.locate import submission_to_dict
 from harness.submit.submission import Submission
 
 
-def status(store: str) -> dict[str, Any]:
+def status(store: str) -> StatusFacts:
     """Return the status of a study as plain values: units done and in total, failures, the last run, the driver.
 
     Parameters
@@ -45,7 +46,8 @@ def status(store: str) -> dict[str, Any]:
     more = manifest is not None and one is not None and _has_pending_changes(one, manifest)
     lost = manifest is not None and manifest.root_is_lost
     facts |= {"root_is_lost": lost}
-    return {"store": backend.url, **facts, "more_to_come": more, "complete": facts["complete"] and not more}
+    done = facts["complete"] and not more
+    return StatusFacts({"store": backend.url, **facts, "more_to_come": more, "complete": done})
 
 
 def _has_pending_changes(one: Submission, manifest: Manifest) -> bool:

@@ -1,31 +1,45 @@
-"""Format the status of a study as text."""
+"""Describe the status of a study in lines and tables, as text and in a notebook."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from harness.core.labels import format_label
-from harness.core.text import escape_line, format_duration, format_rate, format_table
+from harness.core.labels import format_values
+from harness.core.text import escape_line, format_duration, format_rate
+from harness.display.parts import Displayed, Part, format_text
 from harness.store.heartbeat import SILENT
 
 _ENDS = {"end": "ended {}", "stopped": "stopped by the user", "broke": "aborted {}"}
 """Texts for how a run ended, by the key in its history entry."""
 
 
+class StatusFacts(Displayed, dict[str, Any]):
+    """The status of a store as plain values; its text is that of `ckrr status`."""
+
+    def list_parts(self) -> list[Part]:
+        """Return the lines and tables to show."""
+        return list_status_parts(self)
+
+
 def format_status(facts: Mapping[str, Any]) -> str:
-    """Format the status of a store, with one row per n."""
+    """Format the status of a store as text, with one row per n."""
+    return format_text(list_status_parts(facts))
+
+
+def list_status_parts(facts: Mapping[str, Any]) -> list[Part]:
+    """Describe the status of a store, with one row per n."""
     rows = _list_round_rows(facts) if facts["until"] else _list_unit_rows(facts)
     failed = [f"{facts['failed']} cells of replications failed: `ckrr errors` says why"] if facts["failed"] else []
     last = facts["last_run"]
     ended = next((text.format(last[key]) for key, text in _ENDS.items() if last.get(key)), "not ended")
     history = [f"last run: started {last['start']} on {last.get('host', '?')}, {ended}"] if last else []
-    sizes = [format_table(rows)] if facts["sizes"] else []
+    sizes = [rows] if facts["sizes"] else []
     edited = ["the scenario file has changed since the last run: `ckrr plan` shows the differences"]
     told = [*list_unrequested(facts), *failed, *history, *_format_submission(facts), *edited * facts["edited"]]
     damaged = ["its zarr.json is lost or damaged: `ckrr status --verify` rebuilds it"] * facts["root_is_lost"]
     lines = [escape_line(line) for line in (*told, *damaged)]
-    return "\n".join([escape_line(format_status_line(facts)), *sizes, *lines])
+    return [escape_line(format_status_line(facts)), *sizes, *lines]
 
 
 def list_unrequested(facts: Mapping[str, Any]) -> list[str]:
@@ -41,11 +55,6 @@ def list_unrequested(facts: Mapping[str, Any]) -> list[str]:
     parts = [*(format_values(axis, values) for axis, values in more.items()), *counts]
     head = "the store has more than was last asked for, and results show all of it"
     return [f"{head}: {'; '.join(parts)}"] if parts else []
-
-
-def format_values(axis: str, values: Sequence[object]) -> str:
-    """Format an axis with some of its values."""
-    return f"{axis} {', '.join(map(format_label, values))}"
 
 
 def _list_unit_rows(facts: Mapping[str, Any]) -> list[list[str]]:

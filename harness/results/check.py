@@ -32,8 +32,9 @@ from harness.core.labels import format_label
 from harness.core.procedures import is_for_function
 from harness.core.schema import CUBE_DIMS
 from harness.core.text import escape_line, format_count, suggest_name
+from harness.display.parts import Displayed, Part
 from harness.parsing.selections import Selection
-from harness.results.replications import ReplicationReader, open_replications
+from harness.results.replications import ReplicationReader, open_reader
 from harness.results.rounding import format_with_error
 from harness.results.tables import list_notes
 from harness.results.validity import verdicts
@@ -110,8 +111,8 @@ def _to_plain(value: object) -> object:
     return None if isinstance(value, float) and not isfinite(value) else value
 
 
-@dataclass(frozen=True, eq=False)
-class Outcome:
+@dataclass(frozen=True, eq=False, repr=False)
+class Outcome(Displayed):
     """Outcome of a check; `str` formats it as text."""
 
     cells: xr.Dataset
@@ -178,12 +179,12 @@ class Outcome:
             "offending": [cell.to_dict() for cell in self.iter_offending()],
         }
 
-    def __str__(self) -> str:
-        """Format the first offending cells, the notes, and a summary in the last line."""
+    def list_parts(self) -> list[Part]:
+        """Return lines for the first offending cells, the notes, and a summary in the last one."""
         lines = [f"{cell.verdict}: {cell.label}: {cell.describe()}" for cell in self.iter_offending(SHOWN)]
         more = sum(count for word, count in self.counts.items() if not self.is_passing(word)) - len(lines)
         notes = [f"note: {escape_line(note)}" for note in self.notes]
-        return "\n".join([*lines, *[f"and {more} more"] * (more > 0), *notes, self.summarise()])
+        return [*lines, *[f"and {more} more"] * (more > 0), *notes, self.summarise()]
 
     def summarise(self) -> str:
         """Return the result, the counts, and what can be done about cells that aren't decided, on one line."""
@@ -221,7 +222,7 @@ def check(
         If there is no such store, axis, value or verdict, or if no cell is selected.
     """
     allow = _check_words([allow] if isinstance(allow, str) else list(allow))
-    chosen = _remove_duplicates(open_replications(url, where))
+    chosen = _remove_duplicates(open_reader(url, where))
     included = chosen.find_distinct()
     if not included.any():
         raise UserError(f"{chosen.url}: the scenario excludes every selected cell: select others with --where")

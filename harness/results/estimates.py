@@ -14,7 +14,7 @@ from harness.parsing.selections import Selection
 from harness.results.adjust import estimate_adjusted
 from harness.results.mad import MAD, estimate_mad
 from harness.results.measures import MEASURES, Measure
-from harness.results.replications import ReplicationReader, Slab, open_replications
+from harness.results.replications import ReplicationReader, Slab, open_reader
 from harness.statistics.intervals import LEVEL, Estimate
 from harness.statistics.reduce import reduce_replications
 
@@ -65,7 +65,7 @@ def estimate(
         no axis alpha. With `adjust` also `controls`, the number of procedures that a cell was adjusted by, and `worth`,
         how many times as many paths the plain estimate would need for the same error.
     """
-    chosen = open_replications(url, where)
+    chosen = open_reader(url, where)
     measure = measure or chosen.judged
     if adjust:
         one = find_measure(measure)
@@ -107,7 +107,7 @@ def difference(
     xarray.Dataset
         As from `estimate`.
     """
-    chosen = open_replications(url, where)
+    chosen = open_reader(url, where)
     measure = measure or chosen.judged
     if measure not in MEASURES and measure in (MAD, "level", "verdict"):
         raise UserError(f"{measure} is defined per cell, not per replication: it has no paired difference")

@@ -203,7 +203,7 @@ def _read(url: str, generation: int, state: int, slab: Slab, variable: str, path
     return arrays.read(url, slab.n, variable, generation, where)
 
 
-def open_replications(url: str, where: Selection | None = None) -> ReplicationReader:
+def open_reader(url: str, where: Selection | None = None) -> ReplicationReader:
     """Open the replications of a store for reading.
 
     Parameters
@@ -260,7 +260,7 @@ def describe_condition(manifest: Manifest) -> str:
 
 def count_damaged(url: str) -> int:
     """Return the number of replications in units that have a receipt but lack chunks."""
-    found = open_replications(url)
+    found = open_reader(url)
     backend = open_backend(found.url)
     signed = list_receipts(backend, found.manifest.extent.grid.n)
     lost = set(list_incomplete_units(backend, found.manifest, signed))

@@ -22,7 +22,7 @@ import numpy as np
 from harness.core.errors import UserError
 from harness.core.types import Array
 from harness.parsing.selections import Selection
-from harness.results.replications import ReplicationReader, Slab, open_replications
+from harness.results.replications import ReplicationReader, Slab, open_reader
 from harness.statistics.clustered import mean, variance_components
 
 
@@ -76,7 +76,7 @@ def precision(url: str, target: float, where: Selection | None = None) -> list[N
     """
     if not 0 < target < 1:
         raise UserError(f"the precision must be a standard error of coverage between 0 and 1, got {target:g}")
-    chosen = open_replications(url, where)
+    chosen = open_reader(url, where)
     found: dict[int, list[Need]] = {}
     for slab in chosen.iter_slabs():
         found.setdefault(slab.n, []).append(_compute_need(chosen, slab, target))

@@ -28,7 +28,7 @@ from harness.results.replications import (
     count_damaged,
     describe_condition,
     format_damage,
-    open_replications,
+    open_reader,
 )
 from harness.results.rounding import DASH, format_estimate
 from harness.results.validity import verdicts
@@ -136,7 +136,7 @@ def table(
     """
     if adjust and versus is not None:
         raise UserError("adjust and versus exclude each other: paired differences aren't adjusted")
-    measures = parse_names(measure) or [open_replications(url).judged]
+    measures = parse_names(measure) or [open_reader(url).judged]
     if design is not None and VERDICT not in measures:
         raise UserError(f"design {design!r} is for verdicts, and the measures are {', '.join(measures)}: add {VERDICT}")
     found = {name: load_measure(url, name, where, versus, adjust, design) for name in measures}
@@ -151,7 +151,7 @@ def table(
             cells[_make_key(places, rows), _make_key(places, columns)] = cell
     row_keys = [key for key in product(*(labels[axis] for axis in rows)) if any(key == row for row, _ in cells)]
     column_keys = [key for key in product(*(labels[axis] for axis in columns)) if any(key == c for _, c in cells)]
-    runs = open_replications(url)
+    runs = open_reader(url)
     told = {VERDICT: _describe_verdict(found[VERDICT], runs.judged, design)} if VERDICT in found else {}
     what, condition = (
         ", ".join(told.get(name) or describe_measure(name) for name in found),

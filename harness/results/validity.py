@@ -28,7 +28,7 @@ from harness.cube.levels import count_judged_cells, tabulate_levels
 from harness.parsing.selections import Selection
 from harness.results.estimates import PARTS, find_measure, make_dataset
 from harness.results.measures import MEASURES, Measure
-from harness.results.replications import ReplicationReader, Slab, open_replications
+from harness.results.replications import ReplicationReader, Slab, open_reader
 from harness.statistics.intervals import Estimate
 from harness.statistics.verdicts import BoundedShare, compute_tolerance, to_words
 from harness.store.manifest import Manifest
@@ -79,7 +79,7 @@ def verdicts(
     """
     if design not in (None, FIXED, ANYTIME):
         raise UserError(f"design must be {FIXED} or {ANYTIME}, got {design!r}")
-    chosen = open_replications(url, where)
+    chosen = open_reader(url, where)
     manifest = chosen.manifest
     measure, level = measure or chosen.judged, level or get_level(manifest)
     found = _judge(chosen, find_measure(measure), level, tolerance, design)

@@ -16,7 +16,7 @@ from harness.core.procedures import is_for_function
 from harness.core.schema import CUBE_DIMS
 from harness.core.types import Bools, Values
 from harness.results.measures import MEASURES
-from harness.results.replications import ReplicationReader, Slab, open_replications
+from harness.results.replications import ReplicationReader, Slab, open_reader
 from harness.statistics.comparisons import (
     PairedComparison,
     compare_procedures,
@@ -50,7 +50,7 @@ def compare_widths(url: str, judged: xr.Dataset, level: float = LEVEL) -> xr.Dat
         all others together with, 0 if there is no such group. The attributes have the number of `pairs` that the
         intervals allow for, and `level`.
     """
-    chosen = open_replications(url)
+    chosen = open_reader(url)
     levels, eligible = _find_levels(judged), judged["verdict"].isin((VALID, CONSERVATIVE))
     slack = SLACK * judged["tolerance"]
     pairs = count_pairs(levels.to_numpy(), slack.to_numpy())

@@ -22,6 +22,7 @@ from harness.core.errors import ClusterError, StoppedError, StoreUnreachableErro
 from harness.core.processes import limit_garbage_collection
 from harness.core.text import get_timestamp
 from harness.execution import clusters, driver, lifecycle, prepare
+from harness.execution.facts import Outcome
 from harness.scenario.families import make_portable_families
 from harness.scenario.load import Loaded, check
 from harness.scenario.sources import make_portable
@@ -138,7 +139,7 @@ def _format_traceback(error: Exception) -> str:
     return "".join(traceback.format_exception(error)).rstrip()
 
 
-def _run(backend: Backend, found: Submission, logbook: Logbook, client: Any) -> driver.Outcome:
+def _run(backend: Backend, found: Submission, logbook: Logbook, client: Any) -> Outcome:
     presence = Heartbeat(backend, logbook.flush, _install_handlers() if client is None else None)
     logbook.set_worker_logs(lambda: presence.worker_logs())
     cluster = submission.get_cluster(backend, found)

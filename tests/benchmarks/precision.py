@@ -24,7 +24,7 @@ from harness.backends.base import open_backend
 from harness.compute.unit import compute_unit
 from harness.core.types import Array, Unit
 from harness.results.adjust import read_controls
-from harness.results.replications import ReplicationReader, Slab, open_replications
+from harness.results.replications import ReplicationReader, Slab, open_reader
 from harness.statistics.controls import adjust
 from harness.statistics.intervals import Estimate
 from harness.statistics.reduce import reduce_replications
@@ -61,7 +61,7 @@ class Cells:
 
 def read_cells(store: str) -> Iterator[Cells]:
     """Yield the cells at each n."""
-    runs = open_replications(store)
+    runs = open_reader(store)
     grid = runs.manifest.extent.grid
     for n in grid.n:
         at = grid.procedure.index(PROCEDURE)

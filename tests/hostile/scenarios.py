@@ -425,7 +425,7 @@ def tried(corpus: str, name: str, folder: Path) -> Outcome:
 
 def main(corpus: str, folder: str) -> None:
     """Try all cases of a corpus, and print what came of them."""
-    for name in ("execution.clusters", "execution.prepare", "families.krr", "scenario.load", "cli.plan_text"):
+    for name in ("execution.clusters", "execution.prepare", "families.krr", "scenario.load", "planning.plan_text"):
         import_module(f"harness.{name}")
     import_module("scenarios")
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

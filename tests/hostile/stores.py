@@ -540,11 +540,32 @@ def by_plain_xarray(folder: Path) -> Outcome:
     return attempt("plain xarray", act, folder, folder)
 
 
+def by_notebook(folder: Path) -> Outcome:
+    """What a notebook makes of the store: its status as HTML, and replications that are read lazily."""
+
+    def act() -> tuple[int, str, str, str]:
+        from traceback import format_exc
+
+        from ckrr import study
+
+        try:
+            shown = study.status(STORE)
+            mean = float(study.open_replications(STORE)[f"n={N}"]["coverage"].mean())
+            return 0, f"{shown!r}{shown._repr_html_()}{mean}", "", ""
+        except study.UserError as error:
+            return 2, "", f"error: {error}", ""
+        except Exception:
+            return 1, "", "", format_exc()
+
+    return attempt("notebook", act, folder, folder)
+
+
 _LOADED = (
     "click.testing",
     "dask.array",
     "harness.api",
     "harness.cli",
+    "harness.cube.replications",
     "harness.maintenance.failures",
     "harness.figures.plots.coverage",
     "harness.figures.plots.seconds",
@@ -555,7 +576,7 @@ _LOADED = (
     "harness.report.write",
     "harness.results.formats",
     "harness.results.tables",
-    "harness.cli.plan_text",
+    "harness.planning.plan_text",
     "harness.submit.cancel",
     "harness.submit.logs",
     "harness.maintenance.verify",
@@ -589,6 +610,11 @@ def runs_code(name: str) -> bool:
     )
 
 
+def is_read_lazily(name: str) -> bool:
+    """Whether a notebook is tried: where chunks of replications, their metadata or texts were changed."""
+    return any(word in name for word in ("bomb", "frame", "chunk", "replication", "codec", "array", "escapes"))
+
+
 def main(sound: str, folder: str, thorough: str = "", *names: str) -> None:
     """Make all cases, open each with its commands, and print what came of it."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -600,6 +626,7 @@ def main(sound: str, folder: str, thorough: str = "", *names: str) -> None:
         *others, last = commands(name, bool(thorough)).items()
         found = [opened_by(words, title, here) for title, words in others]
         found += [by_plain_xarray(here)] if thorough or runs_code(name) else []
+        found += [by_notebook(here)] if thorough or is_read_lazily(name) else []
         found.append(opened_by(last[1], last[0], here))
         written = [path.read_text(errors="replace") for path in (here / "out").glob("*.*") if path.is_file()]
         facts = {"ran": (here / CANARY).exists(), "leaked": any(WORD in text for text in written)}

@@ -15,7 +15,7 @@ from harness.backends.base import open_backend
 from harness.core.errors import UserError
 from harness.core.schema import CUBE_DIMS
 from harness.figures.canvas import labels
-from harness.results.replications import ReplicationReader, Where, describe_condition, open_replications
+from harness.results.replications import ReplicationReader, Where, describe_condition, open_reader
 from harness.store.receipts import list_receipts
 
 MOST_PANELS = 12
@@ -73,7 +73,7 @@ def open_with_sizes(url: str, where: Where | None) -> tuple[ReplicationReader, l
     UserError
         If nothing has been run yet.
     """
-    chosen = open_replications(url, where)
+    chosen = open_reader(url, where)
     done = {
         int(key.partition("/")[0].removeprefix("n="))
         for key in list_receipts(open_backend(chosen.url), chosen.select_values("n"))

@@ -17,7 +17,7 @@ from harness.figures.canvas.layout import PanelGrid, finish, make_panel_grid
 from harness.figures.canvas.panels import Panel
 from harness.paper.figures import against_n, spreads
 from harness.paper.printed import ALPHA, SEARCH
-from harness.results.replications import ReplicationReader, open_replications
+from harness.results.replications import ReplicationReader, open_reader
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ STUDIES = {
 
 def draw(number: int, url: str, sizes: Sequence[int], notes: Sequence[str] = ()) -> Figure:
     """Draw figure 3, 5, 6 or 7 from a store."""
-    one, chosen = STUDIES[number], open_replications(url)
+    one, chosen = STUDIES[number], open_reader(url)
     panels = [_make_panel(one, r, c) for r in range(len(one.rows)) for c in range(len(one.columns))]
     found = _read_panels(chosen, one, panels, sizes)
     made = make_panel_grid(panels, len(one.rows), len(one.columns), (2.45, 1.85), sharey=False)

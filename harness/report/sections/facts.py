@@ -18,7 +18,7 @@ from harness.monitor.state import status
 from harness.results.estimates import estimate
 from harness.results.mad import MAD
 from harness.results.measures import REFERENCE, has_oracle
-from harness.results.replications import count_damaged, open_replications
+from harness.results.replications import count_damaged, open_reader
 from harness.results.required_paths import Need, precision
 from harness.results.validity import verdicts
 from harness.results.widths import compare_widths
@@ -97,7 +97,7 @@ class Facts:
     @cached_property
     def paths(self) -> str:
         """Number of paths, or its range over n, as text."""
-        return open_replications(self.url).format_paths()
+        return open_reader(self.url).format_paths()
 
     @property
     def coverage(self) -> str:
@@ -127,8 +127,8 @@ def gather_facts(url: str, design: str | None = None) -> Facts:
         judged,
         _read_function_verdicts(url, manifest, design),
         compare_widths(url, judged),
-        open_replications(url).find_included(),
-        open_replications(url).find_distinct(),
+        open_reader(url).find_included(),
+        open_reader(url).find_distinct(),
         _estimate_measures(url, manifest),
         _estimate_adjusted(url) if judged["value"].size <= _MOST_ADJUSTED else None,
         estimate(url, MAD),

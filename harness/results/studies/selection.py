@@ -21,7 +21,7 @@ from harness.core.procedures import is_for_function
 from harness.core.schema import CUBE_DIMS
 from harness.core.text import suggest_name
 from harness.parsing.selections import Selection, parse_where
-from harness.results.replications import ReplicationReader, find_value, open_replications, parse_number
+from harness.results.replications import ReplicationReader, find_value, open_reader, parse_number
 from harness.store.manifest import Manifest
 
 AXES = tuple(axis for axis in CUBE_DIMS if axis != "procedure")
@@ -82,7 +82,7 @@ def select_studies(stores: Sequence[str | Path], where: Selection | None = None)
         If a store is given twice, a selection leaves no value, an axis with several has none selected, or the studies
         have no common level.
     """
-    readers = [open_replications(str(store)) for store in stores]
+    readers = [open_reader(str(store)) for store in stores]
     _check_distinct(readers)
     names = _name_studies(readers)
     studies, asked = [Study(name, reader) for name, reader in zip(names, readers, strict=True)], parse_where(where)

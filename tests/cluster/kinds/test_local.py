@@ -197,9 +197,9 @@ def test_blas_threads_reach_workers_plan_and_fingerprint(tmp_path: Path, monkeyp
 
 
 def test_a_plan_says_what_workers_need(tmp_path: Path) -> None:
-    from harness.cli.plan_text import format_plan
     from harness.execution.facts import plan_to_dict
     from harness.planning.plan import check_fits
+    from harness.planning.plan_text import format_plan
 
     options = 'kind = "slurm"\njobs = 50\ncores = 2\nmemory = "2 GB"\nwalltime = "01:00:00"\ninterface = "lo"\n'
     file = write(tmp_path / "slurm.toml", options)

@@ -17,7 +17,7 @@ from harness.compute.unit import draw_cell
 from harness.core.errors import UserError
 from harness.execution.prepare import prepare
 from harness.families.krr import FAMILY
-from harness.results.replications import open_replications
+from harness.results.replications import open_reader
 from harness.scenario.load import check
 from harness.store.manifest_io import load_manifest
 from harness.worker.study import build_study
@@ -92,7 +92,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_store_has_what_its_replications_would_give_again(store: Path) -> None:
     manifest = load_manifest(open_backend(str(store)))
     assert manifest.keep == ("coverage_expected",)
-    study, runs = build_study(str(store), manifest), open_replications(str(store))
+    study, runs = build_study(str(store), manifest), open_reader(str(store))
     values = contents(store)["replications/n=12/coverage_expected"]
     disconnected = contents(store)["replications/n=12/disconnected"]
     assert (disconnected > 0).any(), "otherwise no region has pieces"
@@ -127,7 +127,7 @@ def test_a_store_without_it_stays_without(tmp_path: Path) -> None:
     grown = run_serially(where, **KRR)
     assert grown.keep == ()
     assert "coverage_expected" not in contents(where)
-    assert open_replications(str(where)).judged == "coverage"
+    assert open_reader(str(where)).judged == "coverage"
     with pytest.raises(UserError, match="doesn't have expected coverage, and the two aren't mixed"):
         run_serially(where, **KRR, expected_coverage=True)
 

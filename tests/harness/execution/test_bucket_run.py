@@ -17,6 +17,7 @@ from typing import Any
 import cloudpickle
 import numpy as np
 import pytest
+import xarray as xr
 import zarr
 from click.testing import CliRunner
 from distributed import Client, LocalCluster
@@ -183,6 +184,18 @@ def test_a_study_in_a_bucket_runs_until_it_is_decided(server: Server, tmp_path: 
     kept = [{key: each.get(key) for key in each.list_keys("rounds")} for each in backends]
     assert kept[0] == kept[1]
     assert len(kept[0]) > 2
+
+
+def test_replications_in_a_bucket_are_read_when_they_are_used(server: Server, tmp_path: Path) -> None:
+    url, local = "s3://bucket/lazy.zarr", str(tmp_path / "local.zarr")
+    for where in (url, local):
+        run_serially(where, **SMALLER)  # type: ignore[arg-type]
+    before = len(server.requests())
+    tree = harness.open_replications(url)
+    opened = [path for _, path in server.requests()[before:]]
+    assert not [path for path in opened if "/coverage/c." in path], "nothing is read on opening"
+    assert len(opened) < 40, opened
+    xr.testing.assert_identical(tree.load(), harness.open_replications(local).load())
 
 
 def test_a_study_in_a_bucket(server: Server, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from harness.maintenance.merge import merge_stores
 from harness.monitor.state import status
 from harness.parsing.toml import parse_toml
 from harness.results.estimates import difference
-from harness.results.replications import open_replications
+from harness.results.replications import open_reader
 from harness.results.validity import verdicts
 from harness.scenario.dump import dump_scenario
 from harness.scenario.load import load
@@ -158,7 +158,7 @@ def test_figures_tell_the_paths_that_were_computed_not_the_budget(tmp_path: Path
     one = Driver(tmp_path / "toy.zarr").go_on()
     one.finish()
     counts = sorted(each.paths for each in one.queue.rounds.values())
-    chosen = open_replications(one.url)
+    chosen = open_reader(one.url)
     assert chosen.get_path_range() == (counts[0], counts[-1])
     assert counts[-1] < chosen.manifest.extent.paths
     for name in ("coverage", "paths"):
@@ -226,7 +226,7 @@ def test_a_number_of_paths_is_what_results_are_made_from(tmp_path: Path) -> None
     wide = {**STUDY, "grid__procedure": ["wide"], "grid__alpha": [0.25]}
     run_serially(where, **{**wide, "replications": {"paths": 130}})
     assert count_paths(where) == [130, 130]
-    assert open_replications(str(where)).get_path_range() == (130, 130)
+    assert open_reader(str(where)).get_path_range() == (130, 130)
     manifest = load_manifest(open_backend(str(where)))
     assert get_full_scenario(manifest)["replications"]["paths"] == 130
     assert status(str(where))["complete"]

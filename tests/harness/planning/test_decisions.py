@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from ckrr import study
-from harness.cli.decision_text import format_decisions
+from harness.display.parts import format_text
 from harness.families.krr import FAMILY
+from harness.planning.decision_text import list_decisions
 from harness.statistics.sample_size import Design, assume_correlation, compute_decided_distance, compute_expected_error
 
 
@@ -41,11 +42,11 @@ def test_cells_that_are_the_whole_line_are_named(tmp_path: Path) -> None:
     found = plan(tmp_path, "grid.alpha=[0.001, 0.1]", "grid.n=[25, 1500]", 'grid.procedure=["GPR-f", "RRCM"]')
     assert found["whole_line"] == [{"alpha": 0.001, "n": 25, "procedures": ["RRCM"]}]
     assert FAMILY.level("RRCM", 25, 0.001) == 1
-    text = "\n".join(format_decisions(found))
+    text = format_text(list_decisions(found))
     assert text.endswith("(choose a larger α or n):\n  α = 0.001, n = 25: RRCM")
     without = plan(tmp_path, "grid.alpha=[0.1]", "grid.n=[25]", 'grid.procedure=["GPR-f", "RRCM"]')
     assert without["whole_line"] == []
-    assert "whole line" not in "\n".join(format_decisions(without))
+    assert "whole line" not in format_text(list_decisions(without))
 
 
 def test_cells_that_are_left_out_are_not_predicted(tmp_path: Path) -> None:
@@ -56,7 +57,7 @@ def test_cells_that_are_left_out_are_not_predicted(tmp_path: Path) -> None:
 
 
 def test_the_text_has_a_row_for_each_of_a_few_alphas(tmp_path: Path) -> None:
-    lines = "\n".join(format_decisions(plan(tmp_path))).splitlines()
+    lines = format_text(list_decisions(plan(tmp_path))).splitlines()
     assert lines[0].startswith("what 500 paths can decide in 336 cells, if test points of a path have a correlation")
     assert [line.split()[0] for line in lines[2:6]] == ["0.01", "0.05", "0.1", "0.25"]
     assert "0.0026" in lines[4]
@@ -68,7 +69,7 @@ def test_the_text_has_a_row_for_each_of_a_few_alphas(tmp_path: Path) -> None:
 def test_many_alphas_are_a_range(tmp_path: Path) -> None:
     some = plan(tmp_path, f"grid.alpha={[round(0.05 * k, 2) for k in range(1, 11)]}")
     assert len(some["alphas"]) == 10
-    lines = "\n".join(format_decisions(some)).splitlines()
+    lines = format_text(list_decisions(some)).splitlines()
     assert "the smallest and the largest of 10 α" in lines[0]
     assert [line.split()[0] for line in lines[2:4]] == ["0.05", "0.5"]
 
@@ -76,11 +77,11 @@ def test_many_alphas_are_a_range(tmp_path: Path) -> None:
 def test_one_path_decides_nothing(tmp_path: Path) -> None:
     found = plan(tmp_path, "replications.paths=1", "grid.n=[200]")
     assert {one["se"] for one in found["alphas"]} == {None}
-    assert format_decisions(found)[0] == "1 path: no standard errors and no verdicts; ask for two paths or more"
+    assert list_decisions(found)[0] == "1 path: no standard errors and no verdicts; ask for two paths or more"
 
 
 def test_few_paths_say_that_they_are_few(tmp_path: Path) -> None:
     found = plan(tmp_path, "replications.paths=20", "grid.alpha=[0.001, 0.01, 0.25]", "grid.n=[200]")
-    text = "\n".join(format_decisions(found))
+    text = format_text(list_decisions(found))
     assert "too few paths to say" in text
     assert "from the border" in text

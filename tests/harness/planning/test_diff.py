@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.cli.plan_text import format_plan
 from harness.compute.study import Study
 from harness.compute.unit import compute_unit
 from harness.core.types import Block, Bools, Extent, Status, Unit
@@ -19,6 +18,7 @@ from harness.execution.facts import plan_to_dict
 from harness.planning.diff import diff
 from harness.planning.machine import Machine
 from harness.planning.plan import Plan, make_plan
+from harness.planning.plan_text import format_plan
 from harness.scenario.load import check
 from harness.store.manifest import cache_key
 from harness.store.receipts import Receipt

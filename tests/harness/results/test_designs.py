@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from harness.cli import main
 from harness.core.errors import UserError
 from harness.results.designs import find_reserve
-from harness.results.replications import open_replications
+from harness.results.replications import open_reader
 from harness.results.tables import table
 from harness.results.validity import verdicts
 from tests.harness.report import stores
@@ -79,7 +79,7 @@ def test_the_reserve_is_that_of_a_plain_loop(grown: str, fixed: str, design: str
                 first = 0.8 * 0.05 / (8 if url == grown else count)
                 each = 0.2 * 0.05 / 2 / 4 if bool(one["added_later"]) else first
                 parts.append(log(1 / (0.05 / count if design == "fixed" else each)) / int(one["decided_at"]))
-        reserve = find_reserve(open_replications(url).manifest, found)
+        reserve = find_reserve(open_reader(url).manifest, found)
         assert reserve is not None
         assert reserve.part == pytest.approx(max(parts), rel=1e-12)
         assert reserve.part == pytest.approx(log(1 / reserve.wrong) / reserve.paths, rel=1e-12)
@@ -88,7 +88,7 @@ def test_the_reserve_is_that_of_a_plain_loop(grown: str, fixed: str, design: str
 def test_nothing_is_reserved_where_nothing_is_valid(tmp_path: Path) -> None:
     run_serially(tmp_path / "one.zarr", replications__paths=1)
     found = verdicts(str(tmp_path / "one.zarr"))
-    assert find_reserve(open_replications(str(tmp_path / "one.zarr")).manifest, found) is None
+    assert find_reserve(open_reader(str(tmp_path / "one.zarr")).manifest, found) is None
 
 
 def test_the_whole_line_needs_no_reserve(tmp_path: Path) -> None:
@@ -96,11 +96,11 @@ def test_the_whole_line_needs_no_reserve(tmp_path: Path) -> None:
     run_serially(tmp_path / "line.zarr", **changes)
     found = verdicts(str(tmp_path / "line.zarr"))
     assert set(found["verdict"].to_numpy().ravel()) == {"valid"}
-    assert find_reserve(open_replications(str(tmp_path / "line.zarr")).manifest, found) is None
+    assert find_reserve(open_reader(str(tmp_path / "line.zarr")).manifest, found) is None
 
 
 def test_betting_needs_no_reserve(grown: str) -> None:
-    manifest = open_replications(grown).manifest
+    manifest = open_reader(grown).manifest
     told = {"until": {"verdict": 0.95, "exact": True}, "budget": {"paths": 120}}
     exact = replace(manifest, scenario={**manifest.scenario, "replications": told})
     assert find_reserve(exact, verdicts(grown)) is None

@@ -14,13 +14,13 @@ from distributed import Client, LocalCluster
 
 from harness.backends.base import open_backend
 from harness.cli import main
-from harness.cli.plan_text import format_plan
 from harness.core.errors import UserError
 from harness.execution import driver
 from harness.execution.facts import plan_to_dict
 from harness.execution.progress import SilentProgress
 from harness.maintenance.merge import merge_stores
 from harness.maintenance.verify import verify
+from harness.planning.plan_text import format_plan
 from harness.store import artifacts
 from tests.harness.studies import assert_identical, prepared, replications, run
 from tests.harness.toy_prepared import levels

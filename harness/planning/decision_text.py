@@ -1,25 +1,26 @@
-"""Format what the paths of a planned study can decide as text."""
+"""Describe what the paths of a planned study can decide, in lines and tables."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from harness.core.text import format_count, format_table
+from harness.core.text import format_count
+from harness.display.parts import Part
 
 _MOST_ROWS = 6
 """Numbers of α up to which each has a row."""
 
 
-def format_decisions(decisions: Mapping[str, Any]) -> list[str]:
-    """Format the precision that a number of paths is expected to have, and the cells that are the whole line."""
+def list_decisions(decisions: Mapping[str, Any]) -> list[Part]:
+    """Describe the precision that a number of paths is expected to have, and the cells that are the whole line."""
     lines = _format_whole_lines(decisions["whole_line"])
     known = [one for one in decisions["alphas"] if one["se"] is not None]
     paths = format_count(decisions["paths"], "path")
     if decisions["paths"] < 2:
         return [f"{paths}: no standard errors and no verdicts; ask for two paths or more", *lines]
     if not known:
-        return lines
+        return [*lines]
     is_range = len(known) > _MOST_ROWS
     each = [min(known, key=_get_alpha), max(known, key=_get_alpha)] if is_range else known
     some = f", the smallest and the largest of {len(known)} α" if is_range else ""
@@ -33,7 +34,7 @@ def format_decisions(decisions: Mapping[str, Any]) -> list[str]:
         f"decided with probability {100 * decisions['power']:g} %",
         "cells that have their level",
     ]
-    return [head, format_table([columns, *(_format_row(one, decisions["paths"]) for one in each)]), *lines]
+    return [head, [columns, *(_format_row(one, decisions["paths"]) for one in each)], *lines]
 
 
 def _get_alpha(one: Mapping[str, Any]) -> float:

@@ -1,13 +1,14 @@
-"""Format the plan of a run as text."""
+"""Describe the plan of a run in lines and tables, as text and in a notebook."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from harness.cli.decision_text import format_decisions
-from harness.core.text import format_count, format_duration, format_size, format_table
-from harness.monitor.text import format_values
+from harness.core.labels import format_values
+from harness.core.text import format_count, format_duration, format_size
+from harness.display.parts import Displayed, Part, format_text
+from harness.planning.decision_text import list_decisions
 
 
 def _format_cluster(facts: Mapping[str, Any]) -> list[str]:
@@ -44,21 +45,21 @@ _KINDS = {
 }
 
 
-def _format_diff(facts: Mapping[str, Any]) -> list[str]:
-    """Format what is new, what is recomputed and what is no longer asked for; empty without differences."""
+def _list_diff(facts: Mapping[str, Any]) -> list[Part]:
+    """Describe what is new, what is recomputed and what is no longer asked for; empty without differences."""
     values = [format_values(axis, some) for axis, some in facts["new_values"].items()]
     more = [format_count(facts[f"more_{what}s"], f"more {what}") for what in ("path", "draw") if facts[f"more_{what}s"]]
     more += [f"{format_count(facts['cells_let_in'], 'cell')} that [[exclude]] left out"] * bool(facts["cells_let_in"])
-    lines = [f"new in the scenario: {'; '.join([*values, *more])}"] if values or more else []
+    parts: list[Part] = [f"new in the scenario: {'; '.join([*values, *more])}"] if values or more else []
     work = facts["work"]
     if work["extended"]["units"] or work["again"]["units"]:
         rows = [[what, *_format_share(work[kind])] for kind, what in _KINDS.items() if work[kind]["units"]]
-        lines += [format_table([["to be computed", "replications", "units", "on one worker"], *rows])]
-        lines += ["numbers that are in the store stay bitwise identical"]
+        parts += [[["to be computed", "replications", "units", "on one worker"], *rows]]
+        parts += ["numbers that are in the store stay bitwise identical"]
     if facts["unasked_values"]:
         gone = "; ".join(format_values(axis, some) for axis, some in facts["unasked_values"].items())
-        lines += [f"not in the scenario any more: {gone}; their numbers stay in the store"]
-    return lines
+        parts += [f"not in the scenario any more: {gone}; their numbers stay in the store"]
+    return parts
 
 
 def _format_share(share: Mapping[str, Any]) -> list[str]:
@@ -86,32 +87,39 @@ def format_until(facts: Mapping[str, Any]) -> list[str]:
     return [head, f"next round: {paths}: {cost}"]
 
 
-def format_plan(facts: Mapping[str, Any]) -> str:
-    """Format a plan, with one row per n."""
+def list_plan_parts(facts: Mapping[str, Any]) -> list[Part]:
+    """Describe a plan, with one row per n."""
     rows = [["n", "units", "left", "paths × draws per unit", "seconds per unit"]]
     for one in facts["sizes"]:
         block = f"{one['paths_per_unit']} × {one['draws_per_unit']}"
         rows.append([str(one["n"]), str(one["units"]), str(one["units_left"]), block, f"{one['seconds_per_unit']:.3g}"])
-    head = [
-        f"{facts['scenario']} → {facts['store']}{' (new)' * facts['new']}",
-        format_table(rows),
-        *_format_diff(facts),
-    ]
+    head = [f"{facts['scenario']} → {facts['store']}{' (new)' * facts['new']}", rows, *_list_diff(facts)]
     if not (facts["replications_left"] or facts["preparations"]):
-        return "\n".join([*head, f"{format_count(facts['replications'], 'replication')}: complete, nothing to do"])
-    return "\n".join(
-        [
-            *head,
-            *_format_preparations(facts),
-            *format_until(facts),
-            f"asked for {'at most ' * bool(facts['until'])}{format_count(facts['replications'], 'replication')}, "
-            f"{facts['replications_left']} left: about {format_duration(facts['seconds'])} on "
-            f"{format_count(facts['workers'], 'worker')}",
-            f"{format_size(facts['bytes_per_replication'])} per replication before compression, "
-            f"{format_size(facts['bytes'])} in "
-            f"{facts['files']} files, which take up to {format_size(facts['disk'])} on disk; "
-            f"{format_size(facts['memory_per_worker'])} of memory per worker",
-            *_format_cluster(facts),
-            *format_decisions(facts["decisions"]),
-        ]
-    )
+        return [*head, f"{format_count(facts['replications'], 'replication')}: complete, nothing to do"]
+    return [
+        *head,
+        *_format_preparations(facts),
+        *format_until(facts),
+        f"asked for {'at most ' * bool(facts['until'])}{format_count(facts['replications'], 'replication')}, "
+        f"{facts['replications_left']} left: about {format_duration(facts['seconds'])} on "
+        f"{format_count(facts['workers'], 'worker')}",
+        f"{format_size(facts['bytes_per_replication'])} per replication before compression, "
+        f"{format_size(facts['bytes'])} in "
+        f"{facts['files']} files, which take up to {format_size(facts['disk'])} on disk; "
+        f"{format_size(facts['memory_per_worker'])} of memory per worker",
+        *_format_cluster(facts),
+        *list_decisions(facts["decisions"]),
+    ]
+
+
+def format_plan(facts: Mapping[str, Any]) -> str:
+    """Format a plan as text, with one row per n."""
+    return format_text(list_plan_parts(facts))
+
+
+class PlanFacts(Displayed, dict[str, Any]):
+    """What a run would do and cost, as plain values; its text is that of `ckrr plan`."""
+
+    def list_parts(self) -> list[Part]:
+        """Return the lines and tables to show."""
+        return list_plan_parts(self)
