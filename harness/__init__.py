@@ -2,7 +2,8 @@
 
 `run`, `plan`, `status`, `check` and `open_cube` are commands of the command line, from Python. `graph` is a study as a
 Dask graph, to compute with other work. `estimate`, `difference`, `verdicts`, `precision`, `table` and `write_report`
-say what came out. `procedure` makes a function a procedure of scenarios. User code imports them from `ckrr.study`.
+say what came out, and `export` writes it to files for other programs. `procedure` makes a function a procedure of
+scenarios. User code imports them from `ckrr.study`.
 """
 
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from harness.core.errors import ClusterError, UserError
     from harness.cube.reader import open_cube
     from harness.families.functions import procedure
+    from harness.interchange.write import export
     from harness.monitor.state import status
     from harness.report.write import write_report
     from harness.results.check import check
@@ -28,6 +30,7 @@ __all__ = [
     "check",
     "difference",
     "estimate",
+    "export",
     "graph",
     "open_cube",
     "plan",
@@ -46,6 +49,7 @@ _HOMES = {
     "check": "harness.results.check",
     "difference": "harness.results.estimates",
     "estimate": "harness.results.estimates",
+    "export": "harness.interchange.write",
     "graph": "harness.api",
     "open_cube": "harness.cube.reader",
     "plan": "harness.api",

@@ -198,7 +198,7 @@ def read(
         If the selection is too large, or a chunk can't be decoded.
     """
     path = f"{get_group_name(n)}/{variable}"
-    with translate_errors(url), _translate_decode_errors(url, path):
+    with translate_errors(url), translate_decode_errors(url, path):
         if bounded:
             _check_fits(url, open_array(url, path, generation), where)
         one = open_local_array(url, path, generation)
@@ -225,7 +225,7 @@ def _get_memory_limit() -> float:
 
 
 @contextmanager
-def _translate_decode_errors(url: str, path: str) -> Iterator[None]:
+def translate_decode_errors(url: str, path: str) -> Iterator[None]:
     """Raise a `UserError` that names the array if a chunk can't be decoded: truncated, corrupted, or not from ckrr."""
     try:
         yield
