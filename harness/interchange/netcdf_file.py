@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import xarray as xr
 from harness.core.schema import Variable, list_variables
 from harness.core.types import INNER
 from harness.interchange.attributes import FLAGS
+from harness.interchange.safe_file import SafeFile
 from harness.interchange.study import StoredStudy
 from harness.interchange.tables import REPLICATION
 from harness.interchange.windows import choose_window, count_paths, get_cell_shape, iter_windows, read_window
@@ -23,13 +25,13 @@ _COMPRESSION: dict[str, Any] = {"compression": "gzip", "compression_opts": 1, "s
 
 def write_netcdf(study: StoredStudy, about: Mapping[str, str | int], path: Path, replications: bool) -> None:
     """Write the cube and, if asked for, the replications, window by window."""
-    cube = study.cube.assign_attrs(about)
-    cube.to_netcdf(path, engine=_ENGINE, encoding=_make_encoding(cube))
-    for n in [n for n in study.axes["n"] if replications and count_paths(study, n)]:
-        labels = _make_labels(study, n)
-        encoding = _make_encoding(labels)
-        labels.to_netcdf(path, mode="a", group=get_group_name(n), engine=_ENGINE, encoding=encoding)
-        _write_replications(study, n, path, labels)
+    sizes = [n for n in study.axes["n"] if replications and count_paths(study, n)]
+    labels = {get_group_name(n): _make_labels(study, n) for n in sizes}
+    tree = xr.DataTree.from_dict({"/": study.cube.assign_attrs(about), **labels})
+    encoding = {node.path: _make_encoding(node.to_dataset()) for node in tree.subtree}
+    path.write_bytes(tree.to_netcdf(engine=_ENGINE, encoding=encoding, write_inherited_coords=True))
+    if sizes:
+        _write_replications(study, sizes, path)
 
 
 def _make_encoding(data: xr.Dataset) -> dict[Any, dict[str, Any]]:
@@ -53,23 +55,31 @@ def _describe(name: str) -> dict[str, str]:
     return {"long_name": name, "units": "1", "description": REPLICATION[name]}
 
 
-def _write_replications(study: StoredStudy, n: int, path: Path, labels: xr.Dataset) -> None:
+def _write_replications(study: StoredStudy, sizes: Sequence[int], path: Path) -> None:
+    """Add the variables of replications to the groups of a file."""
     import h5netcdf
 
+    with closing(SafeFile(path)) as safe:
+        with h5netcdf.File(safe, "r+") as file:
+            for n in sizes:
+                _write_group(study, n, file[get_group_name(n)], safe)
+        safe.check()
+
+
+def _write_group(study: StoredStudy, n: int, group: Any, safe: SafeFile) -> None:
     variables = list_variables(study.manifest.keep)
-    with h5netcdf.File(path, "a") as file:
-        group = file[get_group_name(n)]
-        if "pointwise" in study.manifest.keep:
-            group.dimensions["point"] = study.manifest.test_points
-        chunk = choose_window(study, n, variables)  # so that each chunk is written once
-        made = {one.name: _create_variable(study, one, chunk, group, labels) for one in variables}
-        for window in iter_windows(study, n, variables):
-            for one in variables:
-                made[one.name][window.box] = read_window(study, window, one)
+    if "pointwise" in study.manifest.keep:
+        group.dimensions["point"] = study.manifest.test_points
+    chunk = choose_window(study, n, variables)  # so that each chunk is written once
+    made = {one.name: _create_variable(study, one, chunk, group) for one in variables}
+    for window in iter_windows(study, n, variables):
+        for one in variables:
+            made[one.name][window.box] = read_window(study, window, one)
+        safe.check()
 
 
-def _create_variable(study: StoredStudy, one: Variable, chunk: tuple[int, int], group: Any, labels: xr.Dataset) -> Any:
-    """Create an empty variable, given the paths and draws of its chunks and the coordinates of its group."""
+def _create_variable(study: StoredStudy, one: Variable, chunk: tuple[int, int], group: Any) -> Any:
+    """Create an empty variable, given the paths and draws of its chunks."""
     made = group.create_variable(
         one.name,
         ("path", "draw", *one.dims),
@@ -80,7 +90,7 @@ def _create_variable(study: StoredStudy, one: Variable, chunk: tuple[int, int], 
     )
     if one.name in FLAGS:
         del made.attrs["_FillValue"]  # the code of what wasn't run isn't a missing value
-    more = [name for name, each in labels.coords.items() if name not in each.dims and {*each.dims} <= {*one.dims}]
+    more = [name for name, each in study.cube.coords.items() if name not in each.dims and {*each.dims} <= {*one.dims}]
     for key, value in {**study.get_attributes(one), "coordinates": " ".join(map(str, more))}.items():
         made.attrs[key] = value
     return made

@@ -52,21 +52,23 @@ def export(
     UserError
         If there is no such store or value, the file exists or can't be written, or a package is missing.
     """
+    if is_url(str(path)):
+        raise UserError(f"{path}: export writes files on this machine: name a path without a protocol")
     target = Path(path)
     check_target(target, overwrite)
     study = open_study(store, where)
     try:
         _write(study, target, replications)
-    except (OSError, RuntimeError) as error:  # h5py raises both for a full disk, without a number of the error
-        raise UserError(f"{target} can't be written: {fold_whitespace(error)}") from None
+    except OSError as error:
+        if error.filename is not None and Path(str(error.filename)).parent != target.parent:
+            raise  # of the store
+        raise UserError(f"{target} can't be written: {fold_whitespace(error.strerror or error)}") from None
     return target
 
 
 def check_target(target: Path, overwrite: bool) -> None:
     """Raise UserError unless a file of this name can be written and its packages are installed."""
     ending = target.suffix.lower()
-    if is_url(str(target)):
-        raise UserError(f"{target}: export writes files on this machine: name a path without a protocol")
     if ending not in PACKAGES:
         raise UserError(f"{target} must end in .nc (NetCDF), .parquet or .csv, got {ending or 'no ending'}")
     missing = [name for name in PACKAGES[ending] if find_spec(name) is None]
