@@ -1,4 +1,8 @@
-"""Make the attributes of exported variables: descriptions, and the meaning of codes as the CF conventions have it."""
+"""Make the attributes of exported variables, which say the same for stores of all versions.
+
+They are those of `harness.core.schema` and `harness.store.layout`, not those in the store, which may come from a
+stranger.
+"""
 
 from __future__ import annotations
 
@@ -6,37 +10,35 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import xarray as xr
 
-from harness.core.schema import OF_Y, STATUS, VERDICT_FLAGS, Variable
-from harness.core.text import escape
-from harness.core.types import Status
-from harness.store.arrays import open_array
-from harness.store.layout import get_group_name
+from harness.core.schema import CODES, CUBE
+from harness.store.layout import LABELS, make_word
 
-STATUS_FLAGS = {"nan" if one is Status.NOT_A_NUMBER else one.name.lower(): int(one) for one in Status}
-"""Codes of the status of a replication, by their words."""
-FLAGS: Mapping[str, Mapping[str, int]] = {"verdict": VERDICT_FLAGS, STATUS.name: STATUS_FLAGS}
-"""Codes of each variable that has words for its values."""
-
-_TEXTS = ("long_name", "units", "description")
+_CUBE = {one.name: one for one in CUBE}
 
 
-def make_attributes(name: str, dtype: Any, stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the attributes of a variable for another program, given those in the store.
+def cast_flags(attributes: Mapping[str, Any], dtype: Any) -> dict[str, Any]:
+    """Return attributes in which `flag_values` have the type of their variable, as the CF conventions require."""
+    flags = {key: np.array(value, dtype) for key, value in attributes.items() if key == "flag_values"}
+    return {**attributes, **flags}
 
-    A store may come from a stranger: only the attributes that ckrr writes are kept, with control characters escaped.
-    `flag_values` get the type of the variable, as the CF conventions require.
-    """
-    found: dict[str, Any] = {key: escape(stored[key]) for key in _TEXTS if isinstance(stored.get(key), str)}
-    if name in FLAGS:
-        values = np.array(list(FLAGS[name].values()), dtype=dtype)
-        found |= {"flag_values": values, "flag_meanings": " ".join(FLAGS[name])}
+
+def make_label_attributes(name: str) -> dict[str, str]:
+    """Return name in plots, units (none for text) and description of a coordinate."""
+    title, units, description = LABELS[name]
+    return {"long_name": title, **({"units": units} if units else {}), "description": description}
+
+
+def set_attributes(cube: xr.Dataset) -> xr.Dataset:
+    """Return a cube with the attributes of its variables and coordinates, and no others."""
+    found = cube.drop_encoding().drop_attrs()
+    for name, one in found.variables.items():
+        if name in _CUBE:
+            one.attrs = cast_flags(_CUBE[str(name)].attributes, one.dtype)
+        else:
+            one.attrs = make_label_attributes(str(name))
+        if name in CODES:
+            words = " ".join(map(make_word, found[CODES[str(name)]].to_numpy()))
+            one.attrs |= {"flag_values": one.to_numpy(), "flag_meanings": words}
     return found
-
-
-def get_stored_attributes(url: str, generation: int, n: int, variable: Variable) -> dict[str, Any]:
-    """Return the attributes of a variable of the replications; older stores have no more than its description."""
-    stored = open_array(url, f"{get_group_name(n)}/{variable.name}", generation).attrs.asdict()
-    units = OF_Y if variable.name == "point_width" else getattr(variable, "units", "1")
-    default = {"long_name": variable.description, "units": units, "description": variable.description}
-    return make_attributes(variable.name, variable.dtype, {**default, **stored})

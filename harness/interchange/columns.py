@@ -6,7 +6,7 @@ them: `width_q05`, `width_q50` and `width_q95`, with the standard errors `width_
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,9 +14,8 @@ import numpy as np
 import xarray as xr
 
 from harness.core.errors import UserError
-from harness.core.schema import CUBE_DIMS, QUANTILES, USED_AXES
+from harness.core.schema import CUBE_DIMS, QUANTILES, USED_AXES, CubeVariable, Variable
 from harness.core.types import Values
-from harness.interchange.attributes import FLAGS
 
 
 @dataclass(frozen=True)
@@ -57,14 +56,12 @@ def _make_axis_column(labels: xr.DataArray) -> AxisColumn:
     return AxisColumn(Column(name, index.dtype, about, tuple(map(str, values))), axis, index)
 
 
-def list_columns(name: str, dtype: Any, dims: Sequence[str], attributes: Mapping[str, Any]) -> list[Column]:
+def list_columns(variable: Variable | CubeVariable, dims: Sequence[str]) -> list[Column]:
     """Return the columns of a variable: one, or one for each quantile."""
-    one = Column(name, np.dtype(dtype), _get_texts(attributes))
-    if name in FLAGS:
-        return [replace(one, dtype=np.dtype("int32"), words=tuple(FLAGS[name]))]
-    if "quantile" not in dims:
-        return [one]
-    return [_make_quantile_column(one, q) for q in QUANTILES]
+    one = Column(variable.name, np.dtype(variable.dtype), _get_texts(variable.attributes))
+    if variable.flags:
+        return [replace(one, dtype=np.dtype("int32"), words=tuple(variable.flags))]
+    return [_make_quantile_column(one, q) for q in QUANTILES] if "quantile" in dims else [one]
 
 
 def _make_quantile_column(one: Column, q: float) -> Column:
@@ -77,20 +74,20 @@ def _make_quantile_column(one: Column, q: float) -> Column:
     )
 
 
-def split_values(url: str, name: str, dims: Sequence[str], values: Values) -> Iterable[Values]:
+def split_values(url: str, variable: Variable | CubeVariable, dims: Sequence[str], values: Values) -> list[Values]:
     """Return the values of each column of a variable, over the other dimensions."""
-    if name in FLAGS:
-        return [_find_words(url, name, values)]
+    if variable.flags:
+        return [_find_words(url, variable.name, variable.flags, values)]
     return list(np.moveaxis(values, -1, 0)) if "quantile" in dims else [values]
 
 
-def _find_words(url: str, name: str, codes: Values) -> Values:
+def _find_words(url: str, name: str, flags: Mapping[str, int], codes: Values) -> Values:
     """Return the index of each code's word."""
     places = np.full(256, -1, dtype=np.int32)
-    places[list(FLAGS[name].values())] = np.arange(len(FLAGS[name]))
+    places[list(flags.values())] = np.arange(len(flags))
     found: Values = places[codes]
     if (found < 0).any():
-        known = ", ".join(f"{code} {word}" for word, code in FLAGS[name].items())
+        known = ", ".join(f"{code} {word}" for word, code in flags.items())
         raise UserError(
             f"{url}: {name} has the code {codes[found < 0][0]}, which isn't one of {known}: "
             f"`ckrr status {url} --verify` finds the damage, and `ckrr run` repairs it"

@@ -12,10 +12,9 @@ import xarray as xr
 
 from harness.core.schema import Variable, list_variables
 from harness.core.types import INNER
-from harness.interchange.attributes import FLAGS
+from harness.interchange.attributes import cast_flags, make_label_attributes
 from harness.interchange.safe_file import SafeFile
 from harness.interchange.study import StoredStudy
-from harness.interchange.tables import REPLICATION
 from harness.interchange.windows import choose_window, count_paths, get_cell_shape, iter_windows, read_window
 from harness.store.layout import get_group_name
 
@@ -47,12 +46,8 @@ def _make_labels(study: StoredStudy, n: int) -> xr.Dataset:
     outer = {name for name, one in study.cube.coords.items() if not set(one.dims) <= {*INNER, "quantile"}}
     labels = study.cube.drop_vars([*study.cube.data_vars, *outer])
     lengths = {"path": count_paths(study, n), "draw": study.manifest.extent.draws}
-    numbers = {name: (name, np.arange(size), _describe(name)) for name, size in lengths.items()}
+    numbers = {name: (name, np.arange(size), make_label_attributes(name)) for name, size in lengths.items()}
     return labels.assign_coords(numbers).assign_attrs(n=n)
-
-
-def _describe(name: str) -> dict[str, str]:
-    return {"long_name": name, "units": "1", "description": REPLICATION[name]}
 
 
 def _write_replications(study: StoredStudy, sizes: Sequence[int], path: Path) -> None:
@@ -88,9 +83,9 @@ def _create_variable(study: StoredStudy, one: Variable, chunk: tuple[int, int], 
         chunks=(*chunk, *get_cell_shape(study, one)),
         **_COMPRESSION,
     )
-    if one.name in FLAGS:
+    if one.flags:
         del made.attrs["_FillValue"]  # the code of what wasn't run isn't a missing value
     more = [name for name, each in study.cube.coords.items() if name not in each.dims and {*each.dims} <= {*one.dims}]
-    for key, value in {**study.get_attributes(one), "coordinates": " ".join(map(str, more))}.items():
+    for key, value in {**cast_flags(one.attributes, one.dtype), "coordinates": " ".join(map(str, more))}.items():
         made.attrs[key] = value
     return made

@@ -14,16 +14,16 @@ import xarray as xr
 from harness.backends.base import open_backend
 from harness.backends.errors import translate_errors
 from harness.core.errors import UserError
-from harness.core.labels import format_label, list_axis_values
-from harness.core.schema import CUBE, CUBE_DIMS, Variable
-from harness.core.text import escape, fold_whitespace, format_count
+from harness.core.labels import list_axis_values
+from harness.core.schema import CUBE, CUBE_DIMS
+from harness.core.text import escape
 from harness.cube.reader import open_cube
-from harness.interchange.attributes import get_stored_attributes, make_attributes
+from harness.interchange.attributes import set_attributes
 from harness.parsing.selections import Selection
 from harness.results.replications import ReplicationReader, open_replications
 from harness.scenario.dump import dump_scenario
 from harness.store.arrays import translate_decode_errors
-from harness.store.manifest import Manifest, hash_fingerprint
+from harness.store.manifest import REFERENCES, Manifest, describe_study, hash_fingerprint
 from harness.store.receipts import list_receipts
 
 
@@ -47,17 +47,14 @@ class StoredStudy:
 
     @cached_property
     def cube(self) -> xr.Dataset:
-        """The selected cells of the cube in memory, with the attributes that other programs use."""
+        """The selected cells of the cube in memory, in the order of the schema."""
         with translate_errors(self.url), translate_decode_errors(self.url, "the cube"):
             try:
                 found = open_cube(self.url).sel(self.axes).load()
             except KeyError:
                 mend = f"`ckrr status {self.url} --verify` finds the damage, and `ckrr run` repairs it"
                 raise UserError(f"{self.url}: labels of the cube differ from those of the manifest: {mend}") from None
-        for name, variable in found.variables.items():
-            variable.attrs = make_attributes(str(name), variable.dtype, variable.attrs)
-        ordered = [one.name for one in CUBE if one.name in found]
-        return found[ordered].drop_encoding().drop_attrs(deep=False)
+        return set_attributes(found[[one.name for one in CUBE if one.name in found]])
 
     @cached_property
     def signed(self) -> Mapping[int, frozenset[tuple[int, int]]]:
@@ -67,10 +64,6 @@ class StoredStudy:
             n, paths, draws = name.removeprefix("n=").replace("/p", "_d").split("_d")
             found[int(n)].add((int(paths), int(draws)))
         return {n: frozenset(blocks) for n, blocks in found.items()}
-
-    def get_attributes(self, variable: Variable) -> dict[str, Any]:
-        """Return the attributes of a variable of the replications."""
-        return get_stored_attributes(self.url, self.manifest.generation, self.axes["n"][0], variable)
 
     def get_positions(self, axis: str) -> list[int]:
         """Return the positions of the selected values along an axis of the store."""
@@ -90,29 +83,16 @@ def open_study(store: str | Path, where: Selection | None) -> StoredStudy:
     return StoredStudy(runs, {axis: list(dict.fromkeys(runs.sort_values(axis))) for axis in CUBE_DIMS})
 
 
-def describe_study(study: StoredStudy) -> dict[str, str | int]:
+def describe_file(study: StoredStudy) -> dict[str, str | int]:
     """Return what a file says about its study as a whole: title, description, scenario and origin."""
     manifest = study.manifest
-    about = fold_whitespace(escape(str(manifest.scenario.get("description", ""))))
     return {
         "title": str(manifest.scenario["name"]),
-        "description": f"{about}{'. ' * bool(about)}{_summarise_design(study)}",
+        "description": escape(describe_study(manifest)),
+        "references": REFERENCES,
         "scenario": dump_scenario(manifest.scenario),
         "fingerprint": hash_fingerprint(manifest.fingerprint),
         "test_points": manifest.test_points,
         "test": escape(manifest.test),
         "source": f"ckrr {version('ckrr')}",
     }
-
-
-def _summarise_design(study: StoredStudy) -> str:
-    """Say in a sentence what was simulated: procedures, source, sizes and numbers of replications."""
-    draws = format_count(study.manifest.extent.draws, "training sample")
-    points = format_count(study.manifest.test_points, "test point")
-    names = ", ".join(map(format_label, study.axes["procedure"]))
-    sizes = ", ".join(map(format_label, study.axes["n"]))
-    return escape(
-        f"Simulated coverage and width of the prediction regions of {names} on data from "
-        f"{study.manifest.scenario['source']['function']} with n = {sizes}: {study.runs.format_paths()} × "
-        f"{draws}, {points} each."
-    )

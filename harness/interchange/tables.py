@@ -7,16 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.core.schema import CUBE_DIMS, STATUS, Variable, list_variables
+from harness.core.schema import CUBE, CUBE_DIMS, REPLICATION_AXES, STATUS, Variable, list_variables
 from harness.core.types import Bools, Status, Values
+from harness.interchange.attributes import make_label_attributes
 from harness.interchange.columns import AxisColumn, Column, list_axis_columns, list_columns, split_values
 from harness.interchange.study import StoredStudy
 from harness.interchange.windows import Window, iter_windows, read_window
 
 Batch = Sequence[Values]
 """Some rows: an array for each column."""
-REPLICATION = {"path": "number of the path, from 0", "draw": "number of the training sample on its path, from 0"}
-"""Axes that tell replications apart, with their descriptions."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,10 +38,10 @@ def _make_cube_table(study: StoredStudy) -> Table:
     cube = study.cube.transpose(*CUBE_DIMS, ...)
     axes, lengths = list_axis_columns(cube), {dim: cube.sizes[dim] for dim in CUBE_DIMS}
     columns, values = [one.column for one in axes], [_expand(one.values, [one.axis], lengths) for one in axes]
-    for name, one in cube.data_vars.items():
-        dims = [str(dim) for dim in one.dims]
-        columns += list_columns(str(name), one.dtype, dims, one.attrs)
-        values += [each.reshape(-1) for each in split_values(study.url, str(name), dims, one.to_numpy())]
+    for one in (one for one in CUBE if one.name in cube):
+        dims = [str(dim) for dim in cube[one.name].dims]
+        columns += list_columns(one, dims)
+        values += [each.reshape(-1) for each in split_values(study.url, one, dims, cube[one.name].to_numpy())]
     has_run = ~np.isnan(cube["failed"].to_numpy().reshape(-1))
     return Table(columns, CUBE_DIMS, iter([[each[has_run] for each in values]]))
 
@@ -57,10 +56,10 @@ def _make_replication_table(study: StoredStudy) -> Table:
     """Make the table of the replications, without cells that weren't run in them."""
     variables, axes = list_table_variables(study), list_axis_columns(study.cube)
     columns = [one.column for one in axes]
-    columns += [Column(name, np.dtype("int64"), {"description": text}) for name, text in REPLICATION.items()]
+    columns += [Column(name, np.dtype("int64"), make_label_attributes(name)) for name in REPLICATION_AXES]
     for one in variables:
-        columns += list_columns(one.name, one.dtype, one.dims, study.get_attributes(one))
-    return Table(columns, (*CUBE_DIMS, *REPLICATION), _iter_batches(study, variables, axes))
+        columns += list_columns(one, one.dims)
+    return Table(columns, (*CUBE_DIMS, *REPLICATION_AXES), _iter_batches(study, variables, axes))
 
 
 def _iter_batches(study: StoredStudy, variables: Sequence[Variable], axes: Sequence[AxisColumn]) -> Iterator[Batch]:
@@ -103,7 +102,7 @@ def _list_window_values(
     yield _expand(np.array(window.draws), ["draw"], lengths)
     for variable in variables:
         dims = ["path", "draw", *(dim for dim in variable.dims if dim != "quantile")]
-        for each in split_values(study.url, variable.name, variable.dims, values[variable.name]):
+        for each in split_values(study.url, variable, variable.dims, values[variable.name]):
             yield _expand(each, dims, lengths)
 
 

@@ -11,7 +11,7 @@ from harness.core.text import fold_whitespace
 from harness.interchange.csv_file import METADATA, write_csv, write_metadata
 from harness.interchange.netcdf_file import write_netcdf
 from harness.interchange.parquet_file import write_parquet
-from harness.interchange.study import StoredStudy, describe_study, open_study
+from harness.interchange.study import StoredStudy, describe_file, open_study
 from harness.interchange.tables import make_table
 from harness.parsing.selections import Selection
 from harness.parsing.targets import check_folder, open_draft
@@ -90,7 +90,7 @@ def _list_files(target: Path) -> list[Path]:
 
 
 def _write(study: StoredStudy, target: Path, replications: bool) -> None:
-    about, ending = describe_study(study), target.suffix.lower()
+    about, ending = describe_file(study), target.suffix.lower()
     with open_draft(target) as draft:
         if ending == ".nc":
             write_netcdf(study, about, draft, replications)

@@ -12,7 +12,7 @@ import xarray as xr
 from tests.harness.studies import run_serially
 
 AXES = ["procedure", "gamma", "theta", "lam", "n", "alpha"]
-WORDS = {0: "ok", 1: "excluded", 2: "singular", 3: "error", 4: "nan", 5: "memory", 6: "slow", 255: "not_run"}
+WORDS = {0: "ok", 1: "excluded", 2: "singular", 3: "error", 4: "not_a_number", 5: "memory", 6: "slow", 255: "not_run"}
 VERDICTS = ["no_result", "invalid", "undecided", "borderline", "valid", "conservative"]
 ABOUT = 'a jump with "quotes", é and\x07 a bell'
 

@@ -14,7 +14,7 @@ import xarray as xr
 
 import harness
 from harness.backends.base import open_backend
-from harness.core.schema import CUBE, VERDICT_FLAGS
+from harness.core.schema import CUBE, MEASURES, VERDICT_FLAGS
 from harness.interchange import windows
 from harness.interchange.study import open_study
 from harness.interchange.tables import make_table
@@ -33,6 +33,7 @@ from tests.harness.interchange.frames import (
 from tests.harness.rounds import Driver
 from tests.harness.studies import prepared
 
+COVERAGE = MEASURES[0].description
 NETCDF: Any = "h5netcdf"
 ROWS = [*AXES, "path", "draw"]
 
@@ -120,10 +121,9 @@ def test_replications_in_netcdf(store: str, tmp_path: Path) -> None:
             runs = xr.open_zarr(store, group=f"replications/n={n}").isel(path=slice(found.sizes["path"]))
             runs = runs.sel({axis: found[axis].values for axis in AXES if axis != "n"})
             for name, one in runs.data_vars.items():
-                values = one.variable.where(one != 255) if name == "hit" else one.variable
-                assert equal(found[name].variable, values), name
-                assert found[name].attrs["description"] == one.attrs["description"]
-                assert {"long_name", "units"} <= set(found[name].attrs)
+                assert equal(found[name].variable, one.variable), name
+                for key in ("long_name", "units", "description"):
+                    assert found[name].attrs[key] == one.attrs[key]
             assert found.path.values.tolist() == list(range(found.sizes["path"]))
         assert (tree["replications/n=10/status"] == 255).any()
         assert (tree["replications/n=20/status"] == 1).any()
@@ -136,8 +136,8 @@ def test_the_study_is_described_inside(store: str, tmp_path: Path) -> None:
     with xr.open_dataset(tmp_path / "out.nc", engine=NETCDF) as found:
         about = dict(found.attrs)
     assert about["title"] == "toy"
-    assert about["description"].startswith('a jump with "quotes", é and\\x07 a bell. Simulated coverage and width')
-    for words in ("tests.harness.toy:KnownToy", "exact, wide, random", "n = 10, 20", "7 paths × 3 training"):
+    assert about["description"].startswith('a jump with "quotes", é and\\x07 a bell. Coverage and width of prediction')
+    for words in ("tests.harness.toy:KnownToy", "7 independent realisations", "3 training samples", "10 test points"):
         assert words in about["description"]
     scenario = tomllib.loads(about["scenario"])
     assert scenario["grid"]["alpha"] == [0.1, 0.05]
@@ -154,7 +154,7 @@ def test_parquet_has_units_and_words(store: str, tmp_path: Path) -> None:
     harness.export(store, tmp_path / "out.parquet", replications=True)
     schema = pa.read_schema(tmp_path / "out.parquet")
     assert schema.field("width_q50").metadata[b"units"] == b"units of y"
-    assert schema.field("coverage").metadata[b"description"] == b"share of test points whose y* is in the region"
+    assert schema.field("coverage").metadata[b"description"] == COVERAGE.encode()
     assert str(schema.field("width_q50").type) == "float"
     for name in ("procedure", "theta", "status"):
         assert str(schema.field(name).type) == "dictionary<values=string, indices=int32, ordered=0>"
