@@ -79,8 +79,10 @@ def check_target(target: Path, overwrite: bool) -> None:
     if inside is not None:
         raise UserError(f"{target} is inside the store {inside}: choose a file outside of it")
     for each in _list_files(target):
-        if (each.exists() or each.is_symlink()) and not (overwrite and each.is_file()):
+        if each.is_file() and not overwrite:
             raise UserError(f"{each} exists: choose another name, or replace it with --overwrite")
+        if not each.is_file() and (each.exists() or each.is_symlink()):
+            raise UserError(f"{each} exists and is not a regular file: choose another name")
 
 
 def _list_files(target: Path) -> list[Path]:

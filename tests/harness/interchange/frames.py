@@ -9,6 +9,9 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from harness.cube.refresh import refresh
+from harness.store.arrays import open_array
+from harness.store.layout import get_group_name
 from tests.harness.studies import run_serially
 
 AXES = ["procedure", "gamma", "theta", "lam", "n", "alpha"]
@@ -30,6 +33,10 @@ def make_store(where: Path) -> str:
     run_serially(where, **changes, grid__n=[20], grid__alpha=[0.1])
     study = run_serially(where, [0, 2, 4, 5], **changes, grid__n=[20, 10], grid__alpha=[0.1, 0.05])
     assert [len(study.list_units(n, study.extent)) for n in (10, 20)] == [4, 4]
+    for n in (10, 20):  # the toy's regions are equally wide at all test points
+        width = open_array(str(where), f"{get_group_name(n)}/width", study.generation)
+        width[...] = np.asarray(width[...]) * [1, 2, 3]
+    refresh(str(where), study, [10, 20])
     return str(where)
 
 

@@ -57,6 +57,7 @@ def contents(folder: Path) -> dict[str, bytes]:
         (["there.csv"], "there.csv exists: choose another name, or replace it with --overwrite"),
         (["half.csv"], "half.csv-metadata.json exists: choose another name, or replace it with --overwrite"),
         (["folder.csv", "--overwrite"], "folder.csv is a directory: export takes the name of a file"),
+        (["odd.csv", "--overwrite"], "odd.csv-metadata.json exists and is not a regular file: choose another name"),
         (["out.csv", "--where", "n=11"], "n=11 isn't in the store: it has 10, 20"),
         (["out.csv", "--where", "m=11"], "there is no axis 'm': it must be one of procedure, gamma"),
     ],
@@ -65,6 +66,7 @@ def test_mistakes_are_one_line(words: list[str], message: str, store: str, folde
     (folder / "there.csv").write_text("mine")
     (folder / "half.csv-metadata.json").write_text("mine, too")
     (folder / "folder.csv").mkdir()
+    (folder / "odd.csv-metadata.json").mkdir()
     before = contents(folder)
     code, out, err = export(store, *words)
     assert (code, out, err.count("\n")) == (2, "", 1)
@@ -146,18 +148,21 @@ def test_an_interrupted_export_leaves_no_file(
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_a_file_that_cannot_be_written_is_told(ending: str, store: str, folder: Path) -> None:
     """By a limit on the size of files, which writes meet as they meet a full disk."""
+    largest = harness.export(store, f"whole{ending}", replications=True).stat().st_size * 9 // 10
+    before = contents(folder)
     words = [sys.executable, "-m", "harness.cli", "export", store, f"out{ending}", "--replications"]
     done = subprocess.run(
         words,
         capture_output=True,
         text=True,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)),
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest)),
         check=False,
     )
     assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
     assert done.stderr.startswith(f"error: out{ending} can't be written: ")
-    assert contents(folder) == {}
+    assert done.stderr.endswith("File too large\n")
+    assert contents(folder) == before
 
 
 def test_a_formula_is_no_name_in_a_spreadsheet(folder: Path) -> None:
