@@ -2,8 +2,8 @@
 
 `run`, `plan`, `status` and `check` are commands of the command line, from Python. `graph` is a study as a Dask graph,
 to compute with other work. `open_cube` and `open_replications` open results with xarray. `estimate`, `difference`,
-`verdicts`, `precision`, `table` and `write_report` say what came out. `procedure` makes a function a procedure of
-scenarios. User code imports them from `ckrr.study`.
+`verdicts`, `precision`, `table` and `write_report` say what came out, and `export` writes it to files for other
+programs. `procedure` makes a function a procedure of scenarios. User code imports them from `ckrr.study`.
 """
 
 from typing import TYPE_CHECKING
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from harness.cube.reader import open_cube
     from harness.cube.replications import open_replications
     from harness.families.functions import procedure
+    from harness.interchange.write import export
     from harness.monitor.state import status
     from harness.report.write import write_report
     from harness.results.check import check
@@ -30,6 +31,7 @@ __all__ = [
     "check",
     "difference",
     "estimate",
+    "export",
     "graph",
     "open_cube",
     "open_replications",
@@ -49,6 +51,7 @@ _HOMES = {
     "check": "harness.results.check",
     "difference": "harness.results.estimates",
     "estimate": "harness.results.estimates",
+    "export": "harness.interchange.write",
     "graph": "harness.api",
     "open_cube": "harness.cube.reader",
     "open_replications": "harness.cube.replications",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from harness.cli import check, follow, inspect, paper, run, start
+from harness.cli import check, export, follow, inspect, paper, run, start
 from harness.cli.common import Commands
 from harness.core.processes import limit_garbage_collection
 
@@ -27,6 +27,7 @@ for command in (
     inspect.figure,
     inspect.report,
     check.check,
+    export.export,
     inspect.errors,
     inspect.replay,
     inspect.merge,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -10,6 +9,7 @@ from harness.backends.address import is_url
 from harness.core.errors import UserError
 from harness.parsing.files import read_regular_file
 from harness.parsing.selections import Selection
+from harness.parsing.targets import check_folder, open_draft
 from harness.store.locate import find_store
 
 COMPARISON = "comparison.html"
@@ -134,10 +134,7 @@ def check_target(
     is_ours : callable
         Returns whether ckrr wrote a file with these contents.
     """
-    if target.is_dir():
-        raise UserError(f"{target} is a directory: {option} takes the name of a file")
-    if not target.parent.is_dir():
-        raise UserError(f"{target.parent} is not a directory: {option} takes a file in an existing directory")
+    check_folder(target, option)
     if target.suffix.lower() not in endings:
         raise UserError(f"{target} must end in {endings[0]}")
     if target.exists() and not _has_contents(target, is_ours):
@@ -155,9 +152,5 @@ def _has_contents(target: Path, is_ours: Callable[[bytes], bool]) -> bool:
 
 def write_atomically(target: Path, text: str) -> None:
     """Write a file completely or not at all."""
-    draft = target.with_name(f".{target.name}.{os.getpid()}.partial")
-    try:
+    with open_draft(target) as draft:
         draft.write_text(text, encoding="utf-8", errors="xmlcharrefreplace")
-        draft.replace(target)
-    finally:
-        draft.unlink(missing_ok=True)

@@ -76,7 +76,7 @@ def make_template(manifest: Manifest) -> dict[str, bytes]:
     return {key: held[key].to_bytes() for key in keys}
 
 
-_LABELS = {
+LABELS = {
     "procedure": ("procedure", "", "the prediction procedure"),
     "gamma": ("noise variance γ", f"{OF_Y} squared", "variance of the noise"),
     "theta": ("θ", "", "theta of the kernel, exp(-theta |x-x'|^2) for the Gaussian one, as text"),
@@ -107,11 +107,11 @@ def _add_coordinates(group: zarr.Group, grid: Grid) -> None:
     _add_label(group, "quantile", np.array(QUANTILES))
     for name, axis in CODES.items():
         labels = list(map(format_theta, grid.theta)) if axis == "theta" else grid.procedure
-        flags = {"flag_values": list(range(len(labels))), "flag_meanings": " ".join(map(_make_word, labels))}
+        flags = {"flag_values": list(range(len(labels))), "flag_meanings": " ".join(map(make_word, labels))}
         _add_label(group, name, np.arange(len(labels), dtype="int32"), axis, flags)
 
 
-def _make_word(label: str) -> str:
+def make_word(label: str) -> str:
     """Return a label as one word, as `flag_meanings` needs it."""
     return "_".join(label.split())
 
@@ -127,7 +127,7 @@ def _add_label(
     """Create a coordinate along the axis `dim`, which has its name by default, and write its values."""
     if chunk == COORDINATE_CHUNK and len(values) > chunk:
         raise ValueError(f"{name} must have at most {chunk} values, got {len(values)}")
-    title, units, what = _LABELS[name]
+    title, units, what = LABELS[name]
     is_text = values.dtype == object
     # xarray decodes labels with a missing value to objects; otherwise to StringDType, with which idxmin fails
     extra = {"missing_value": ""} if is_text else {"units": units}

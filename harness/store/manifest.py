@@ -276,8 +276,8 @@ def to_attributes(manifest: Manifest) -> dict[str, Any]:
         **({"had_rounds": True, "fixed_paths": manifest.fixed_paths} if manifest.had_rounds else {}),
         "coordinates": " ".join((*BESIDE_LABELS, *USED_AXES)),
         "title": manifest.scenario.get("name", ""),
-        "description": describe_study(manifest),
-        "references": _REFERENCES,
+        "description": f"{describe_study(manifest)} {_GROUPS}",
+        "references": REFERENCES,
         "test_points": manifest.test_points,
         "test": manifest.test,
         "cube_version": manifest.cube_version,
@@ -286,7 +286,7 @@ def to_attributes(manifest: Manifest) -> dict[str, Any]:
 
 
 def describe_study(manifest: Manifest) -> str:
-    """Return a few sentences on a study for somebody who opens its store without ckrr.
+    """Return a few sentences on a study for somebody who opens its store, or an exported file, without ckrr.
 
     Nothing here is read back. What the scenario says of itself comes first.
     """
@@ -298,11 +298,13 @@ def describe_study(manifest: Manifest) -> str:
         "of procedures, noise variances (gamma), kernel parameters (theta), ridge parameters (lam), sizes of the "
         f"training sample (n) and error rates (alpha). Data: {source}; up to {whole.paths} independent realisations "
         f"(paths) with {whole.draws} training sample{'s' * (whole.draws != 1)} (draws) each, "
-        f"{manifest.test_points} test points. The groups replications/n=... have the result of every replication."
+        f"{manifest.test_points} test points."
     )
 
 
-_REFERENCES = "Burnaev & Nazarov (2016), Conformalized Kernel Ridge Regression, arXiv:1609.05959"
+_GROUPS = "The groups replications/n=... have the result of every replication."
+REFERENCES = "Burnaev & Nazarov (2016), Conformalized Kernel Ridge Regression, arXiv:1609.05959"
+"""The paper whose procedures are studied."""
 
 
 def from_attributes(plain: Mapping[str, Any]) -> Manifest:

@@ -43,6 +43,8 @@ COMMANDS: Mapping[str, list[str]] = {
     "report": ["report", STORE, "-o", "out/report.html", "--drawn", "0"],
     "check": ["check", STORE, "--junit", "out/check.xml"],
     "check --json": ["check", STORE, "--json"],
+    "export": ["export", STORE, "out/cube.nc"],
+    "export --replications": ["export", STORE, "out/rows.csv", "--replications"],
     "errors": ["errors", STORE],
     "logs": ["logs", STORE, "--workers"],
     "replay": ["replay", STORE, "--n", str(N), "--path", "0"],

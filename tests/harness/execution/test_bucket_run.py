@@ -276,6 +276,17 @@ def test_xarray_opens_it_in_silence(study: str, tmp_path: Path) -> None:
     assert (done.stdout, done.stderr) == ("120.0 False\n", "")
 
 
+@pytest.mark.parametrize("name", ["out.csv", "out.nc"])
+def test_it_is_exported_as_a_directory_is(name: str, study: str, tmp_path: Path) -> None:
+    if name.endswith(".nc"):
+        pytest.importorskip("h5netcdf")
+    run_serially(tmp_path / "small.zarr", **SMALL)
+    for folder, url in ((tmp_path / "a", study), (tmp_path / "b", str(tmp_path / "small.zarr"))):
+        folder.mkdir()
+        assert told("export", url, str(folder / name), "--replications")[0] == 0
+    assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+
+
 def test_pickles_have_the_url_alone(study: str) -> None:
     cube = harness.open_cube(study)
     cube["coverage"].load()
