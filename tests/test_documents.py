@@ -24,7 +24,8 @@ from harness.cli import main
 from harness.compute.study import Study
 from harness.compute.unit import compute_unit
 from harness.core.protocols import Family
-from harness.core.schema import CUBE, MEASURES as STORED, POINTWISE, STATUS, THETA_HAT
+from harness.core.schema.cube import CUBE
+from harness.core.schema.measures import MEASURES as STORED, POINTWISE, STATUS, THETA_HAT
 from harness.core.seeds import Seeds
 from harness.core.types import Extent, Grid, Values
 from harness.families.regressors import make_family

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from harness.core.labels import format_label, format_theta
-from harness.core.schema import COVERAGE_EXPECTED
+from harness.core.schema.measures import COVERAGE_EXPECTED
 from harness.core.text import escape_line, format_count, format_duration, format_estimate, format_table
 from harness.core.types import Extent
 

@@ -17,7 +17,8 @@ from harness.core.errors import StoreUnreachableError
 from harness.core.extent import find_computed, find_included
 from harness.core.families import StudyFamily
 from harness.core.protocols import Factor, Scores, Target, TimedScores
-from harness.core.schema import COVERAGE_EXPECTED, QUANTILES, Variable, list_variables
+from harness.core.schema.axes import QUANTILES
+from harness.core.schema.measures import COVERAGE_EXPECTED, Variable, list_variables
 from harness.core.text import format_error
 from harness.core.types import Block, Bools, Failure, Status, Unit, Values
 

@@ -1,6 +1,6 @@
 """Compute the measures of a replication from the results of its regions at the test points.
 
-`PointResults` has the arrays and the operations that the entries of `harness.core.schema.MEASURES` are written in.
+`PointResults` has the arrays and the operations that the entries of `harness.core.schema.measures` are written in.
 Arrays are over (target, procedure, level, point); a measure is over (target, procedure, level). An empty region has
 width 0. The interval score (Winkler 1972; Gneiting & Raftery 2007) of a hull [l, u] at y is ::
 
@@ -27,7 +27,8 @@ from math import ceil
 import numpy as np
 
 from harness.core.protocols import PiecewiseScores, RegionPieces, Scores
-from harness.core.schema import QUANTILES, list_measures
+from harness.core.schema.axes import QUANTILES
+from harness.core.schema.measures import list_measures
 from harness.core.types import Array, Bools, Values
 
 VERSION = 1

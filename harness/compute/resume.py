@@ -14,7 +14,7 @@ import numpy as np
 
 from harness.core.extent import find_computed, find_included
 from harness.core.families import MODEL_AXES, list_unused_axes
-from harness.core.schema import Variable, list_variables
+from harness.core.schema.measures import Variable, list_variables
 from harness.core.types import FAILED, Block, Bools, Extent, Failure, Grid, Status, Values
 
 _NO_RESULT = (Status.NOT_RUN, Status.EXCLUDED)

@@ -19,7 +19,7 @@ from harness.compute.study import Study
 from harness.core.extent import find_included
 from harness.core.families import NO_VALUE, StudyFamily
 from harness.core.protocols import Factor, Family, Inputs, Path, Sample, SupportsNoiseLaw, SupportsPath, Target
-from harness.core.schema import COVERAGE_EXPECTED
+from harness.core.schema.measures import COVERAGE_EXPECTED
 from harness.core.types import Array, Block, Bools, Theta, Unit
 
 _BATCH_BYTES, _LARGEST_BATCH = 64e6, 64

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from harness.core.families import MODEL_AXES, list_unused_axes
 from harness.core.labels import list_axis_values
-from harness.core.schema import CELL
+from harness.core.schema.axes import CELL
 from harness.core.types import Bools, Extent, Grid, Unit
 
 T = TypeVar("T")

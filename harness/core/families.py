@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any, cast
 
 from harness.core.protocols import Family, LimitedFamily
-from harness.core.schema import CELL
+from harness.core.schema.axes import CELL
 from harness.core.types import Bools, Grid
 
 MODEL_AXES = ("theta", "lam")

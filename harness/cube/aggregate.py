@@ -9,7 +9,8 @@ from math import prod
 import numpy as np
 
 from harness.core.extent import get_axis_lengths
-from harness.core.schema import list_cube_variables, list_measures
+from harness.core.schema.cube import list_cube_variables
+from harness.core.schema.measures import list_measures
 from harness.core.types import INNER, Values
 from harness.cube.anytime import Cells, Read, read_cells
 from harness.cube.judging import get_level, judge_cells

@@ -15,7 +15,7 @@ import numpy as np
 
 from harness.core.extent import find_distinct, find_included
 from harness.core.families import MODEL_AXES, list_unused_axes
-from harness.core.schema import CELL
+from harness.core.schema.axes import CELL
 from harness.core.types import FAILED, Array, Bools, Extent, Status, Values
 from harness.cube.levels import compute_targets, find_uncertain, get_judged_measure
 from harness.statistics.betting import decide_by_betting

@@ -6,7 +6,8 @@ import numpy as np
 
 from harness.core.extent import find_distinct, find_included
 from harness.core.labels import format_theta
-from harness.core.schema import CELL, COVERAGE_EXPECTED
+from harness.core.schema.axes import CELL
+from harness.core.schema.measures import COVERAGE_EXPECTED
 from harness.core.types import Array, Bools, Extent
 from harness.store.manifest import Manifest
 

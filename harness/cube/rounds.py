@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.extent import find_distinct
-from harness.core.schema import QUANTILES
+from harness.core.schema.axes import QUANTILES
 from harness.core.types import FIRST_ROUND, Array, Bools, Values
 from harness.cube.anytime import Read, find_places, read_cells
 from harness.statistics.intervals import LEVEL

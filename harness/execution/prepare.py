@@ -10,7 +10,8 @@ from harness.backends.base import Backend, open_backend
 from harness.core.errors import UserError
 from harness.core.families import MODEL_AXES, NO_VALUE, FamilyRecord
 from harness.core.protocols import Source
-from harness.core.schema import COVERAGE_EXPECTED, CUBE_VERSION
+from harness.core.schema.cube import CUBE_VERSION
+from harness.core.schema.measures import COVERAGE_EXPECTED
 from harness.core.types import Extent
 from harness.execution import clusters
 from harness.execution.remove import remove_smoke_store

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from harness.core.schema import CODES, CUBE
+from harness.core.schema.axes import CODES
+from harness.core.schema.cube import CUBE
 from harness.store.layout import LABELS, make_word
 
 _CUBE = {one.name: one for one in CUBE}

@@ -14,7 +14,9 @@ import numpy as np
 import xarray as xr
 
 from harness.core.errors import UserError
-from harness.core.schema import CUBE_DIMS, QUANTILES, USED_AXES, CubeVariable, Variable
+from harness.core.schema.axes import QUANTILES, USED_AXES
+from harness.core.schema.cube import CUBE_DIMS, CubeVariable
+from harness.core.schema.measures import Variable
 from harness.core.types import Values
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from harness.core.schema import Variable, list_variables
+from harness.core.schema.measures import Variable, list_variables
 from harness.core.types import INNER
 from harness.interchange.attributes import cast_flags, make_label_attributes
 from harness.interchange.safe_file import SafeFile

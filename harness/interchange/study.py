@@ -15,7 +15,7 @@ from harness.backends.base import open_backend
 from harness.backends.errors import translate_errors
 from harness.core.errors import UserError
 from harness.core.labels import list_axis_values
-from harness.core.schema import CUBE, CUBE_DIMS
+from harness.core.schema.cube import CUBE, CUBE_DIMS
 from harness.core.text import escape
 from harness.cube.reader import open_cube
 from harness.interchange.attributes import set_attributes

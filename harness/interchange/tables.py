@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.core.schema import CUBE, CUBE_DIMS, REPLICATION_AXES, STATUS, Variable, list_variables
+from harness.core.schema.axes import REPLICATION_AXES
+from harness.core.schema.cube import CUBE, CUBE_DIMS
+from harness.core.schema.measures import STATUS, Variable, list_variables
 from harness.core.types import Bools, Status, Values
 from harness.interchange.attributes import make_label_attributes
 from harness.interchange.columns import AxisColumn, Column, list_axis_columns, list_columns, split_values

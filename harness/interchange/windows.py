@@ -13,7 +13,9 @@ from math import prod
 
 import numpy as np
 
-from harness.core.schema import CUBE_DIMS, QUANTILES, Variable
+from harness.core.schema.axes import QUANTILES
+from harness.core.schema.cube import CUBE_DIMS
+from harness.core.schema.measures import Variable
 from harness.core.types import Values
 from harness.interchange.study import StoredStudy
 from harness.store import arrays

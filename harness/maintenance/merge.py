@@ -18,7 +18,8 @@ from harness.compute.resume import spread_results
 from harness.core.errors import UserError
 from harness.core.extent import find_computed, find_included, union
 from harness.core.families import MODEL_AXES, NO_VALUE, FamilyRecord, find_theta_owner
-from harness.core.schema import CUBE_VERSION, Variable, list_variables
+from harness.core.schema.cube import CUBE_VERSION
+from harness.core.schema.measures import Variable, list_variables
 from harness.core.text import get_timestamp
 from harness.core.types import FAILED, INNER, Block, Extent, Failure, Status, Unit, Values
 from harness.cube.refresh import refresh

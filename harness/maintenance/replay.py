@@ -15,7 +15,7 @@ from harness.compute.unit import compute_unit, draw_cell
 from harness.core.environment import describe_machine
 from harness.core.errors import UserError
 from harness.core.labels import format_label
-from harness.core.schema import list_variables
+from harness.core.schema.measures import list_variables
 from harness.core.types import Bools, Failure, Limits, Theta, Unit, Values
 from harness.maintenance.trust import check_trusted
 from harness.planning.machine import count_cores, get_total_memory

@@ -18,15 +18,9 @@ import numpy as np
 from harness.backends.base import Backend, open_backend
 from harness.core.errors import StoreUnreachableError, UserError
 from harness.core.extent import find_computed
-from harness.core.schema import (
-    CODES,
-    COVERAGE_EXPECTED,
-    CUBE,
-    CUBE_VERSION,
-    REPLICATION_AXES,
-    USED_AXES,
-    list_variables,
-)
+from harness.core.schema.axes import CODES, REPLICATION_AXES, USED_AXES
+from harness.core.schema.cube import CUBE, CUBE_VERSION
+from harness.core.schema.measures import COVERAGE_EXPECTED, list_variables
 from harness.core.text import fold_whitespace
 from harness.core.types import Status, Unit, Values
 from harness.cube.aggregate import compute_cube

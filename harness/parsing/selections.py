@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from harness.core.errors import UserError
-from harness.core.schema import CUBE_DIMS
+from harness.core.schema.cube import CUBE_DIMS
 from harness.core.text import suggest_name
 
 Selection = Mapping[str, Sequence[object]] | str | Sequence[str]

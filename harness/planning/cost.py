@@ -10,7 +10,8 @@ import numpy as np
 
 from harness.core.extent import find_included
 from harness.core.families import NO_VALUE, StudyFamily
-from harness.core.schema import QUANTILES, Variable, list_variables
+from harness.core.schema.axes import QUANTILES
+from harness.core.schema.measures import Variable, list_variables
 from harness.core.types import Bools, Extent, Unit
 from harness.planning.diff import diff_cells
 from harness.store.manifest import Manifest

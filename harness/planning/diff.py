@@ -14,7 +14,7 @@ import numpy as np
 
 from harness.core.extent import find_computed, find_included, list_extra_values
 from harness.core.families import StudyFamily, list_unused_axes
-from harness.core.schema import CELL
+from harness.core.schema.axes import CELL
 from harness.core.types import Bools, Extent, Grid
 
 AXES = tuple(field.name for field in fields(Grid))

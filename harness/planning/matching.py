@@ -10,7 +10,7 @@ from typing import Any
 from harness.core.errors import UserError
 from harness.core.families import FamilyRecord
 from harness.core.packaged import FAMILIES
-from harness.core.schema import COVERAGE_EXPECTED
+from harness.core.schema.measures import COVERAGE_EXPECTED
 from harness.planning.study_changes import list_study_changes
 from harness.store.manifest import FILES
 

@@ -9,7 +9,9 @@ from functools import cached_property
 
 from harness.core.errors import UserError
 from harness.core.extent import is_complete
-from harness.core.schema import COORDINATES, REPLICATION_AXES, USED_AXES, list_cube_variables, list_variables
+from harness.core.schema.axes import COORDINATES, REPLICATION_AXES, USED_AXES
+from harness.core.schema.cube import list_cube_variables
+from harness.core.schema.measures import list_variables
 from harness.core.types import Extent, Preparation, Unit
 from harness.planning.cost import (
     WORKER_BYTES,

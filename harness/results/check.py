@@ -30,7 +30,7 @@ import xarray as xr
 from harness.core.errors import UserError
 from harness.core.labels import format_label
 from harness.core.procedures import is_for_function
-from harness.core.schema import CUBE_DIMS
+from harness.core.schema.cube import CUBE_DIMS
 from harness.core.text import escape_line, format_count, suggest_name
 from harness.display.parts import Displayed, Part
 from harness.parsing.selections import Selection

@@ -11,7 +11,7 @@ import numpy as np
 import xarray as xr
 
 from harness.core.labels import list_axis_values
-from harness.core.schema import CELL
+from harness.core.schema.axes import CELL
 from harness.core.text import format_count
 from harness.cube.anytime import ANYTIME, FIXED, allocate_cells
 from harness.statistics.betting import bound_unseen

@@ -13,9 +13,9 @@ from math import inf
 import numpy as np
 from scipy.special import ndtri
 
-from harness.core import schema
 from harness.core.errors import UserError
-from harness.core.schema import QUANTILES
+from harness.core.schema import measures as schema
+from harness.core.schema.axes import QUANTILES
 from harness.core.types import Array, Bools, Reduction, Values
 from harness.results.replications import ReplicationReader, Slab
 from harness.store.manifest import Manifest

@@ -15,7 +15,8 @@ from harness.backends.base import open_backend
 from harness.core.errors import UserError
 from harness.core.extent import find_distinct, find_included
 from harness.core.labels import format_label, list_axis_values
-from harness.core.schema import COVERAGE_EXPECTED, CUBE_DIMS
+from harness.core.schema.cube import CUBE_DIMS
+from harness.core.schema.measures import COVERAGE_EXPECTED
 from harness.core.text import format_count, suggest_name
 from harness.core.types import FAILED, Bools, Grid, Status, Values
 from harness.cube.aggregate import iter_slabs

@@ -13,7 +13,7 @@ import xarray as xr
 
 from harness.core.labels import list_axis_values
 from harness.core.procedures import is_for_function
-from harness.core.schema import CUBE_DIMS
+from harness.core.schema.cube import CUBE_DIMS
 from harness.core.types import Bools, Values
 from harness.results.measures import MEASURES
 from harness.results.replications import ReplicationReader, Slab, open_reader

@@ -18,7 +18,7 @@ from harness.core.families import FamilyRecord, StudyFamily
 from harness.core.labels import format_label
 from harness.core.packaged import list_scenario_files
 from harness.core.protocols import LimitedSource, Source, SupportsNoiseLaw
-from harness.core.schema import COVERAGE_EXPECTED
+from harness.core.schema.measures import COVERAGE_EXPECTED
 from harness.core.seeds import Seeds
 from harness.core.text import shorten_repr, suggest_name
 from harness.core.types import Extent

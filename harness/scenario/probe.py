@@ -10,7 +10,7 @@ import numpy as np
 
 from harness.core.errors import UserError
 from harness.core.protocols import Sample, Source, SupportsNoiseLaw
-from harness.core.schema import COVERAGE_EXPECTED
+from harness.core.schema.measures import COVERAGE_EXPECTED
 from harness.core.seeds import Seeds
 from harness.core.text import format_error
 from harness.core.types import Extent

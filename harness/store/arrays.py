@@ -21,7 +21,7 @@ from zarr.core.sync import sync
 from harness.backends.base import Backend, open_backend
 from harness.backends.errors import translate_errors
 from harness.core.errors import UserError
-from harness.core.schema import list_variables
+from harness.core.schema.measures import list_variables
 from harness.core.text import fold_whitespace
 from harness.core.types import Block, Unit, Values
 from harness.store import chunk_io, receipts

@@ -14,7 +14,8 @@ import numpy as np
 
 from harness.backends.address import is_url
 from harness.backends.base import Backend
-from harness.core.schema import CUBE_DIMS, Variable, list_cube_variables, list_variables
+from harness.core.schema.cube import CUBE_DIMS, list_cube_variables
+from harness.core.schema.measures import Variable, list_variables
 from harness.core.types import INNER, Bools, Extent, Status, Values
 from harness.store.layout import get_cube_chunks, get_group_name
 from harness.store.manifest import Group, Manifest

@@ -20,18 +20,9 @@ from zarr.storage import MemoryStore
 
 from harness.core.families import MODEL_AXES
 from harness.core.labels import format_theta
-from harness.core.schema import (
-    BESIDE_LABELS,
-    CODES,
-    CUBE_DIMS,
-    OF_THETA,
-    OF_Y,
-    QUANTILES,
-    USED_AXES,
-    Variable,
-    list_cube_variables,
-    list_variables,
-)
+from harness.core.schema.axes import BESIDE_LABELS, CODES, OF_THETA, OF_Y, QUANTILES, USED_AXES
+from harness.core.schema.cube import CUBE_DIMS, list_cube_variables
+from harness.core.schema.measures import Variable, list_variables
 from harness.core.types import Grid
 from harness.store.manifest import Group, Manifest, to_attributes
 

@@ -16,7 +16,8 @@ from typing import Any
 from harness.core.extent import from_json, get_axis_lengths, to_json, union
 from harness.core.families import MODEL_AXES, FamilyRecord
 from harness.core.labels import is_number
-from harness.core.schema import BESIDE_LABELS, COORDINATES, CUBE, CUBE_VERSION, USED_AXES
+from harness.core.schema.axes import BESIDE_LABELS, COORDINATES, USED_AXES
+from harness.core.schema.cube import CUBE, CUBE_VERSION
 from harness.core.types import INNER, Extent, Unit
 from harness.parsing.json import check_text, check_whole, load_json, require
 from harness.store.checks.manifest import check_manifest

@@ -18,7 +18,7 @@ from harness.compute.unit import compute_unit
 from harness.compute.watchdog import watch_steps
 from harness.core.errors import StoreUnreachableError
 from harness.core.protocols import SupportsPreparation
-from harness.core.schema import list_variables
+from harness.core.schema.measures import list_variables
 from harness.core.types import Block, Bools, Failure, Limits, Preparation, Unit
 from harness.store import arrays, artifacts, receipts
 from harness.store.identity import check_same_store

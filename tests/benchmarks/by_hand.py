@@ -14,7 +14,8 @@ from harness.compute.study import Study
 from harness.compute.unit import compute_unit
 from harness.core.labels import list_axis_values
 from harness.core.protocols import Factor, Target
-from harness.core.schema import QUANTILES, list_variables
+from harness.core.schema.axes import QUANTILES
+from harness.core.schema.measures import list_variables
 from harness.core.types import INNER, Unit, Values
 from harness.families.krr import FAMILY
 from tests.benchmarks.common import quickstart

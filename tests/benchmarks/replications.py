@@ -21,7 +21,7 @@ import numpy as np
 import xarray as xr
 
 from ckrr import study
-from harness.core.schema import list_variables
+from harness.core.schema.measures import list_variables
 from harness.core.text import format_size
 from harness.core.types import Block, Unit
 from harness.execution import lifecycle, prepare

@@ -10,7 +10,7 @@ import numpy as np
 from harness.core.errors import UserError
 from harness.core.labels import list_axis_values
 from harness.core.protocols import SupportsTestGrid
-from harness.core.schema import CELL
+from harness.core.schema.axes import CELL
 from harness.core.types import Array, Bools, Status, Values
 from harness.results.replications import ReplicationReader
 from harness.scenario.errors import ScenarioError

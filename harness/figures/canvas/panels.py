@@ -13,7 +13,7 @@ from typing import Any
 
 from harness.backends.base import open_backend
 from harness.core.errors import UserError
-from harness.core.schema import CUBE_DIMS
+from harness.core.schema.cube import CUBE_DIMS
 from harness.figures.canvas import labels
 from harness.results.replications import ReplicationReader, Where, describe_condition, open_reader
 from harness.store.receipts import list_receipts

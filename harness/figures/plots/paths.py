@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from harness.core.procedures import Stroke, assign_strokes
-from harness.core.schema import COVERAGE_EXPECTED
+from harness.core.schema.measures import COVERAGE_EXPECTED
 from harness.core.types import Array, Bools, Values
 from harness.figures.canvas import marks
 from harness.figures.canvas.axes import STRETCHED, set_coverage_axis

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from harness.backends.address import join
 from harness.backends.base import open_backend
-from harness.core.schema import CUBE_DIMS
+from harness.core.schema.cube import CUBE_DIMS
 from harness.core.types import Grid
 from harness.planning.matching import check_families, check_fingerprint
 from harness.scenario.load import Loaded, load

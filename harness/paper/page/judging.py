@@ -20,7 +20,7 @@ import numpy as np
 import xarray as xr
 
 from harness.core.labels import is_number
-from harness.core.schema import CUBE_DIMS
+from harness.core.schema.cube import CUBE_DIMS
 from harness.core.types import Bools
 from harness.paper.page.corrected import ALL, CorrectedStudy
 from harness.paper.printed import ALPHA

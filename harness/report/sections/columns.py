@@ -10,7 +10,8 @@ import numpy as np
 import xarray as xr
 
 from harness.core.labels import format_label
-from harness.core.schema import COVERAGE_EXPECTED, CUBE_DIMS
+from harness.core.schema.cube import CUBE_DIMS
+from harness.core.schema.measures import COVERAGE_EXPECTED
 from harness.core.types import Values
 from harness.report.sections.facts import Facts
 from harness.report.sections.glossary import AXES

@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from harness.core.labels import format_label, list_axis_values
 from harness.core.procedures import describe_procedure
-from harness.core.schema import COVERAGE_EXPECTED
+from harness.core.schema.measures import COVERAGE_EXPECTED
 from harness.core.text import format_count
 from harness.report.html.templating import TEMPLATES
 from harness.report.sections.facts import MEASURES, Facts

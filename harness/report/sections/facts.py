@@ -11,7 +11,7 @@ import xarray as xr
 
 from harness.backends.base import Backend, open_backend
 from harness.core.procedures import is_for_function
-from harness.core.schema import COVERAGE_EXPECTED
+from harness.core.schema.measures import COVERAGE_EXPECTED
 from harness.cube.levels import get_judged_measure
 from harness.maintenance.failures import group_failures
 from harness.monitor.state import status

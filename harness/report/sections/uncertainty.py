@@ -11,7 +11,7 @@ import xarray as xr
 from markupsafe import Markup
 
 from harness.core.labels import format_label
-from harness.core.schema import COVERAGE_EXPECTED
+from harness.core.schema.measures import COVERAGE_EXPECTED
 from harness.core.text import format_count
 from harness.report.html.templating import TEMPLATES
 from harness.report.sections.facts import TARGET, Facts

@@ -12,7 +12,7 @@ from markupsafe import Markup
 from harness.core.families import MODEL_AXES, list_unused_axes
 from harness.core.labels import format_label
 from harness.core.procedures import is_for_function
-from harness.core.schema import CUBE_DIMS
+from harness.core.schema.cube import CUBE_DIMS
 from harness.core.text import format_count
 from harness.report.html.templating import TEMPLATES
 from harness.report.sections.facts import Facts

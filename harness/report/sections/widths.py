@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import xarray as xr
 
 from harness.core.procedures import is_for_function
-from harness.core.schema import CUBE_DIMS
+from harness.core.schema.cube import CUBE_DIMS
 from harness.core.text import format_count
 from harness.report.sections.facts import Facts
 from harness.report.sections.glossary import AXES

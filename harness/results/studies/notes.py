@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harness.core.labels import format_label
 from harness.core.procedures import is_for_function
-from harness.core.schema import COVERAGE_EXPECTED
+from harness.core.schema.measures import COVERAGE_EXPECTED
 from harness.results.designs import list_reserves
 from harness.results.studies.benchmark import Benchmark
 from harness.results.studies.comparison import StudyComparison

@@ -18,7 +18,7 @@ from harness.backends.address import is_url
 from harness.core.errors import UserError
 from harness.core.labels import format_label
 from harness.core.procedures import is_for_function
-from harness.core.schema import CUBE_DIMS
+from harness.core.schema.cube import CUBE_DIMS
 from harness.core.text import suggest_name
 from harness.parsing.selections import Selection, parse_where
 from harness.results.replications import ReplicationReader, find_value, open_reader, parse_number

@@ -10,16 +10,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from harness.core.schema import (
-    CODES,
-    COORDINATES,
-    CUBE_DIMS,
-    QUANTILES,
-    USED_AXES,
-    Variable,
-    list_cube_variables,
-    list_variables,
-)
+from harness.core.schema.axes import CODES, COORDINATES, QUANTILES, USED_AXES
+from harness.core.schema.cube import CUBE_DIMS, list_cube_variables
+from harness.core.schema.measures import Variable, list_variables
 from harness.parsing.json import MalformedError, check_list, check_table, require
 from harness.store.layout import (
     COORDINATE_CHUNK,

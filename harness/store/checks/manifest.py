@@ -14,7 +14,7 @@ from math import prod
 from typing import Any
 
 from harness.core.families import MODEL_AXES, FamilyRecord
-from harness.core.schema import KEPT
+from harness.core.schema.measures import KEPT
 from harness.core.types import INNER
 from harness.parsing import hashing
 from harness.parsing.json import (

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from harness.compute.measures import compute_measures, quantiles
-from harness.core.schema import QUANTILES
+from harness.core.schema.axes import QUANTILES
 from harness.core.types import Array, Bools
 
 ALPHA = (0.1, 0.3)

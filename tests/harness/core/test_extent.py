@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import assume, given, strategies as st
 
 from harness.core.extent import count_cells, find_included, from_json, is_complete, to_json, union
-from harness.core.schema import CELL
+from harness.core.schema.axes import CELL
 from harness.core.types import Extent, Grid, Unit
 
 AXES = ("procedure", "gamma", "theta", "lam", "n", "alpha")

@@ -15,7 +15,8 @@ from scipy.special import ndtr, ndtri
 from harness.backends.base import open_backend
 from harness.core.errors import UserError
 from harness.core.labels import format_theta
-from harness.core.schema import MEASURES, VERDICT_FLAGS
+from harness.core.schema.cube import VERDICT_FLAGS
+from harness.core.schema.measures import MEASURES
 from harness.cube.reader import open_cube
 from harness.cube.refresh import refresh
 from harness.maintenance.verify import verify

@@ -17,7 +17,7 @@ import xarray as xr
 from ckrr import study
 from harness.core.errors import UserError
 from harness.core.labels import format_theta
-from harness.core.schema import list_variables
+from harness.core.schema.measures import list_variables
 from harness.cube import replications as module
 from harness.cube.reader import open_cube
 from harness.cube.replications import open_replications

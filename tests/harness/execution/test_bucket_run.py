@@ -33,7 +33,7 @@ from harness.cli import main
 from harness.compute.study import Study
 from harness.compute.unit import compute_unit
 from harness.core.errors import StoreRefusedError, StoreUnreachableError, UserError
-from harness.core.schema import list_variables
+from harness.core.schema.measures import list_variables
 from harness.core.seeds import Seeds
 from harness.core.types import Unit
 from harness.cube.refresh import refresh

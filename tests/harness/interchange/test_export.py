@@ -14,7 +14,8 @@ import xarray as xr
 
 import harness
 from harness.backends.base import open_backend
-from harness.core.schema import CUBE, MEASURES, VERDICT_FLAGS
+from harness.core.schema.cube import CUBE, VERDICT_FLAGS
+from harness.core.schema.measures import MEASURES
 from harness.interchange import windows
 from harness.interchange.study import open_study
 from harness.interchange.tables import make_table

@@ -19,7 +19,7 @@ from harness.cli import main
 from harness.compute.block import BlockBuilder
 from harness.core.errors import UserError
 from harness.core.labels import list_axis_values
-from harness.core.schema import CUBE_DIMS
+from harness.core.schema.cube import CUBE_DIMS
 from harness.core.types import Array, Status
 from harness.cube.refresh import refresh
 from harness.execution import lifecycle, prepare

@@ -15,7 +15,7 @@ import xarray as xr
 
 from ckrr import study
 from harness.core.errors import UserError
-from harness.core.schema import CUBE_DIMS
+from harness.core.schema.cube import CUBE_DIMS
 from harness.results.check import ALLOWABLE, NO_RESULT, WORDS, Outcome, check, list_cells
 from harness.results.estimates import estimate
 from harness.results.junit import is_junit, render_junit

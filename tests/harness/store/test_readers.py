@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.core.schema import CODES
+from harness.core.schema.axes import CODES
 from tests.harness.studies import contents, prepared, serially
 
 ZARRITA = "0.7.5"

@@ -1,4 +1,4 @@
-"""Define the variables of a store: those of each replication, and those of the cube.
+"""Define the variables of each replication, among them the measures.
 
 A measure is one entry of `MEASURES`: its name, dimensions and description, how it is computed from what the regions did
 at the test points (`harness.compute.measures.PointResults`), and how replications are reduced to the cube's number
@@ -9,40 +9,21 @@ imports no NumPy.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
+from harness.core.schema.axes import CELL, OF_THETA, OF_Y, RESULT
 from harness.core.types import Reduction, Status
 
-QUANTILES = (0.05, 0.5, 0.95)
-"""Quantiles of widths and lengths over the test points of a replication, by the method "inverted_cdf".
-
-Interpolating methods are unsuitable, because infinite widths are common.
-"""
-
-CODES = {"procedure_code": "procedure", "theta_code": "theta"}
-"""Coordinates beside labels that are text: their numbers 0, 1, …, for readers that know no strings."""
-COORDINATES = ("procedure", "gamma", "theta", "theta_value", "lam", "n", "alpha", "quantile", *CODES)
-"""Coordinate arrays: labels along the axes."""
-REPLICATION_AXES = ("path", "draw")
-"""Axes that only replications have; their coordinates count from 0 and may be of any length."""
-USED_AXES = {"uses_theta": "theta", "uses_lam": "lam"}
-"""Coordinates along `procedure` of the cube, which say whether results depend on an axis."""
-BESIDE_LABELS = ("theta_value", *CODES)
-"""Coordinates that are not labels themselves: the attribute `coordinates` of a group names them for xarray."""
-CELL = ("procedure", "gamma", "theta", "lam")
-"""Axes of the status. α is not among them: another α costs nothing, so that no rule excludes one."""
-RESULT = (*CELL, "alpha")
-"""Axes of a measure within a replication."""
 COVERAGE_EXPECTED = "coverage_expected"
 """Name of the expected coverage, which a store has if its source knows the distribution of its noise."""
 KEPT = ("pointwise", COVERAGE_EXPECTED)
 """What a store may keep besides the variables that all stores have."""
-OF_Y, OF_THETA = "units of y", "per squared unit of x"
 _LARGEST = {"uint8": 2**8 - 1, "uint16": 2**16 - 1, "int32": 2**31 - 1, "int64": 2**63 - 1}
 
 
-def _make_attributes(long_name: str, units: str, description: str, flags: Mapping[str, int]) -> dict[str, Any]:
+def make_attributes(long_name: str, units: str, description: str, flags: Mapping[str, int]) -> dict[str, Any]:
+    """Return the attributes of an array, as xarray's plots and the CF conventions expect them."""
     found: dict[str, Any] = {"long_name": long_name, "units": units, "description": description}
     if flags:
         found |= {"flag_values": list(flags.values()), "flag_meanings": " ".join(flags)}
@@ -69,7 +50,7 @@ class Variable:
     @property
     def attributes(self) -> dict[str, Any]:
         """Attributes of the array, as xarray's plots and the CF conventions expect them."""
-        return _make_attributes(self.plot_name, self.units, self.description, self.flags)
+        return make_attributes(self.plot_name, self.units, self.description, self.flags)
 
     @property
     def plot_name(self) -> str:
@@ -251,7 +232,6 @@ MEASURES = (
     ),
 )
 """Measures that workers write for each path and draw, and that the cube and tables reduce."""
-
 THETA_HAT = Variable(
     "theta_hat",
     ("gamma", "theta", "lam"),
@@ -273,7 +253,6 @@ STATUS = Variable(
     flags=STATUS_FLAGS,
 )
 """How each replication of each cell ended (`Status`). Written after all other variables of a unit."""
-
 POINTWISE = (
     Variable(
         "hit",
@@ -303,117 +282,3 @@ def list_measures(keep: Sequence[str]) -> tuple[Measure, ...]:
 def list_variables(keep: Sequence[str]) -> tuple[Variable, ...]:
     """Return the variables of the replications in the order in which a unit writes them: status last."""
     return (*list_measures(keep), THETA_HAT, *(POINTWISE if "pointwise" in keep else ()), STATUS)
-
-
-@dataclass(frozen=True)
-class CubeVariable:
-    """One array of the cube."""
-
-    name: str
-    dtype: str
-    description: str
-    title: str
-    """Name in plots: the attribute `long_name`."""
-    units: str = "1"
-    quantile: bool = False
-    """Whether the array has the axis `quantile` after those of the cube."""
-    flags: Mapping[str, int] = field(default_factory=dict)
-    """Meaning of each value, for a variable of codes: `flag_meanings` and `flag_values`."""
-    beside: tuple[str, ...] = ()
-    """Variables that say how certain this one is: the attribute `ancillary_variables` of the CF conventions."""
-    is_optional: bool = False
-    """Whether only some stores have it."""
-
-    @property
-    def attributes(self) -> dict[str, Any]:
-        """Attributes of the array, as xarray's plots and the CF conventions expect them."""
-        found = _make_attributes(self.title, self.units, self.description, self.flags)
-        return found | ({"ancillary_variables": " ".join(self.beside)} if self.beside else {})
-
-
-VERDICT_FLAGS = {"no_result": 0, "invalid": 1, "undecided": 2, "borderline": 3, "valid": 4, "conservative": 5}
-"""Codes of verdicts in the cube; from "valid" on a cell is valid. `harness.statistics.verdicts` defines the words."""
-
-_JUDGED = (
-    CubeVariable(
-        "level",
-        "float64",
-        "coverage that the procedure guarantees if training and test points are exchangeable; NaN where it "
-        "guarantees none",
-        "exact level",
-    ),
-    CubeVariable(
-        "target",
-        "float64",
-        "coverage that verdicts compare with: the exact level where there is one, otherwise 1 - alpha",
-        "target level",
-    ),
-    CubeVariable(
-        "coverage_low",
-        "float64",
-        "lower end of the 95 % confidence interval of coverage (the expected one if the store has it)",
-        "lower end of coverage",
-    ),
-    CubeVariable(
-        "coverage_high",
-        "float64",
-        "upper end of the 95 % confidence interval of coverage (the expected one if the store has it)",
-        "upper end of coverage",
-    ),
-    CubeVariable(
-        "verdict",
-        "uint8",
-        "whether coverage is at least the target less min(0.02, alpha/5), with probability 0.95 (or as until says) "
-        "that no verdict of the whole grid is wrong: 0 no result, 1 invalid, 2 undecided, 3 borderline, 4 valid, "
-        "5 conservative; at least 4 means valid",
-        "verdict on coverage",
-        flags=VERDICT_FLAGS,
-    ),
-)
-"""What follows from coverage: see `harness.statistics.verdicts`."""
-
-
-def _list_cube_variables() -> tuple[CubeVariable, ...]:
-    found: list[CubeVariable] = []
-    for one in MEASURES:
-        shared = CubeVariable(
-            one.name,
-            "float64",
-            one.summary,
-            one.title,
-            units=one.units,
-            quantile="quantile" in one.dims,
-            is_optional=one.is_optional,
-        )
-        around = ("level", "target", "coverage_low", "coverage_high", "verdict") if one.name == "coverage" else ()
-        errors = (f"{one.name}_se",) if one.error is not None else ()
-        found.append(replace(shared, beside=(*errors, *around)))
-        if one.error is not None:
-            title = f"standard error of {one.title.partition(':')[0]}"
-            found.append(replace(shared, name=f"{one.name}_se", description=one.error, title=title))
-        if one.name == "coverage":
-            found += _JUDGED
-    found.append(
-        CubeVariable("failed", "float64", "share of replications that failed", "share of replications that failed")
-    )
-    found.append(
-        CubeVariable(
-            "replication_count",
-            "int64",
-            "number of replications that the numbers of a cell are computed from: all that ran and did not fail",
-            "number of replications",
-        )
-    )
-    return tuple(found)
-
-
-CUBE = _list_cube_variables()
-"""Arrays that the root of a store may have, with the axes `CUBE_DIMS`. Written by the driver."""
-CUBE_VERSION = 4
-"""Version of the cube's variables, coordinates and attributes. Older stores get new ones at the next run."""
-CUBE_DIMS = ("procedure", "gamma", "theta", "lam", "n", "alpha")
-
-
-def list_cube_variables(keep: Sequence[str]) -> tuple[CubeVariable, ...]:
-    """Return the arrays of the cube of a store, given what it keeps of each replication."""
-    return tuple(one for one in CUBE if not one.is_optional or one.name.removesuffix("_se") in keep)

@@ -1,0 +1,1 @@
+"""The variables of a store: those of each replication, and those of the cube."""

@@ -1,0 +1,24 @@
+"""Name the axes and coordinates of a store. Imports nothing."""
+
+from __future__ import annotations
+
+QUANTILES = (0.05, 0.5, 0.95)
+"""Quantiles of widths and lengths over the test points of a replication, by the method "inverted_cdf".
+
+Interpolating methods are unsuitable, because infinite widths are common.
+"""
+CODES = {"procedure_code": "procedure", "theta_code": "theta"}
+"""Coordinates beside labels that are text: their numbers 0, 1, …, for readers that know no strings."""
+COORDINATES = ("procedure", "gamma", "theta", "theta_value", "lam", "n", "alpha", "quantile", *CODES)
+"""Coordinate arrays: labels along the axes."""
+REPLICATION_AXES = ("path", "draw")
+"""Axes that only replications have; their coordinates count from 0 and may be of any length."""
+USED_AXES = {"uses_theta": "theta", "uses_lam": "lam"}
+"""Coordinates along `procedure` of the cube, which say whether results depend on an axis."""
+BESIDE_LABELS = ("theta_value", *CODES)
+"""Coordinates that are not labels themselves: the attribute `coordinates` of a group names them for xarray."""
+CELL = ("procedure", "gamma", "theta", "lam")
+"""Axes of the status. α is not among them: another α costs nothing, so that no rule excludes one."""
+RESULT = (*CELL, "alpha")
+"""Axes of a measure within a replication."""
+OF_Y, OF_THETA = "units of y", "per squared unit of x"
