@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from threadpoolctl import threadpool_limits
 
 from harness.figures.canvas.style import figure_style
-from harness.figures.export import ENDINGS, save
+from harness.figures.export import save
 from harness.paper.figures import profiles, studies, surfaces
 from harness.paper.figures.index import list_sizes
 from harness.scenario.load import BLAS_THREADS
@@ -30,7 +30,7 @@ def write(number: int, stores: Mapping[str, str], folder: Path, quick: bool = Fa
         Whether to show only the n of `--quick`.
     """
     figure = draw(number, stores, quick)
-    paths = [folder / f"figure-{number}{ending}" for ending in ENDINGS]
+    paths = [folder / f"figure-{number}{ending}" for ending in (".png", ".svg")]
     for path in paths:
         save(figure, path)
     return paths

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
-from urllib.request import urlopen
 
 import dask
 import psutil
@@ -18,7 +16,7 @@ from cluster.runtime import scheduler
 from cluster.runtime.settings import make_no_web_settings
 from harness import UserError
 from harness.execution import clusters
-from tests.cluster.listening import answers_browsers, listening, ports, with_children
+from tests.cluster.listening import answers_browsers, ports, with_children
 from tests.cluster.studies import Noted, run
 
 PATHS = ("/", "/status", "/health", "/metrics", "/sitemap.json", "/info/main/workers.html", "/statics/css/base.css")
@@ -72,22 +70,6 @@ def test_modules_that_the_user_loads_into_dask_are_loaded_too() -> None:
             "theirs",
             "cluster.runtime.close_web_server",
         ]
-
-
-@pytest.mark.skipif(find_spec("bokeh") is None, reason="bokeh isn't installed")
-def test_a_dashboard_that_is_asked_for_is_on_loopback_and_told(tmp_path: Path) -> None:
-    notes: list[str] = []
-    file = cluster.read(file_of(tmp_path, "dashboard = true"))
-    before = ports(with_children([psutil.Process()]))
-    with file.connect(cluster.StartOptions(2, 1e9, notes.append)):
-        ours = with_children([psutil.Process()])
-        assert listening(ours) == {"127.0.0.1"}
-        assert len(ports(ours) - before) == 6, "and that of the dashboard"
-        (note,) = notes
-        assert "no login" in note
-        link = next(word for word in note.split() if word.startswith("http://127.0.0.1:"))
-        with urlopen(link, timeout=30) as page:
-            assert page.status == 200
 
 
 @pytest.mark.parametrize("kind", ["local", "ssh", "slurm"])
