@@ -26,9 +26,10 @@ def export(store: str, file: str, replications: bool, where: tuple[str, ...], ov
     pip install 'ckrr[export]'.
     """
     from harness.core.text import format_size
-    from harness.interchange.write import export as write, list_notes
+    from harness.interchange.write import export as write, list_files, list_notes
 
     target = write(store, file, replications, where, overwrite)
     for note in list_notes(store, Path(file), replications):
         echo(f"note: {note}", err=True)
-    echo(f"wrote {target} ({format_size(target.stat().st_size)})")
+    sizes = (f"{each} ({format_size(each.stat().st_size)})" for each in reversed(list_files(target)))
+    echo(f"wrote {' and '.join(sizes)}")

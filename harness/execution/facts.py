@@ -114,7 +114,7 @@ def plan_to_dict(prepared: Prepared) -> PlanFacts:
                 "n": one.n,
                 "units": len(one.todo) + one.done,
                 "units_left": len(one.todo),
-                "paths_per_unit": one.block[0],
+                "paths_per_unit": min(one.block[0], prepared.manifest.extent.paths),
                 "draws_per_unit": one.block[1],
                 "seconds_per_unit": round(one.seconds, 3),
             }

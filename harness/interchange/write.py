@@ -78,14 +78,14 @@ def check_target(target: Path, overwrite: bool) -> None:
     inside = next((folder for folder in target.resolve().parents if (folder / ROOT).exists()), None)
     if inside is not None:
         raise UserError(f"{target} is inside the store {inside}: choose a file outside of it")
-    for each in _list_files(target):
+    for each in reversed(list_files(target)):
         if each.is_file() and not overwrite:
             raise UserError(f"{each} exists: choose another name, or replace it with --overwrite")
         if not each.is_file() and (each.exists() or each.is_symlink()):
             raise UserError(f"{each} exists and is not a regular file: choose another name")
 
 
-def _list_files(target: Path) -> list[Path]:
+def list_files(target: Path) -> list[Path]:
     """Return the files that an export writes, the one that was asked for last."""
     beside = [target.with_name(f"{target.name}{METADATA}")] if target.suffix.lower() == ".csv" else []
     return [*beside, target]
@@ -101,7 +101,7 @@ def _write(study: StoredStudy, target: Path, replications: bool) -> None:
         else:
             table = make_table(study, replications)
             write_csv(table, draft)
-            with open_draft(_list_files(target)[0]) as beside:
+            with open_draft(list_files(target)[0]) as beside:
                 write_metadata(table, about, target.name, beside)
 
 

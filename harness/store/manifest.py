@@ -273,8 +273,8 @@ def to_attributes(manifest: Manifest) -> dict[str, Any]:
     }
     return {
         "ckrr_schema": SCHEMA,
-        **({"smoke": True} if manifest.is_smoke else {}),
-        **({"had_rounds": True, "fixed_paths": manifest.fixed_paths} if manifest.had_rounds else {}),
+        **({"smoke": 1} if manifest.is_smoke else {}),  # NetCDF attributes can't be booleans
+        **({"had_rounds": 1, "fixed_paths": manifest.fixed_paths} if manifest.had_rounds else {}),
         "coordinates": " ".join((*BESIDE_LABELS, *USED_AXES)),
         "title": manifest.scenario.get("name", ""),
         "description": f"{describe_study(manifest)} {_GROUPS}",
@@ -329,11 +329,16 @@ def from_attributes(plain: Mapping[str, Any]) -> Manifest:
     extents = tuple(from_json(one) for one in parts["extents"])
     shared = (parts["scenario"], parts["fingerprint"], extents, groups, tuple(parts["keep"]))
     levels, history = _parse_levels(parts["levels"]), tuple(parts["history"])
-    smoke, looked = plain.get("smoke") is True, plain.get("had_rounds") is True
+    smoke, looked = _is_set(plain, "smoke"), _is_set(plain, "had_rounds")
     fixed = check_whole(plain.get("fixed_paths", 0), "fixed_paths", 0, extents[-1].paths) if looked else 0
     points, test = plain["test_points"], plain["test"]
     families = _parse_families(parts.get("families", {})) or _find_only_family(parts["fingerprint"], extents[-1])
     return Manifest(*shared, points, test, levels, history, spared, smoke, looked, fixed, cube_version, families)
+
+
+def _is_set(plain: Mapping[str, Any], name: str) -> bool:
+    """Return whether a flag is set: 1, or True as older versions wrote it."""
+    return type(plain.get(name)) in (bool, int) and plain[name] == 1
 
 
 def _parse_families(plain: Mapping[str, Any]) -> dict[str, FamilyRecord]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from harness.core.schema.measures import MEASURES, make_attributes
+from harness.core.schema.measures import COVERAGE_EXPECTED, MEASURES, make_attributes
 
 
 @dataclass(frozen=True)
@@ -88,9 +88,7 @@ def _list_cube_variables() -> tuple[CubeVariable, ...]:
             quantile="quantile" in one.dims,
             is_optional=one.is_optional,
         )
-        around = ("level", "target", "coverage_low", "coverage_high", "verdict") if one.name == "coverage" else ()
-        errors = (f"{one.name}_se",) if one.error is not None else ()
-        found.append(replace(shared, beside=(*errors, *around)))
+        found.append(replace(shared, beside=(f"{one.name}_se",) if one.error is not None else ()))
         if one.error is not None:
             title = f"standard error of {one.title.partition(':')[0]}"
             found.append(replace(shared, name=f"{one.name}_se", description=one.error, title=title))
@@ -119,4 +117,7 @@ CUBE_DIMS = ("procedure", "gamma", "theta", "lam", "n", "alpha")
 
 def list_cube_variables(keep: Sequence[str]) -> tuple[CubeVariable, ...]:
     """Return the arrays of the cube of a store, given what it keeps of each replication."""
-    return tuple(one for one in CUBE if not one.is_optional or one.name.removesuffix("_se") in keep)
+    found = (one for one in CUBE if not one.is_optional or one.name.removesuffix("_se") in keep)
+    judged = COVERAGE_EXPECTED if COVERAGE_EXPECTED in keep else "coverage"
+    around = tuple(one.name for one in _JUDGED)
+    return tuple(replace(one, beside=(*one.beside, *around)) if one.name == judged else one for one in found)

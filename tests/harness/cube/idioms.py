@@ -179,7 +179,8 @@ def to_zarr(cube: xr.Dataset, folder: Path) -> None:
 
 def decode_all_coordinates(store: Path) -> None:
     found = xr.open_zarr(store, decode_coords="all")
-    assert {*found.coverage.attrs["ancillary_variables"].split()} <= {*found.data_vars}
+    beside = {*found.coverage.attrs["ancillary_variables"].split()}
+    assert {"coverage_se", "coverage_low", "verdict"} <= beside <= {*found.data_vars}
 
 
 def pickled(cube: xr.Dataset) -> None:
