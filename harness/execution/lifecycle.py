@@ -20,8 +20,9 @@ from harness.execution.prepare import Prepared, prepare
 from harness.store import arrays
 from harness.store.heartbeat import Driver, current_driver, from_bytes, other_driver, to_bytes
 from harness.store.inventory import find_cube_gaps
-from harness.store.manifest import CLAIM, COPY, ROOT, Manifest
+from harness.store.manifest import CLAIM, COPY, ROOT, SUPERSEDED, Manifest, is_open_graph
 from harness.store.manifest_io import add_to_history, load_manifest, save_manifest
+from harness.store.receipts import list_receipts
 
 _PUBLISHED = ("extents", "groups", "fingerprint", "families")
 """Parts of a manifest whose change creates or grows a store."""
@@ -51,7 +52,7 @@ def acquire_store(prepared: Prepared, client: Any) -> Prepared:
     return prepared
 
 
-def begin_run(prepared: Prepared) -> Manifest:
+def begin_run(prepared: Prepared, as_graph: bool = False) -> Manifest:
     """Create or grow the store, add this run to its history, and return the new manifest."""
     backend, manifest = prepared.backend, prepared.manifest
     entry = {
@@ -60,6 +61,7 @@ def begin_run(prepared: Prepared) -> Manifest:
         "command": prepared.command or " ".join(sys.argv),
         **{key: machine_facts()[key] for key in ("python", "versions")},
         "commit": find_commit(),
+        **({"graph": True} if as_graph else {}),
     }
     old = load_manifest(backend)
     edited = [] if old is None else _list_edited_files(old, manifest)
@@ -146,6 +148,19 @@ def finish_run(
     retry_call(keeper.finish)
     if entry is not None:
         retry_call(lambda: mark_ended(backend, entry, start))
+    retry_call(lambda: _close_graphs(backend))
+
+
+def _close_graphs(backend: Backend) -> None:
+    """Record that graphs which are open have nothing left to write, if all units of the store are complete."""
+    manifest = load_manifest(backend)
+    graphs = [] if manifest is None else [one for one in manifest.history if is_open_graph(one)]
+    if manifest is None or not graphs:
+        return
+    signed = list_receipts(backend, manifest.extent.grid.n).values()
+    if sum(one.generation == manifest.generation for one in signed) == sum(map(manifest.count_units, manifest.groups)):
+        for one in graphs:
+            add_to_history(backend, {SUPERSEDED: get_timestamp()}, one)
 
 
 def mark_ended(backend: Backend, entry: Mapping[str, Any], start: float | None = None) -> None:

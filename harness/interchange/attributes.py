@@ -14,7 +14,7 @@ import xarray as xr
 
 from harness.core.schema.axes import CODES
 from harness.core.schema.cube import CUBE
-from harness.store.layout import LABELS, make_word
+from harness.store.layout import LABELS, make_flag_meanings
 
 _CUBE = {one.name: one for one in CUBE}
 
@@ -40,6 +40,6 @@ def set_attributes(cube: xr.Dataset) -> xr.Dataset:
         else:
             one.attrs = make_label_attributes(str(name))
         if name in CODES:
-            words = " ".join(map(make_word, found[CODES[str(name)]].to_numpy()))
+            words = make_flag_meanings(found[CODES[str(name)]].to_numpy())
             one.attrs |= {"flag_values": one.to_numpy(), "flag_meanings": words}
     return found

@@ -13,6 +13,7 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 
@@ -69,7 +70,7 @@ def write_metadata(table: Table, about: Mapping[str, str | int], name: str, path
     """Write the metadata of the CSV file `name` to a file beside it."""
     found = {
         "@context": ["http://www.w3.org/ns/csvw", {"@language": "en"}],
-        "url": name,
+        "url": quote(name),
         "dc:title": about["title"],
         "dc:description": about["description"],
         "dc:source": about["scenario"],

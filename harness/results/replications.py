@@ -222,6 +222,7 @@ def open_reader(url: str, where: Selection | None = None) -> ReplicationReader:
     backend = open_backend(find_store(str(url)))
     manifest = load_manifest(backend)
     assert manifest is not None, "find_store raises if there is no manifest"
+    arrays.forget_other_stores(backend.url, cache_key(manifest))
     asked = parse_where(where).items()
     return ReplicationReader(
         backend.url, manifest, {axis: [_resolve_value(manifest, axis, each) for each in some] for axis, some in asked}

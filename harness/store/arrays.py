@@ -28,7 +28,7 @@ from harness.store import chunk_io, receipts
 from harness.store.checks.codecs import bounded_codecs as bounded_codecs
 from harness.store.chunk_io import Box
 from harness.store.layout import WRITE_EMPTY_CHUNKS, get_group_name, make_template
-from harness.store.manifest import COPY, FILES, LARGEST_FILE, ROOT, Manifest, hash_fingerprint
+from harness.store.manifest import COPY, FILES, LARGEST_FILE, LARGEST_ROOT, ROOT, Manifest, hash_fingerprint
 from harness.store.manifest_io import check_readable, dump_copy, load_manifest
 from harness.store.zarr_store import open_checked_store
 
@@ -47,13 +47,16 @@ def publish(backend: Backend, manifest: Manifest, files: Mapping[str, bytes]) ->
         name that ends in its hash.
     """
     check_readable(backend.url, manifest)
+    wanted = make_template(manifest)
+    if len(wanted[ROOT]) > LARGEST_ROOT:
+        size = f"{len(wanted[ROOT]) / 1e6:.1f} MB, and {LARGEST_ROOT / 1e6:.1f} MB are the most"
+        raise UserError(f"{backend.url} can't hold this study: its metadata take {size}: ask for fewer n or procedures")
     backend.put(COPY, dump_copy(manifest))
     needed = {f"{FILES}/{name}": data for name, data in files.items()}
     for key in needed:
         old = backend.get(key, LARGEST_FILE)
         if old is not None and old != needed[key]:
             backend.put(f"{key}.{sha256(old).hexdigest()[:8]}", old)
-    wanted = make_template(manifest)
     there_are = backend.get_many(wanted) if backend.get(ROOT) is not None else [None] * len(wanted)
     changed = {key: data for (key, data), old in zip(wanted.items(), there_are, strict=True) if old != data}
     changed |= {key: data for key, data in needed.items() if backend.get(key, LARGEST_FILE) != data}
@@ -156,6 +159,25 @@ def clear_handles() -> None:
     open_local_array.cache_clear()
     open_array.cache_clear()
     _open_root.cache_clear()
+
+
+_seen: dict[str, str] = {}
+"""Key of the manifest of the store at each URL that this process has used handles of."""
+
+
+def forget_other_stores(url: str, key: str) -> None:
+    """Forget all handles if another store was at this URL when this process used it last.
+
+    Parameters
+    ----------
+    url : str
+        Path or URL of the store.
+    key : str
+        Key of its present manifest (`manifest.cache_key`).
+    """
+    if _seen.setdefault(url, key) != key:
+        clear_handles()
+        _seen[url] = key
 
 
 def read_unit(url: str, manifest: Manifest, unit: Unit, variable: str) -> Values:

@@ -8,7 +8,7 @@ and the length of their chunks is fixed, so that the old metadata also read the 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -20,7 +20,7 @@ from zarr.storage import MemoryStore
 
 from harness.core.families import MODEL_AXES
 from harness.core.labels import format_theta
-from harness.core.schema.axes import BESIDE_LABELS, CODES, OF_THETA, OF_Y, QUANTILES, USED_AXES
+from harness.core.schema.axes import BESIDE_LABELS, CODES, OF_THETA, OF_Y, QUANTILES, REPLICATION_AXES, USED_AXES
 from harness.core.schema.cube import CUBE_DIMS, list_cube_variables
 from harness.core.schema.measures import Variable, list_variables
 from harness.core.types import Grid
@@ -30,6 +30,11 @@ COORDINATE_CHUNK = 256
 """Length of a coordinate's chunk: longer than any axis, so that a coordinate always has one chunk."""
 COUNT_CHUNK = 1 << 16
 """Length of a chunk of `path` and `draw`, which may have any number of chunks."""
+_MOST_COUNTED = 2 * 10**7
+"""Most values of `path`, or of `draw`, over all groups together; without these coordinates above.
+
+They would take gigabytes, also of somebody who only checks what a stranger's manifest claims.
+"""
 _KEYS: Any = {"name": "default", "separator": "."}
 """Encoding of chunk keys: all chunks of an array in one folder. With slashes, each would be in eight nested folders."""
 WRITE_EMPTY_CHUNKS: Any = {"write_empty_chunks": True}
@@ -54,11 +59,13 @@ def make_template(manifest: Manifest) -> dict[str, bytes]:
         _add_label(root, name, np.array(uses), "procedure")
     _add_cube(root, manifest)
     root.create_group("replications")
+    lengths = manifest.extent.paths, manifest.extent.draws
     for n, group in manifest.groups.items():
         here = root.create_group(get_group_name(n), attributes={"n": n, "coordinates": " ".join(BESIDE_LABELS)})
         _add_coordinates(here, grid)
-        for axis, length in (("path", manifest.extent.paths), ("draw", manifest.extent.draws)):
-            _add_label(here, axis, np.arange(length), chunk=COUNT_CHUNK)
+        for axis, length in zip(REPLICATION_AXES, lengths, strict=True):
+            if len(manifest.groups) * length <= _MOST_COUNTED:
+                _add_count(here, axis, length)
         _add_replications(here, manifest, group)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Zarr warns that consolidated metadata aren't in the specification yet
@@ -98,13 +105,23 @@ def _add_coordinates(group: zarr.Group, grid: Grid) -> None:
     _add_label(group, "quantile", np.array(QUANTILES))
     for name, axis in CODES.items():
         labels = list(map(format_theta, grid.theta)) if axis == "theta" else grid.procedure
-        flags = {"flag_values": list(range(len(labels))), "flag_meanings": " ".join(map(make_word, labels))}
+        flags = {"flag_values": list(range(len(labels))), "flag_meanings": make_flag_meanings(labels)}
         _add_label(group, name, np.arange(len(labels), dtype="int32"), axis, flags)
 
 
-def make_word(label: str) -> str:
-    """Return a label as one word, as `flag_meanings` needs it."""
-    return "_".join(label.split())
+def make_flag_meanings(labels: Iterable[str]) -> str:
+    """Return labels as different words, separated by blanks: the attribute `flag_meanings`.
+
+    Examples
+    --------
+    >>> make_flag_meanings(["RRCM", "my own", "my_own"])
+    'RRCM my_own my_own_2'
+    """
+    found: dict[str, None] = {}
+    for i, label in enumerate(labels):
+        word = "_".join(label.split()) or "_"
+        found[word if word not in found else f"{word}_{i}"] = None
+    return " ".join(found)
 
 
 def _add_label(
@@ -113,25 +130,43 @@ def _add_label(
     values: np.ndarray[Any, Any],
     dim: str | None = None,
     flags: Mapping[str, Any] = MappingProxyType({}),
-    chunk: int = COORDINATE_CHUNK,
 ) -> None:
     """Create a coordinate along the axis `dim`, which has its name by default, and write its values."""
-    if chunk == COORDINATE_CHUNK and len(values) > chunk:
-        raise ValueError(f"{name} must have at most {chunk} values, got {len(values)}")
+    if len(values) > COORDINATE_CHUNK:
+        raise ValueError(f"{name} must have at most {COORDINATE_CHUNK} values, got {len(values)}")
+    _create_label(group, name, len(values), values.dtype, dim or name, COORDINATE_CHUNK, flags)[:] = values
+
+
+def _add_count(group: zarr.Group, name: str, length: int) -> None:
+    """Create a coordinate that counts from 0, and write it chunk by chunk, because it may be very long."""
+    array = _create_label(group, name, length, np.dtype("int64"), name, COUNT_CHUNK)
+    for start in range(0, length, COUNT_CHUNK):
+        stop = min(start + COUNT_CHUNK, length)
+        array[start:stop] = np.arange(start, stop)
+
+
+def _create_label(
+    group: zarr.Group,
+    name: str,
+    length: int,
+    dtype: np.dtype[Any],
+    dim: str,
+    chunk: int,
+    flags: Mapping[str, Any] = MappingProxyType({}),
+) -> zarr.Array[Any]:
     title, units, what = LABELS[name]
-    is_text = values.dtype == object
+    is_text = dtype.kind == "O"
     # xarray decodes labels with a missing value to objects; otherwise to StringDType, with which idxmin fails
     extra = {"missing_value": ""} if is_text else {"units": units}
-    array = group.create_array(
+    return group.create_array(
         name,
-        shape=values.shape,
+        shape=(length,),
         chunks=(chunk,),
-        dtype=str if is_text else values.dtype,
-        dimension_names=(dim or name,),
+        dtype=str if is_text else dtype,
+        dimension_names=(dim,),
         attributes={"long_name": title, **extra, "description": what, **flags},
         config=WRITE_EMPTY_CHUNKS,
     )
-    array[:] = values
 
 
 def _add_cube(root: zarr.Group, manifest: Manifest) -> None:

@@ -54,8 +54,8 @@ TOP_LEVEL = {
     *(one.name for one in CUBE),
 }
 """Names of files and folders that a store has directly under its root."""
-_LARGEST = 16 << 20
-"""Largest root in bytes; with 256 values of n it has 7 MB."""
+LARGEST_ROOT = 16 << 20
+"""Largest root in bytes; with 256 values of n and a small grid it has 8 MB."""
 _SHARD_ABOVE = 1 << 20
 """Bytes of a variable in one unit above which the group is sharded, so that reading a slice reads little.
 
@@ -66,6 +66,8 @@ RESAMPLED = ("table", "dataset")
 """Sources whose data are the rows of one table."""
 TORN = "torn"
 """Key of a history entry: `ckrr status --verify` found damage, and the next run rewrites metadata, labels and cube."""
+SUPERSEDED = "superseded"
+"""Key of a history entry: all units were complete before the graph of this entry ended, so it has nothing to write."""
 Levels = Mapping[str, Mapping[int, Mapping[float, float]]]
 """Exact coverage by procedure, n and α."""
 
@@ -162,8 +164,11 @@ class Manifest:
 
     @property
     def is_settled(self) -> bool:
-        """Whether metadata, labels and cube are current: the last run ended, and no damage was found since."""
-        return self.has_ended and not self.is_torn
+        """Whether metadata, labels and cube are current: the last run ended, and no damage was found since.
+
+        A graph may still write units, whatever was run since it was made.
+        """
+        return self.has_ended and not self.is_torn and not any(map(is_open_graph, self.history))
 
     @property
     def extent(self) -> Extent:
@@ -201,6 +206,11 @@ class Manifest:
         rows, columns = self.groups[n].block
         paths = _make_range(path_block, rows, self.extent.paths)
         return Unit(n, path_block, draw_block, paths, _make_range(draw_block, columns, self.extent.draws))
+
+
+def is_open_graph(entry: Mapping[str, Any]) -> bool:
+    """Return whether a history entry is that of a Dask graph that may still write units."""
+    return "graph" in entry and not {"end", SUPERSEDED} & entry.keys()
 
 
 def _make_range(block: int, size: int, end: int) -> range:
@@ -317,7 +327,7 @@ def from_attributes(plain: Mapping[str, Any]) -> Manifest:
         For the first invalid value.
     """
     names = (*_PARTS, *(name for name in ("spared", "families") if name in plain))
-    parts = {name: load_json(check_text(require(plain, name, ""), name, _LARGEST), name) for name in names}
+    parts = {name: load_json(check_text(require(plain, name, ""), name, LARGEST_ROOT), name) for name in names}
     cube_version = plain.get("cube_version", 1)
     single = {"test_points": require(plain, "test_points", ""), "test": require(plain, "test", "")}
     check_manifest({**parts, **single, "cube_version": cube_version})

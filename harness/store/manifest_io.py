@@ -12,11 +12,11 @@ from harness.backends.base import Backend
 from harness.core.errors import UserError
 from harness.parsing.json import MalformedError, check_table, load_json, require
 from harness.store.manifest import (
-    _LARGEST,
     CANCEL,
     CLAIM,
     COPY,
     DRIVER,
+    LARGEST_ROOT,
     ROOT,
     SCHEMA,
     SUBMISSION,
@@ -51,7 +51,7 @@ def _read_manifest(backend: Backend) -> Manifest | None:
 
     No root, a claim and no receipts mean that a driver was killed while it created the store: there is none yet.
     """
-    return resolve_manifest(backend, backend.get(ROOT, _LARGEST))
+    return resolve_manifest(backend, backend.get(ROOT, LARGEST_ROOT))
 
 
 def resolve_manifest(backend: Backend, raw: bytes | None) -> Manifest | None:
@@ -75,7 +75,7 @@ def resolve_manifest(backend: Backend, raw: bytes | None) -> Manifest | None:
 
 def _read_copy(backend: Backend) -> Manifest | None:
     """Read the manifest from the copy; None if it is missing or invalid."""
-    raw = backend.get(COPY, _LARGEST)
+    raw = backend.get(COPY, LARGEST_ROOT)
     try:
         found = None if raw is None else _parse_manifest(backend.url, load_json(raw, COPY))
     except MalformedError:

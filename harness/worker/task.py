@@ -29,8 +29,6 @@ from harness.worker.sandbox import compute_in_sandbox
 from harness.worker.study import load_study
 
 _DEFAULT_LIMITS = Limits()
-_seen: dict[str, str] = {}
-"""Fingerprint of the study in each store that this process has written to, by URL."""
 
 
 def run_unit(
@@ -67,7 +65,7 @@ def run_unit(
     """
     start, began = perf_counter(), time()
     where = (url, fingerprint, generation)
-    forget_other_stores(url, fingerprint)
+    arrays.forget_other_stores(url, fingerprint)
     manifest, study = retry_call(lambda: load_study(*where))
     if manifest.root_is_lost:
         retry_call(lambda: arrays.restore_root(open_backend(url)))
@@ -85,17 +83,17 @@ def run_unit(
     )
     pure = perf_counter() - start
     whole = block if known is None else merge_block(block, known, manifest.keep, manifest.extent.grid)
-    retry_call(lambda: check(open_backend(url), manifest))
-    receipt = retry_call(lambda: write(url, manifest, whole, pure))
+    receipt = retry_call(lambda: _write_checked(url, manifest, whole, pure, check))
     key, failed = receipt.key, receipt.failed
     return {"unit": unit, "receipt": key, "failed": failed, "compute": pure, "began": began, "ended": time()}
 
 
-def forget_other_stores(url: str, fingerprint: str) -> None:
-    """Forget the handles of arrays if another store was at this URL when this process used it last."""
-    if _seen.setdefault(url, fingerprint) != fingerprint:
-        arrays.clear_handles()
-        _seen[url] = fingerprint
+def _write_checked(
+    url: str, manifest: Manifest, block: Block, seconds: float, check: Callable[[Backend, Manifest], None]
+) -> Receipt:
+    """Write a unit if it still may be written: much may have happened since an earlier attempt."""
+    check(open_backend(url), manifest)
+    return write(url, manifest, block, seconds)
 
 
 def _compute_here(study: Study, unit: Unit, left: Bools | None, care: Limits) -> Block:

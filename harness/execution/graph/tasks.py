@@ -17,13 +17,13 @@ from harness.core.types import Limits, Preparation
 from harness.execution.cube_keeper import CubeKeeper
 from harness.execution.dask_executor import run_on_worker
 from harness.execution.lifecycle import finish_run, record_failure
-from harness.store import artifacts, receipts
+from harness.store import arrays, artifacts, receipts
 from harness.store.heartbeat import Heartbeat, run_heartbeat
 from harness.store.identity import check_same_store, is_same_store
 from harness.store.manifest import Manifest, cache_key
 from harness.store.manifest_io import load_manifest
 from harness.worker.study import load_study
-from harness.worker.task import forget_other_stores, prepare_artifact, run_unit
+from harness.worker.task import prepare_artifact, run_unit
 
 StudyArguments = tuple[str, str, int, bool]
 """URL of the store, key of its manifest, number of its extent, and whether failed cells are computed again."""
@@ -79,7 +79,7 @@ def refresh_cube(
     """
     url, key, generation, _ = study
     backend = open_backend(url)
-    forget_other_stores(url, key)
+    arrays.forget_other_stores(url, key)
     manifest = retry_call(lambda: load_manifest(backend))
     if manifest is None or cache_key(manifest) != key:
         raise _make_changed_error(backend)

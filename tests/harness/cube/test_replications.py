@@ -22,6 +22,7 @@ from harness.cube import replications as module
 from harness.cube.reader import open_cube
 from harness.cube.replications import open_replications
 from harness.execution import lifecycle
+from harness.results.replications import open_reader
 from harness.store.layout import get_group_name
 from harness.store.manifest import Manifest, cache_key
 from harness.worker.task import run_unit
@@ -143,8 +144,8 @@ def test_chunks_can_be_chosen(made: tuple[Path, Manifest]) -> None:
     found = open_replications(str(where), {"path": 1, "draw": 1})["n=10"].to_dataset()
     assert (found.chunks["path"][0], found.chunks["draw"]) == (rows, (3,))
     bad: Any
-    for bad in ({"path": 0}, {"path": 2.5}, {"path": True}, {"n": 3}, {"path": "auto"}):
-        with pytest.raises(UserError, match="chunks are whole numbers of at least 1 along path and draw, got"):
+    for bad in ({"path": 0}, {"path": 2.5}, {"path": True}, {"n": 3}, {"path": "all"}):
+        with pytest.raises(UserError, match="chunks must be a mapping of path and draw"):
             open_replications(str(where), bad)
 
 
@@ -231,3 +232,36 @@ def test_a_scenario_stands_for_its_store_and_others_are_refused(tmp_path: Path) 
         study.open_replications(str(tmp_path / "none.zarr"))
     with pytest.raises(UserError, match="there is no store here"):
         study.open_replications(str(tmp_path))
+
+
+def test_a_store_made_anew_at_the_same_place_is_read_anew(tmp_path: Path) -> None:
+    """Handles of the old store, whose chunks had another shape, must not be used."""
+    for name, block in {"first.zarr": (4, 1), "second.zarr": (2, 2)}.items():
+        made = prepared(tmp_path / name, replications__paths=8, replications__draws=4)
+        groups = {n: replace(group, block=block) for n, group in made.manifest.groups.items()}
+        manifest = lifecycle.begin_run(replace(made, manifest=replace(made.manifest, groups=groups)))
+        for unit in (unit for n in groups for unit in manifest.list_units(n, manifest.extent)):
+            run_unit(str(tmp_path / name), cache_key(manifest), manifest.generation, False, unit)
+    where = tmp_path / "first.zarr"
+    for _ in range(2):
+        plain = xr.open_zarr(where, group="replications/n=10", chunks=None).sortby("gamma")
+        found = open_replications(str(where))["n=10"].to_dataset().drop_vars("n")
+        np.testing.assert_array_equal(found.coverage.values, plain.coverage.values)
+        reader = open_reader(str(where))
+        assert all(np.isfinite(reader.read(slab, "coverage")).all() for slab in reader.iter_slabs())
+        shutil.rmtree(where)
+        if (tmp_path / "second.zarr").exists():
+            (tmp_path / "second.zarr").rename(where)
+
+
+@pytest.mark.parametrize("chunks", ["auto", {"path": -1}, {"path": "auto", "draw": -1}, {"path": np.int64(3)}])
+def test_chunks_are_given_as_for_xarray(chunks: Any, tmp_path: Path) -> None:
+    run_serially(tmp_path / "toy.zarr")
+    assert open_replications(str(tmp_path / "toy.zarr"), chunks)["n=10"].coverage.chunks is not None
+
+
+@pytest.mark.parametrize("chunks", [5, -1, "all", {"path": 0}, {"n": 1}, {"path": True}])
+def test_other_chunks_are_refused(chunks: Any, tmp_path: Path) -> None:
+    run_serially(tmp_path / "toy.zarr")
+    with pytest.raises(UserError, match="chunks must be a mapping of path and draw"):
+        open_replications(str(tmp_path / "toy.zarr"), chunks)

@@ -21,8 +21,9 @@ from distributed import Client, LocalCluster
 
 import harness
 from cluster import local
+from harness.backends import retry
 from harness.backends.base import open_backend
-from harness.core.errors import ClusterError, IncompatibleWorkerError, UserError
+from harness.core.errors import ClusterError, IncompatibleWorkerError, StoreUnreachableError, UserError
 from harness.core.types import Status
 from harness.execution import lifecycle, prepare
 from harness.execution.graph import tasks as graph_tasks
@@ -32,10 +33,11 @@ from harness.monitor.state import status
 from harness.store.heartbeat import current_driver, to_bytes
 from harness.store.manifest import CLAIM, DRIVER, Manifest, cache_key
 from harness.store.manifest_io import load_manifest
+from harness.worker import task as worker_task
 from harness.worker.task import prepare_artifact
 from tests.harness.commands import TOY
 from tests.harness.poison import written
-from tests.harness.studies import assert_identical, prepared, replications, run_serially, serially, until
+from tests.harness.studies import assert_identical, prepared, replications, run, run_serially, serially, until
 
 Tasks = dict[Any, Callable[..., str]]
 
@@ -177,12 +179,13 @@ def test_units_with_receipts_are_left_out(serial: Path, tmp_path: Path) -> None:
 
 
 def test_the_cube_is_refreshed_where_units_were_computed(serial: Path, tmp_path: Path) -> None:
-    """Also if it was current for what an earlier graph was asked for."""
+    """Also if it was current for what a graph was asked for, and while another may still write units."""
     where = tmp_path / "toy.zarr"
     make(where)
     compute(make(where, replications__paths=3))
-    assert status(str(where))["settled"]
+    assert not status(str(where))["settled"]
     compute(make(where))
+    assert status(str(where))["settled"]
     assert_identical(where, serial)
 
 
@@ -359,3 +362,50 @@ def test_dask_draws_it(tmp_path: Path) -> None:
     graph = make(tmp_path / "toy.zarr", **with_preparations(tmp_path / "log"))
     graph.visualize(str(tmp_path / "graph.svg"))
     assert (tmp_path / "graph.svg").read_text().count("<ellipse") >= len(tasks(graph))
+
+
+def test_the_graph_of_a_complete_study_changes_nothing(tmp_path: Path) -> None:
+    where = tmp_path / "toy.zarr"
+    run(where)
+    before = manifest(where)
+    for _ in range(2):
+        graph = make(where)
+        assert manifest(where) == before
+        assert before.is_settled
+        assert compute(graph) == str(where)
+    assert manifest(where).history == before.history
+
+
+def test_units_of_a_graph_that_was_overtaken_reach_the_cube(tmp_path: Path) -> None:
+    """A smaller request is completed after a graph was made, which then writes units and is killed before its end."""
+    where = tmp_path / "toy.zarr"
+    late = make(where)
+    run(where, replications__paths=3)
+    assert not manifest(where).is_settled
+    for task in list(tasks(late).values())[:-1]:
+        task([])
+    run(where)
+    assert int(xr.open_zarr(where).replication_count.min()) == 21
+    assert manifest(where).is_settled, "nothing is left for the graph to write"
+    assert not verify(str(where))[1]
+
+
+def test_a_unit_is_not_written_if_the_store_grew_before_an_attempt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    where = tmp_path / "toy.zarr"
+    graph = make(where, replications__paths=4)
+    write, calls = worker_task.write, []
+
+    def write_later(*arguments: Any) -> Any:
+        calls.append(arguments)
+        if len(calls) > 1:
+            return write(*arguments)
+        run(where, replications__paths=9)  # while the store didn't answer
+        raise StoreUnreachableError("it is gone for a while")
+
+    monkeypatch.setattr(worker_task, "write", write_later)
+    monkeypatch.setattr(retry, "sleep", lambda seconds: None)
+    with pytest.raises(UserError, match="make the graph again"):
+        next(iter(tasks(graph).values()))([])
+    assert int(xr.open_zarr(where).replication_count.min()) == 27

@@ -279,3 +279,14 @@ def test_the_state_is_of_what_was_asked_for_last(changes: dict[str, Any], tmp_pa
 def test_a_measure_that_an_older_store_lacks_is_told(made: Path) -> None:
     with pytest.raises(UserError, match=r"has no replications/n=10/novelty: it was made by a version of ckrr that"):
         arrays.read(str(made), 10, "novelty", 0)
+
+
+def test_what_a_manifest_claims_does_not_fill_memory(made: Path) -> None:
+    """A stranger's store may claim a billion paths; then these have no coordinate."""
+    manifest = load_manifest(open_backend(str(made)))
+    assert manifest is not None
+    huge = replace(manifest, extents=(*manifest.extents, replace(manifest.extent, paths=10**9)))
+    wanted = make_template(huge)
+    assert "replications/n=10/draw/zarr.json" in wanted
+    assert "replications/n=10/path/zarr.json" not in wanted
+    assert "replications/n=10/path/zarr.json" in make_template(manifest)
