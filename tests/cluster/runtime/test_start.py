@@ -72,7 +72,7 @@ def _sockets(folder: Path) -> int:
 LIMITS = [
     ("-n 16", r"too few file descriptors: see ulimit -n, which is 16 and should be \d+ for 2 workers"),
     ("-n 40", r"too few file descriptors: see ulimit -n, which is 40 and should be \d+ for 2 workers"),
-    ("-v 500000", r"too little address space: see ulimit -v, which is 500000 and should be \d+ or more"),
+    ("-v 600000", r"too little address space: see ulimit -v, which is 600000 and should be \d+ or more"),
     ("-v 700000", r"too little address space: see ulimit -v, which is 700000 and should be \d+ or more"),
 ]
 
