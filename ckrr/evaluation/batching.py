@@ -25,8 +25,8 @@ from ckrr.space import FactorisedRidge
 STRIP = 1 << 20
 """Maximum number of entries of W in one evaluator."""
 
-STACK = 1 << 18
-"""Maximum number of entries of W in an evaluator of stacked problems, where they are copied."""
+STACK = 1 << 19
+"""Maximum number of entries of W in an evaluator of stacked problems, where they are copied. Each has a quarter."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def iter_evaluators(
     stack = Stack(STACK, scratch)
     for place, rows in _iter_blocks(problems, weights):
         n = rows.W.shape[1] if weights else 1
-        if 2 * n * len(rows.m) > STACK:
+        if 4 * n * len(rows.m) > STACK:
             yield from _iter_strips(place, rows, max(1, STRIP // n), scratch)
             continue
         if not stack.has_room_for(rows):

@@ -111,13 +111,11 @@ def score_problems(
     for case, spans in iter_evaluators(problems, has_conformal(names)):
         regions = case.compute_regions(names, levels, None if by is None else gather_spans(by, spans))
         for p, name in enumerate(names):
-            _write(scores, p, regions[name], spans)
+            _write(scores, p, regions[name], spans, exponents)
             pieces.add(p, regions[name], spans)
             for hits, values in ((scores.hits, y), (scores.hits_f, f)):
                 if hits is not None and values is not None:
                     _write_hits(hits[p], regions[name], values, spans)
-    for each in (scores.lower, scores.upper, scores.length):
-        scale_by_power_of_two(each, exponents[:, None], out=each)
     return _split_problems(scores, problems, pieces.join(exponents))
 
 
@@ -140,7 +138,8 @@ class _PieceList:
             empty = np.empty(0, dtype=np.intp)
             return ScorePieces((empty, empty, empty), np.empty(0), np.empty(0))
         p, row, level, lo, hi = (np.concatenate(each) for each in zip(*self._parts, strict=True))
-        order = np.lexsort((hi, lo, level, p, row))
+        region = (row * (p.max() + 1) + p) * (level.max() + 1) + level
+        order = np.lexsort((hi, lo, region))
         ends = (scale_by_power_of_two(each[order], exponents[row[order]]) for each in (lo, hi))
         return ScorePieces((p[order], row[order], level[order]), *ends)
 
@@ -165,12 +164,13 @@ def _write_hits(hits: npt.NDArray[np.bool_], regions: Regions, y: Array, spans: 
         hits[span.places] = found[span.rows]
 
 
-def _write(scores: Scores, p: int, regions: Regions, spans: list[RowSpan]) -> None:
-    """Write counts, hulls and lengths of the regions of one procedure, for the rows of one evaluator."""
-    for span in spans:
-        scores.count[p, span.places] = regions.count[span.rows]
-        scores.lower[p, span.places], scores.upper[p, span.places] = regions.lower[span.rows], regions.upper[span.rows]
-        scores.length[p, span.places] = regions.length[span.rows]
+def _write(scores: Scores, p: int, regions: Regions, spans: list[RowSpan], exponents: npt.NDArray[np.int64]) -> None:
+    """Write counts, hulls and lengths of the regions of one procedure, scaled back, for the rows of one evaluator."""
+    for rows, places in ((span.rows, span.places) for span in spans):
+        scores.count[p, places] = regions.count[rows]
+        for name in ("lower", "upper", "length"):
+            values, out = getattr(regions, name)[rows], getattr(scores, name)[p, places]
+            scale_by_power_of_two(values, exponents[places, None], out=out)
 
 
 def _split_problems(scores: Scores, problems: Sequence[Problem], pieces: ScorePieces) -> list[Scores]:

@@ -7,8 +7,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import product
 from time import perf_counter
+from typing import cast
 
 import numpy as np
+import numpy.typing as npt
 
 from harness.compute.measures import OutcomeLaw, compute_measures
 from harness.compute.study import Study
@@ -22,6 +24,8 @@ from harness.core.schema.measures import COVERAGE_EXPECTED, Variable, list_varia
 from harness.core.text import format_error
 from harness.core.types import Block, Bools, Failure, Status, Unit, Values
 
+Places = tuple[slice, ...] | tuple[npt.NDArray[np.intp], ...]
+"""Positions on several axes."""
 PROCEDURE_TIME_PREFIX = "score "
 """Prefix of a procedure's name in a block's times: seconds spent on this procedure alone."""
 
@@ -78,6 +82,7 @@ class BlockBuilder:
         grid = study.extent.grid
         self._places = {one.name: one.find_places(grid) for one in study.families}
         self._scored = {one.name: one.list_scored(grid) for one in study.families}
+        self._cells: dict[tuple[object, ...], Places] = {}
 
     def build(self) -> Block:
         """Return the block with everything collected so far."""
@@ -114,28 +119,56 @@ class BlockBuilder:
         """Return what a family is to score: its procedures of the grid, and its reference."""
         return self._scored[family.name]
 
-    def add_scores(self, job: FactorJob, scores: Scores) -> None:
-        """Compute the measures of a job from its scores and store them in all cells that they belong to."""
-        study, grid, family = self.study, self.study.extent.grid, job.family.family
-        reference = None if family.reference is None else self.get_scored(job.family).index(family.reference)
-        found = compute_measures(scores, job.target.Y_test.T, grid.alpha, reference, study.keep, job.law)
-        places = self._places[job.family.name]
-        kept = len(places)
+    def add_scores(self, jobs: Sequence[FactorJob], scores: Sequence[Scores]) -> None:
+        """Compute the measures of jobs of one family from their scores, and store them in all cells of each job."""
+        study, family = self.study, jobs[0].family
+        reference = None if family.family.reference is None else self.get_scored(family).index(family.family.reference)
+        y_test, laws = [job.target.Y_test.T for job in jobs], [job.law for job in jobs if job.law is not None]
+        found = compute_measures(scores, y_test, study.extent.grid.alpha, reference, study.keep, laws)
+        kept = len(self._places[family.name])
+        found = {name: values[:, :kept] for name, values in found.items()}
         sums = found["coverage"] + found["width_mean"] + found.get(COVERAGE_EXPECTED, 0.0)
-        bad = np.asarray(np.isnan(sums).any(axis=2))[:, :kept]
-        here = self._get_index(job.path, job.draw)
-        rows = {g: row for row, g in enumerate(job.cells.gammas)}
-        for g, t, r in job.cells:
-            for name, values in found.items():
-                self._values[name][here][places, g, t, r] = values[rows[g], :kept]
-            if job.family.name == study.theta_owner:
-                self._values["theta_hat"][here][g, t, r] = job.factor.theta
-            self._set_status(job, (g, t, r), bad[rows[g]])
-        self._record_nans(job, bad)
-        if isinstance(scores, TimedScores):
-            labels = {job.family.get_own_name(label): label for label in job.family.labels}
-            for name, seconds in scores.seconds.items():
-                self._add_seconds(f"{PROCEDURE_TIME_PREFIX}{labels.get(name, name)}", seconds)
+        bad = np.asarray(np.isnan(sums).any(axis=2))
+        start = 0
+        for job, one in zip(jobs, scores, strict=True):
+            rows = slice(start, start := start + len(one.lower))
+            self._store(job, {name: values[rows] for name, values in found.items()}, bad[rows])
+        if isinstance(scores[0], TimedScores):  # all are of one family, and asking each would take a while
+            for timed in cast(Sequence[TimedScores], scores):
+                self._add_procedure_seconds(family, timed.seconds)
+
+    def _store(self, job: FactorJob, found: Mapping[str, Values], bad: Bools) -> None:
+        """Store the measures of a job, over (γ, procedure, …), and the status of its procedures.
+
+        `bad` marks those that returned NaN. Cells that the scenario excludes have fill values.
+        """
+        here, at = self._get_index(job.path, job.draw), self._find_cells(job.family.name, job.cells)
+        wanted = self.included[at]
+        for variable in list_variables(self.study.keep):
+            if variable.name in found:
+                new = found[variable.name].swapaxes(0, 1)[:, :, None, None]
+                if not wanted.all():
+                    new = np.where(wanted.reshape(*wanted.shape, *[1] * (new.ndim - 4)), new, variable.fill)
+                self._values[variable.name][here][at] = new
+        if job.family.name == self.study.theta_owner:
+            self._values["theta_hat"][here][at[1:]] = job.factor.theta
+        status = np.where(bad.T[:, :, None, None], np.uint8(Status.NOT_A_NUMBER), np.uint8(Status.OK))
+        self._values["status"][here][at] = np.where(wanted, status, np.uint8(Status.EXCLUDED))
+        if bad.any():
+            self._record_nans(job, bad)
+
+    def _find_cells(self, family: str, cells: CellGroup) -> Places:
+        """Return the places of a family's procedures and some cells in arrays over procedure, γ, θ and λ."""
+        key = (family, *map(tuple, (cells.gammas, cells.thetas, cells.lams)))
+        if key not in self._cells:
+            self._cells[key] = find_places(self._places[family], cells.gammas, cells.thetas, cells.lams)
+        return self._cells[key]
+
+    def _add_procedure_seconds(self, family: StudyFamily, seconds: Mapping[str, float]) -> None:
+        """Add the time of each procedure, under its name in the grid."""
+        labels = {family.get_own_name(label): label for label in family.labels}
+        for name, each in seconds.items():
+            self._add_seconds(f"{PROCEDURE_TIME_PREFIX}{labels.get(name, name)}", each)
 
     def add_replication(self, block: Block, family: StudyFamily) -> None:
         """Copy a family's results of a replication from a block that was computed in another process."""
@@ -202,18 +235,6 @@ class BlockBuilder:
     def _get_index(self, path: int, draw: int) -> tuple[int, int]:
         return path - self.unit.paths.start, draw - self.unit.draws.start
 
-    def _set_status(self, job: FactorJob, cell: tuple[int, int, int], bad: Bools) -> None:
-        """Set the status of each procedure in a cell: OK, NaN, or excluded (whose results become fill values)."""
-        here, places = self._get_index(job.path, job.draw), self._places[job.family.name]
-        wanted = self.included[(places, *cell)]
-        status = np.where(bad, Status.NOT_A_NUMBER, Status.OK)
-        self._values["status"][here][(places, *cell)] = np.where(wanted, status, Status.EXCLUDED)
-        if not wanted.all():
-            without = [place for place, one in zip(places, wanted, strict=True) if not one]
-            for variable in list_variables(self.study.keep):
-                if variable.dims[0] == "procedure" and variable.name != "status":
-                    self._values[variable.name][here][(without, *cell)] = variable.fill
-
     def _record_nans(self, job: FactorJob, bad: Bools) -> None:
         """Record the procedures of a job that returned NaN, once for each γ."""
         grid, places = self.study.extent.grid, self._places[job.family.name]
@@ -225,6 +246,22 @@ class BlockBuilder:
                     kind, cell = Status.NOT_A_NUMBER, (g, t, r)
                     self._add_failure(job.path, job.draw, cell, kind, f"NaN from {names}", job.family)
                     break
+
+
+def find_places(*axes: Sequence[int]) -> Places:
+    """Return indices that select some positions on each axis: slices if they are consecutive, which is much faster.
+
+    Examples
+    --------
+    >>> find_places([0, 1], [3])
+    (slice(0, 2, None), slice(3, 4, None))
+    >>> find_places([0, 2], [3])
+    (array([[0],
+           [2]]), array([[3]]))
+    """
+    if all(list(each) == list(range(each[0], each[0] + len(each))) for each in axes):
+        return tuple(slice(each[0], each[0] + len(each)) for each in axes)
+    return np.ix_(*axes)
 
 
 def _find_fit(family: StudyFamily, cell: tuple[int, int, int]) -> tuple[int, int, int]:

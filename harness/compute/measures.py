@@ -23,8 +23,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from harness.core.protocols import PiecewiseScores, RegionPieces, Scores
 from harness.core.schema.axes import QUANTILES
@@ -37,7 +39,7 @@ VERSION = 1
 
 @dataclass(frozen=True, eq=False)
 class OutcomeLaw:
-    """Distribution of the test values y* = f(x*) + s·e, with s = √γ for each target."""
+    """Distribution of the test values y* = f(x*) + s·e of one sample, with s = √γ for each target."""
 
     X: Array
     """Test inputs, shape (points, dimension)."""
@@ -51,7 +53,7 @@ class OutcomeLaw:
     def compute_probability(self, lower: Array, upper: Array) -> Array:
         """Return P(l ≤ y* ≤ u) of intervals over (target, …, point); NaN where an end is."""
         scale = self.scale.reshape(-1, *[1] * (lower.ndim - 1))
-        return _subtract(self.X, lower - self.f, upper - self.f, np.broadcast_to(scale, lower.shape), self.cdf)
+        return _subtract(self.X, lower - self.f, upper - self.f, scale, self.cdf)
 
     def compute_piece_probability(self, pieces: RegionPieces) -> Array:
         """Return P(l ≤ y* ≤ u) of each piece."""
@@ -61,46 +63,51 @@ class OutcomeLaw:
 
 
 def _subtract(X: Array, low: Array, high: Array, scale: Array, cdf: Callable[[Array, Array], Array]) -> Array:
-    """Return F(high/scale) − F(low/scale); an end at f itself is inside where the scale is 0."""
+    """Return F(high/scale) − F(low/scale), overwriting both; an end at f itself is inside where the scale is 0."""
     with np.errstate(invalid="ignore", divide="ignore"):
-        low, high = low / scale, high / scale
-    still = scale == 0
-    if still.any():
-        ends = ((low, -np.inf), (high, np.inf))
-        low, high = (np.where(still & np.isnan(end), inside, end) for end, inside in ends)
+        low /= scale
+        high /= scale
+    if not scale.all():
+        still = scale == 0
+        low[still & np.isnan(low)], high[still & np.isnan(high)] = -np.inf, np.inf
     return cdf(X, high) - cdf(X, low)
 
 
 class PointResults:
-    """Results of the regions of one sample at each test point.
+    """Results of the regions at each test point, of one or several samples with as many test points each.
+
+    The targets of all samples stand one after the other on one axis. Results for a target are bitwise independent of
+    the others.
 
     Parameters
     ----------
-    scores : Scores
-        Ends, lengths, hits and numbers of pieces of the regions, from a family of procedures.
-    y_test : array, shape (targets, points)
-        Test values.
+    scores : sequence of Scores
+        Ends, lengths, hits and numbers of pieces of the regions of each sample, from a family of procedures.
+    y_test : sequence of array
+        Test values of each sample, shape (targets, points).
     alpha : sequence of float
         Significance level α of each entry on the level axis.
     reference : int or None
         Index of the procedure that distances are measured from; without one, distances are NaN.
-    law : OutcomeLaw, optional
-        Distribution of the test values, for expected coverage.
+    laws : sequence of OutcomeLaw, optional
+        Distribution of the test values of each sample, for expected coverage.
     """
 
     def __init__(
         self,
-        scores: Scores,
-        y_test: Array,
+        scores: Sequence[Scores],
+        y_test: Sequence[Array],
         alpha: Sequence[float],
         reference: int | None,
-        law: OutcomeLaw | None = None,
+        laws: Sequence[OutcomeLaw] = (),
     ) -> None:
-        self._scores, self._y_test, self._alpha, self._reference = scores, y_test, alpha, reference
-        self._law = law
-        ends = (scores.lower, scores.upper, scores.length)
-        self.lower, self.upper, self.length = (np.ascontiguousarray(each.swapaxes(2, 3)) for each in ends)
-        self.hits, self.count = scores.hits.swapaxes(2, 3), scores.count.swapaxes(2, 3)
+        self._scores, self._alpha, self._reference, self._laws = scores, alpha, reference, laws
+        self._y_test = np.concatenate(y_test)
+        self.hits: Bools = _join([one.hits for one in scores])
+        self.lower: Array = _join([one.lower for one in scores])
+        self.upper: Array = _join([one.upper for one in scores])
+        self.length: Array = _join([one.length for one in scores])
+        self.count: npt.NDArray[np.int64] = _join([one.count for one in scores])
 
     @cached_property
     def is_empty(self) -> Bools:
@@ -110,7 +117,9 @@ class PointResults:
     @cached_property
     def width(self) -> Array:
         """Width of the hull."""
-        return np.where(self.is_empty, 0.0, self.upper - self.lower)
+        width = self.upper - self.lower
+        width[self.is_empty] = 0.0
+        return width
 
     @cached_property
     def is_unbounded(self) -> Bools:
@@ -123,10 +132,8 @@ class PointResults:
 
     def mean_hits_f(self) -> Array:
         """Return the share of test points whose f(x*) is in the region; NaN where f is unknown."""
-        if self._scores.hits_f is None:
-            targets, procedures, levels, _ = self.hits.shape
-            return np.full((targets, procedures, levels), np.nan)
-        return np.asarray(self._scores.hits_f.mean(axis=2))
+        known = [one.hits_f for one in self._scores if one.hits_f is not None]
+        return self.mean(_join(known)) if len(known) == len(self._scores) else np.full(self.hits.shape[:3], np.nan)
 
     def probability(self) -> Array:
         """Return the probability that y* falls into each region, given the training sample.
@@ -136,17 +143,16 @@ class PointResults:
         ValueError
             If regions have several pieces, and the scores don't contain these.
         """
-        assert self._law is not None, "stores keep expected coverage only where the source knows its noise"
-        found = np.where(self.is_empty, 0.0, self._law.compute_probability(self.lower, self.upper))
-        if (self.count > 1).any():
-            pieces = self._scores.pieces if isinstance(self._scores, PiecewiseScores) else None
-            if pieces is None:
-                how = "scores need the attribute `pieces`, or the scenario expected_coverage = false"
-                raise ValueError(f"a region has {self.count.max()} pieces, so its expected coverage is unknown: {how}")
-            target, procedure, point, level = pieces.place
-            found[self.count > 1] = 0.0
-            np.add.at(found, (target, procedure, level, point), self._law.compute_piece_probability(pieces))
-        return np.minimum(found, 1.0)
+        assert len(self._laws) == len(self._scores), "stores keep expected coverage only where the noise is known"
+        found, start = np.empty_like(self.lower), 0
+        for one, law in zip(self._scores, self._laws, strict=True):
+            here = slice(start, start := start + len(one.lower))
+            found[here] = law.compute_probability(self.lower[here], self.upper[here])
+            several = self.count[here] > 1
+            if several.any():
+                _add_pieces(found[here], one, law, several)
+        found[self.is_empty] = 0.0
+        return np.minimum(found, 1.0, out=found)
 
     def quantiles(self, values: Array) -> Array:
         """Return the quantiles `QUANTILES` over test points."""
@@ -161,19 +167,38 @@ class PointResults:
         return compute_distances(ends, self._reference)
 
 
+def _join(parts: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    """Join arrays over (target, procedure, point, level) along their targets, with points on the last axis."""
+    _, procedures, points, levels = parts[0].shape
+    joined = np.empty((sum(map(len, parts)), procedures, levels, points), np.result_type(*parts))
+    return np.concatenate([each.swapaxes(2, 3) for each in parts], out=joined)
+
+
+def _add_pieces(found: Array, scores: Scores, law: OutcomeLaw, several: Bools) -> None:
+    """Replace the probability of regions of several pieces by the sum over their pieces."""
+    pieces = scores.pieces if isinstance(scores, PiecewiseScores) else None
+    if pieces is None:
+        how = "scores need the attribute `pieces`, or the scenario expected_coverage = false"
+        raise ValueError(f"a region has {scores.count.max()} pieces, so its expected coverage is unknown: {how}")
+    target, procedure, point, level = pieces.place
+    found[several] = 0.0
+    np.add.at(found, (target, procedure, level, point), law.compute_piece_probability(pieces))
+
+
 def compute_measures(
-    scores: Scores,
-    y_test: Array,
+    scores: Sequence[Scores],
+    y_test: Sequence[Array],
     alpha: Sequence[float],
     reference: int | None,
     keep: Sequence[str] = (),
-    law: OutcomeLaw | None = None,
+    laws: Sequence[OutcomeLaw] = (),
 ) -> Mapping[str, Values]:
-    """Compute the measures of a replication, and with "pointwise" in `keep` hits and widths at each test point.
+    """Compute the measures of one or several samples, and with "pointwise" in `keep` hits and widths at each point.
 
-    The other parameters are those of `PointResults`.
+    The parameters and the order of targets are those of `PointResults`. Samples are measured together because NumPy's
+    overhead per call is as large as the arithmetic on one of them.
     """
-    at = PointResults(scores, y_test, alpha, reference, law)
+    at = PointResults(scores, y_test, alpha, reference, laws)
     found: dict[str, Values] = {one.name: one.compute(at) for one in list_measures(keep)}
     return {**found, "hit": at.hits, "point_width": at.width} if "pointwise" in keep else found
 
@@ -197,9 +222,13 @@ def interval_scores(lower: Array, upper: Array, y_test: Array, alpha: Sequence[f
     y = y_test[:, None, None, :]
     factor = (2.0 / np.array(alpha))[:, None]
     with np.errstate(invalid="ignore"):
-        outside = np.maximum(np.maximum(lower - y, y - upper), 0.0)
-        score = (upper - lower) + factor * outside
-    return np.where(np.isnan(score), np.inf, score)
+        score = lower - y
+        np.maximum(score, y - upper, out=score)
+        np.maximum(score, 0.0, out=score)
+        score *= factor
+        score += upper - lower
+    score[np.isnan(score)] = np.inf
+    return score
 
 
 def compute_distances(ends: Array, reference: int | None) -> Array:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 from harness.core.families import StudyFamily
-from harness.core.protocols import Source
+from harness.core.protocols import Source, SupportsNoiseLaw
+from harness.core.schema.measures import COVERAGE_EXPECTED
 from harness.core.seeds import Seeds
-from harness.core.types import Extent
+from harness.core.types import Array, Extent
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,14 @@ class Study:
 
     owner: str | None = None
     """Name of the family whose θ is stored as `theta_hat`, which may be none of `families`. Default: see there."""
+
+    @cached_property
+    def noise_cdf(self) -> Callable[[Array, Array], Array] | None:
+        """Distribution function of the noise, if the store keeps expected coverage; see `SupportsNoiseLaw`."""
+        if COVERAGE_EXPECTED not in self.keep:
+            return None
+        assert isinstance(self.source, SupportsNoiseLaw), "the manifest says that the source knows its noise"
+        return self.source.noise_cdf
 
     @property
     def theta_owner(self) -> str | None:

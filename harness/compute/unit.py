@@ -18,14 +18,15 @@ from harness.compute.measures import OutcomeLaw
 from harness.compute.study import Study
 from harness.core.extent import find_included
 from harness.core.families import NO_VALUE, StudyFamily
-from harness.core.protocols import Factor, Family, Inputs, Path, Sample, SupportsNoiseLaw, SupportsPath, Target
-from harness.core.schema.measures import COVERAGE_EXPECTED
+from harness.core.protocols import Factor, Family, Inputs, Path, Sample, SupportsPath, Target
 from harness.core.types import Array, Block, Bools, Theta, Unit
 
 _BATCH_BYTES, _LARGEST_BATCH = 64e6, 64
 """Limits on factors that are scored together: bytes of their arrays, and their number."""
 _BATCH_MEMORY = 256e6
 """Limit on the bytes of factors that are scored together, by their family's memory estimate."""
+_MEASURED_TOGETHER = 1 << 16
+"""Regions whose measures are computed together, few enough to stay in the cache. Bits are independent of it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,7 +168,7 @@ def _iter_fits(
     thetas = [[t] for t in part.thetas] if "theta" in family.axes else [list(part.thetas)]
     lams = [[r] for r in part.lams] if "lam" in family.axes else [list(part.lams)]
     for some, others in product(thetas, lams):
-        gammas = [g for g in part.gammas if asked[np.ix_([g], some, others)].any()]
+        gammas = [g for g in part.gammas if asked[g][some][:, others].any()]
         searched = "theta" in family.given and isinstance(grid.theta[some[0]], str)
         for each in [[g] for g in gammas] if searched else [gammas] if gammas else []:
             yield CellGroup(each, some, others)
@@ -228,11 +229,10 @@ def make_target(sample: Sample, gammas: Sequence[float], knows_f: bool) -> Targe
 
 def _make_law(study: Study, sample: Sample, gammas: Sequence[float]) -> OutcomeLaw | None:
     """Return the distribution of the test values, if the store keeps expected coverage."""
-    if COVERAGE_EXPECTED not in study.keep:
+    if study.noise_cdf is None:
         return None
-    assert isinstance(study.source, SupportsNoiseLaw), "the manifest says that the source knows its noise"
     scale = np.sqrt(np.array(gammas)) if sample.noise_test is not None else np.zeros(len(gammas))
-    return OutcomeLaw(sample.X_test, sample.y_test, scale, study.source.noise_cdf)
+    return OutcomeLaw(sample.X_test, sample.y_test, scale, study.noise_cdf)
 
 
 def _add_noise(y: Array, noise: Array | None, gamma: float) -> Array:
@@ -252,8 +252,9 @@ def _score(builder: BlockBuilder, batch: Sequence[FactorJob]) -> None:
             family, alpha = batch[0].family, study.extent.grid.alpha
             scores = family.family.score(factors, targets, builder.get_scored(family), alpha, streams)
         with builder.time_step("measure", len(batch)):
-            for job, one in zip(batch, scores, strict=True):
-                builder.add_scores(job, one)
+            size = max(_MEASURED_TOGETHER // scores[0].lower.size, 1)
+            for start in range(0, len(batch), size):
+                builder.add_scores(batch[start : start + size], scores[start : start + size])
     except Exception as error:
         if len(batch) > 1:
             for job in batch:

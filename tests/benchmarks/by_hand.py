@@ -60,7 +60,9 @@ def replication(paths: int, sizes: tuple[int, ...], n: int, path: int) -> dict[s
     found = {v.name: np.empty([lengths[dim] for dim in v.dims], v.dtype) for v in VARIABLES}
     for (some, t, r), factor, target, score in zip(places, factors, targets, scores, strict=True):
         found["theta_hat"][some, t, r] = factor.theta
-        for name, values in compute_measures(score, target.Y_test.T, grid.alpha, grid.procedure.index("GPR-f")).items():
+        for name, values in compute_measures(
+            [score], [target.Y_test.T], grid.alpha, grid.procedure.index("GPR-f")
+        ).items():
             for row, g in enumerate(some):
                 found[name][:, g, t, r] = values[row]
     return found

@@ -56,7 +56,7 @@ def apart(a: float, b: float) -> float:
 @pytest.mark.parametrize("seed", range(20))
 def test_every_measure_is_its_definition(seed: int) -> None:
     scores, y = made(seed)
-    found = compute_measures(scores, y, ALPHA, reference=1)
+    found = compute_measures([scores], [y], ALPHA, reference=1)
     for t, p, k in np.ndindex(2, 3, len(ALPHA)):
         at = (t, p, slice(None), k)
         lower, upper, count = scores.lower[at], scores.upper[at], scores.count[at]
@@ -95,15 +95,27 @@ def test_quantiles_at_exact_fractions() -> None:
 def test_without_a_reference_or_f_there_is_nan() -> None:
     scores, y = made(0)
     blind = Made(scores.hits, None, scores.lower, scores.upper, scores.length, scores.count)
-    found = compute_measures(blind, y, ALPHA, reference=None)
+    found = compute_measures([blind], [y], ALPHA, reference=None)
     assert np.isnan(found["distance_lower"]).all()
     assert np.isnan(found["coverage_f"]).all()
 
 
 def test_targets_are_measured_each_for_itself() -> None:
     scores, y = made(1)
-    both = compute_measures(scores, y, ALPHA, reference=0, keep=["pointwise"])
+    both = compute_measures([scores], [y], ALPHA, reference=0, keep=["pointwise"])
     fields = (scores.hits, scores.hits_f, scores.lower, scores.upper, scores.length, scores.count)
     second = Made(*(each[1:] for each in fields))  # type: ignore[index, arg-type]
-    for name, values in compute_measures(second, y[1:], ALPHA, reference=0, keep=["pointwise"]).items():
+    for name, values in compute_measures([second], [y[1:]], ALPHA, reference=0, keep=["pointwise"]).items():
         assert np.ascontiguousarray(both[name][1:]).tobytes() == np.ascontiguousarray(values).tobytes(), name
+
+
+@pytest.mark.parametrize("others", [[], [0], [4, 12, 5]])
+def test_samples_are_measured_each_for_itself(others: list[int]) -> None:
+    """Also those with other numbers of targets."""
+    alone = compute_measures([made(7)[0]], [made(7)[1]], ALPHA, 0, ["pointwise"])
+    samples = [*(made(seed, targets=1 + seed % 3) for seed in others), made(7), made(3, targets=1)]
+    start = sum(1 + seed % 3 for seed in others)
+    together = compute_measures([scores for scores, _ in samples], [y for _, y in samples], ALPHA, 0, ["pointwise"])
+    for name, values in together.items():
+        part = np.ascontiguousarray(values[start : start + 2])
+        assert part.tobytes() == np.ascontiguousarray(alone[name]).tobytes(), name
