@@ -8,6 +8,8 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any, cast
 
+from harness.core.errors import UserError
+from harness.core.packaged import FAMILIES
 from harness.core.protocols import Family, LimitedFamily
 from harness.core.schema.axes import CELL
 from harness.core.types import Bools, Grid
@@ -126,6 +128,31 @@ class FamilyRecord:
     def extend(self, other: FamilyRecord) -> FamilyRecord:
         """Return the record of the same family with the procedures of both."""
         return replace(other, procedures=tuple(dict.fromkeys((*self.procedures, *other.procedures))))
+
+
+def check_version(url: str, name: str, record: FamilyRecord, version: int | str) -> None:
+    """Raise UserError if a store has results of another version of a family, whose bits may differ.
+
+    Parameters
+    ----------
+    url : str
+        Address of the store.
+    name : str
+        Name of the family.
+    record : FamilyRecord
+        What the store records of it.
+    version : int or str
+        Version of the family's numerics here.
+    """
+    if record.version == version:
+        return
+    what = f"the family {name!r} is version {version} here, and {record.version} in {url}"
+    if record.use in FAMILIES:
+        raise UserError(
+            f"{what}, whose last digits differ: tables, figures and reports still read the store; to compute more, "
+            "choose another --store, or install the version of ckrr that made it"
+        )
+    raise UserError(f"{what}: install the version that the store was made with")
 
 
 def find_theta_owner(families: Mapping[str, FamilyRecord]) -> str | None:

@@ -17,13 +17,14 @@ from harness.backends.base import Backend, open_backend
 from harness.compute.resume import spread_results
 from harness.core.errors import UserError
 from harness.core.extent import find_computed, find_included, union
-from harness.core.families import MODEL_AXES, NO_VALUE, FamilyRecord, find_theta_owner
+from harness.core.families import MODEL_AXES, NO_VALUE, FamilyRecord, check_version, find_theta_owner
 from harness.core.schema.cube import CUBE_VERSION
 from harness.core.schema.measures import Variable, list_variables
 from harness.core.text import get_timestamp
 from harness.core.types import FAILED, INNER, Block, Extent, Failure, Status, Unit, Values
 from harness.cube.refresh import refresh
 from harness.cube.rounds import iter_rounds
+from harness.scenario.families import get_bundled_version
 from harness.store import arrays, artifacts, receipts
 from harness.store.layout import get_shape
 from harness.store.manifest import FILES, LARGEST_FILE, Manifest, merge_holdout_levels, merge_levels, split_fingerprint
@@ -109,6 +110,10 @@ def _open_input(url: str) -> _InputStore:
     manifest = load_manifest(backend)
     if manifest is None:
         raise UserError(f"{url}: there is no store here")
+    for name, record in manifest.families.items():
+        version = get_bundled_version(record.use)
+        if version is not None:
+            check_version(url, name, record, version)
     return _InputStore(backend, manifest, list(_iter_failures(backend, manifest)))
 
 

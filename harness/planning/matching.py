@@ -8,7 +8,7 @@ from itertools import count
 from typing import Any
 
 from harness.core.errors import UserError
-from harness.core.families import FamilyRecord
+from harness.core.families import FamilyRecord, check_version
 from harness.core.packaged import FAMILIES
 from harness.core.schema.measures import COVERAGE_EXPECTED
 from harness.planning.study_changes import list_study_changes
@@ -63,6 +63,8 @@ def check_families(
             if both:
                 what = f"has {', '.join(both)} from family {other!r}, and the scenario takes it from {name!r}"
                 raise UserError(f"{url} {what}: {_suggest_owner(one, held, old)}, or choose another --store")
+        if name in old and one.use == old[name].use in FAMILIES:
+            check_version(url, name, old[name], one.version)
         for problem in _find_changes(old[name], one, accept_changed) if name in old else ():
             stored = ", ".join(old[name].procedures)
             others = "or leave the family out to go on with the others"

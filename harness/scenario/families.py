@@ -94,6 +94,14 @@ def _describe_family(family: Family, entry: FamilyEntry) -> str:
     return shorten(f"{escape_line(lines[0]).rstrip('.')} ({entry.use}{settings})", _LONGEST_DESCRIPTION)
 
 
+def get_bundled_version(use: str) -> int | str | None:
+    """Return the version of a bundled family's numerics; None for other families, whose code is not run."""
+    if use not in FAMILIES:
+        return None
+    family: Family = import_name(FAMILIES[use], "family")
+    return family.version
+
+
 def load_family(entry: FamilyEntry, folder: Path) -> LoadedFamily:
     """Load a family that a scenario names.
 

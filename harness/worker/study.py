@@ -8,7 +8,7 @@ from functools import lru_cache
 from harness.backends.base import open_backend
 from harness.compute.study import Study
 from harness.core.errors import StoreReplacedError, UserError
-from harness.core.families import StudyFamily, find_theta_owner
+from harness.core.families import StudyFamily, check_version, find_theta_owner
 from harness.core.seeds import Seeds
 from harness.parsing.hashing import is_hash_of
 from harness.scenario.code import unpack_files
@@ -87,10 +87,8 @@ def build_study(url: str, manifest: Manifest) -> Study:
 def _check_records(url: str, manifest: Manifest, families: Sequence[StudyFamily]) -> None:
     """Raise UserError if a family here isn't the version that the store has results of."""
     for one in families:
-        record = manifest.families.get(one.name)
-        if record is not None and record.version != one.family.version:
-            what = f"the family {one.name!r} is version {one.family.version} here, and {record.version} in {url}"
-            raise UserError(f"{what}: install the version that the store was made with")
+        if one.name in manifest.families:
+            check_version(url, one.name, manifest.families[one.name], one.family.version)
 
 
 def _load_family(url: str, manifest: Manifest, entry: FamilyEntry) -> LoadedFamily:
