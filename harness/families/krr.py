@@ -14,7 +14,7 @@ from ckrr.procedures import ALL_PROCEDURES
 from ckrr.ridge.exact import TEST_BLOCK
 from ckrr.ridge.feature_ridge import estimate_feature_memory
 from ckrr.space import FEATURES, is_random, make_space
-from harness.core.protocols import Factor, Inputs, Target
+from harness.core.protocols import Factor, Target
 from harness.core.types import Array, Streams
 
 _SCRATCH = 1e8
@@ -40,7 +40,7 @@ class KernelRidge:
     reference: str | None = "GPR-f"
     version: int = ckrr.NUMERICS_VERSION
 
-    def inputs(self, X: Array, X_test: Array) -> Inputs:
+    def inputs(self, X: Array, X_test: Array) -> ckrr.Inputs:
         """Return the training and test inputs of a sample, to be factorised."""
         if not is_random(self.kernel):
             return ckrr.Inputs(X, X_test, self.kernel, self.scales)
