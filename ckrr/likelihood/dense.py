@@ -68,7 +68,7 @@ class DenseLikelihood:
 
     def _compute_few(self, thetas: Array) -> tuple[Array, Array]:
         K, n, columns = self._make_ridge_matrices(thetas), self.n, self._columns
-        V = np.empty((len(thetas), len(columns), n))
+        V = np.empty((len(thetas), len(columns), _pad(n)))[:, :, :n]
         for L, solutions in zip(K, V, strict=True):
             if lapack.dpftrf(n, L, "N", "L", 1)[1]:  # in place; names of arguments would double the overhead
                 L.fill(np.nan)
@@ -78,13 +78,19 @@ class DenseLikelihood:
 
     def _make_ridge_matrices(self, thetas: Array) -> Array:
         """Return K + λI for each θ, packed, shape (thetas, n(n + 1)/2)."""
-        K = shared_workspace()("ridge matrices", (len(thetas), len(self._exponents)))
+        size = len(self._exponents)
+        K = shared_workspace()("ridge matrices", (len(thetas), _pad(size)))[:, :size]
         np.multiply(thetas[:, None], self._exponents, out=K)
         if not self._farthest * max(thetas.tolist()) > _LOG_LEAST:
             np.maximum(K, _LOG_LEAST, out=K)
         np.exp(K, out=K)
         K[:, self._diagonal] = 1.0 + self.lam
         return K
+
+
+def _pad(size: int) -> int:
+    """Return the size of rows that all start at the same alignment: BLAS for older CPUs sums in an order by that."""
+    return size + size % 2
 
 
 def _pack(A: Array) -> Array:

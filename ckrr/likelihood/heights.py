@@ -11,6 +11,9 @@ from ckrr._validation import Array
 from ckrr.likelihood.dense import LARGEST, DenseLikelihood
 from ckrr.likelihood.structured import SMALLEST, StructuredLikelihood
 
+LEAST_LAM = 1e-10
+"""Below this K + λI may be singular to working precision, and ℓ is known by the factorisation of a fit alone."""
+
 Heights = Callable[[Array], Array]
 """Returns ℓ for several θ and several targets, shape (thetas, targets); −inf where K + λI cannot be factorised."""
 SharedParts = Callable[[float], tuple[list[float], float]]

@@ -22,7 +22,7 @@ from scipy.optimize import fmin_cobyla
 
 from ckrr._validation import Array
 from ckrr.kernels import Kernel, gaussian
-from ckrr.likelihood.heights import GaussianHeights, Heights, combine_parts, compute_heights
+from ckrr.likelihood.heights import LEAST_LAM, GaussianHeights, Heights, combine_parts, compute_heights
 from ckrr.likelihood.maximize import find_maximum
 from ckrr.linalg.triangular import select_algebra
 from ckrr.ridge.exact import FactorisationError, make_ridge_matrix
@@ -90,7 +90,8 @@ class Likelihood(Profile):
     def make_heights(self, ys: Sequence[Array]) -> Heights:
         """Return a function from several θ to ℓ of several targets, which for the Gaussian kernel is faster."""
         plain = super().make_heights(ys)
-        return GaussianHeights(self.X, ys, self.lam, plain) if self.kernel is gaussian else plain
+        fast = self.kernel is gaussian and self.lam >= LEAST_LAM
+        return GaussianHeights(self.X, ys, self.lam, plain) if fast else plain
 
 
 @dataclass(frozen=True)
@@ -173,8 +174,8 @@ def search_together(likelihood: Profile, ys: Sequence[Array]) -> list[SearchResu
         seen = find_maximum(column, low, high, _GAPS)
         best = seen.t[seen.best]
         on_bound = best - low < 1e-3 or high - best < 1e-3
-        bounds = exp(low), exp(high)
-        results.append(SearchResult(exp(best), bounds, on_bound, len(seen.t), likelihood if y is likelihood.y else replace(likelihood, y=y)))
+        found = replace(likelihood, y=y)
+        results.append(SearchResult(exp(best), (exp(low), exp(high)), on_bound, len(seen.t), found))
     return results
 
 

@@ -191,9 +191,9 @@ def _iter_fits(
 def _search_together(
     builder: BlockBuilder, family: StudyFamily, inputs: Inputs, sample: Sample, fits: Sequence[CellGroup]
 ) -> Sequence[MakeFactor | None]:
-    """Search for the θ of several fits at once, where the family can; else None for each.
+    """Search for the θ of several fits at once, where the family can; return for each what makes its factor, or None.
 
-    If that fails, too: searching for each separately then finds those that fail.
+    If that fails, return None for each: they are then searched one by one, and those that fail are recorded.
     """
     study = builder.study
     theta, lam = _get_model(study, family, fits[0].thetas[0], fits[0].lams[0])
@@ -202,7 +202,8 @@ def _search_together(
     gammas = [study.extent.grid.gamma[cells.gammas[0]] for cells in fits]
     try:
         with builder.time_step("search", len(fits)):
-            return inputs.search_ml(make_target(sample, gammas, study.source.knows_f).Y, lam, theta)
+            found = inputs.search_ml(make_target(sample, gammas, study.source.knows_f).Y, lam, theta)
+        return [make for make, _ in zip(found, fits, strict=True)]
     except Exception:
         return [None] * len(fits)
 

@@ -105,7 +105,8 @@ class BaselineInputs:
 
     def factor_ml(self, y: Array, lam: float, search: str) -> Factor:
         """Factorise for the θ that a search finds."""
-        return self.search_ml(y, lam, search)[0]()
+        make = partial(self.krr.inputs(self.X, self.X_test).factor_ml, y, lam, search)
+        return self._make_found(make, lam, search)
 
     def search_ml(self, Y: Array, lam: float, search: str) -> Sequence[Callable[[], Factor]]:
         """Search for the θ of several targets at once; return for each a function that factorises for that θ."""
