@@ -78,7 +78,7 @@ class StructuredLikelihood:
         (10.334, -2260.682)
         >>> (quadratic,), log_det = sample.compute_parts(theta=1e5)  # banded
         >>> round(quadratic, 3), round(log_det, 3)
-        (91.349, -1128.414)
+        (91.383, -1128.414)
         >>> sample.compute_parts(theta=1e3) is None  # dense is as fast
         """
         dense = self.n**3 / 3 + (_ENTRY if self.n > LARGEST else _PACKED_ENTRY) * self.n**2 / 2
