@@ -61,11 +61,16 @@ def test_no_peak_is_missed() -> None:
     assert max(shortfalls) <= TOLERANCE
 
 
+def test_gaps_beside_the_best_point_are_looked_at_again() -> None:
+    """Of some 40 000 searches this one was 0.005 short when promises were from before the points around were known."""
+    assert measure_shortfall(draw(1003013, 30, 120), 800) <= TOLERANCE
+
+
 @pytest.mark.soak
 @pytest.mark.parametrize("part", range(10))
 @pytest.mark.parametrize(("least", "most", "searches"), [(2, 30, 3000), (30, 120, 2000), (120, 512, 200)])
 def test_no_peak_is_missed_in_many(least: int, most: int, searches: int, part: int) -> None:
-    """52 000 searches, half of them below n = 30."""
+    """52 000 searches, more than half of them below n = 30."""
     seeds = range(10**6 + part * searches, 10**6 + (part + 1) * searches)
     missed = {seed: short for seed in seeds if (short := measure_shortfall(draw(seed, least, most), 800)) > TOLERANCE}
     print(f"n = {least} … {most}: {len(missed)} of {searches} missed", missed)
