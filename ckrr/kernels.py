@@ -61,6 +61,10 @@ class Gaussian:
             K *= K >= TINY  # faster than assignment through a mask
         return K
 
+    def compute_squared_distances(self, X: Array) -> Array:
+        """Return the matrix ‖x_i − x_j‖², of which exp(−θ·) is the kernel for any θ."""
+        return _compute_squared_distances(X, X, None)
+
 
 class Laplacian:
     """Laplacian kernel exp(−√(2θ)·‖x − x′‖₁), for continuous functions with kinks everywhere.

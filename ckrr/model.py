@@ -5,7 +5,9 @@ Each step is computed once and reused: one `Inputs` serves several θ and λ, on
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -17,14 +19,23 @@ from ckrr.fitted import Fit
 from ckrr.kernels import Kernel
 from ckrr.levels import ALPHA, Alpha
 from ckrr.likelihood.holdout import HOLDOUT, held_out_rows, kept_rows
-from ckrr.likelihood.profile import SearchResult, search, search_cobyla
+from ckrr.likelihood.profile import Profile, SearchResult, search_cobyla, search_together
 from ckrr.procedures import PROCEDURES
 from ckrr.regions.smoothing import Smoothed, resolve_taus
 from ckrr.regions.tail_sets import Indices
 from ckrr.space import FactorisedRidge, Scales, Seed, Space, make_space
 
-SEARCHES = {"ml": search, "ml-cobyla": search_cobyla, HOLDOUT: search}
-"""Searches for θ, by the name that `theta` accepts."""
+
+def _search_cobyla_each(likelihood: Profile, ys: Sequence[Array]) -> list[SearchResult]:
+    return [search_cobyla(replace(likelihood, y=y)) for y in ys]
+
+
+SEARCHES: dict[str, Callable[[Profile, Sequence[Array]], list[SearchResult]]] = {
+    "ml": search_together,
+    "ml-cobyla": _search_cobyla_each,
+    HOLDOUT: search_together,
+}
+"""Searches for the θ of several targets, by the name that `theta` accepts."""
 
 
 class Inputs:
@@ -89,12 +100,42 @@ class Inputs:
             The search for θ, as in `ckrr.fit`. "holdout" searches on every fourth row and factorises the others;
             targets are still given for all rows.
         """
-        y = check_values("y", y, len(self.X), of="X")
-        found = _search(self._space, self.X, y, check_choice("theta", theta, SEARCHES), lam)
+        return self.search_ml(check_values("y", y, len(self.X), of="X"), lam, theta)[0]()
+
+    def search_ml(self, Y: npt.ArrayLike, lam: float, theta: str = "ml") -> list[Callable[[], Factor]]:
+        """Search for the maximum-likelihood θ of several targets at once, up to twice as fast as one by one.
+
+        Parameters
+        ----------
+        Y : (n,) or (n, t) array
+            Targets, one per column.
+        lam, theta
+            As in `factor_ml`.
+
+        Returns
+        -------
+        list of callables
+            For each target, a function that factorises K + λI for its θ. Results are bitwise identical to those of
+            `factor_ml` for each target.
+
+        Examples
+        --------
+        >>> rng = np.random.default_rng(0)
+        >>> X, noise = np.linspace(0, 1, 30), rng.standard_normal(30)
+        >>> Y = np.column_stack([np.sin(8 * X), np.sin(8 * X) + 0.3 * noise])
+        >>> [round(make().theta, 1) for make in Inputs(X, X).search_ml(Y, lam=0.01)]
+        [18.7, 7.3]
+        """
+        ys = [np.ascontiguousarray(y) for y in check_columns("Y", Y, len(self.X), of="X").T]
+        found = _search(self._space, self.X, ys, check_choice("theta", theta, SEARCHES), check_positive("lam", lam))
+        return [partial(self._factor_found, one.theta, lam, theta) for one in found]
+
+    def _factor_found(self, found: float, lam: float, theta: str) -> Factor:
+        """Factorise K + λI for the θ that a search found."""
         if theta != HOLDOUT:
-            return self.factor(found.theta, lam)
+            return self.factor(found, lam)
         rows = kept_rows(len(self.X))
-        ridge = self._space.make_ridge(self._space.scale_points(self.X[rows]), found.theta, check_positive("lam", lam))
+        ridge = self._space.make_ridge(self._space.scale_points(self.X[rows]), found, check_positive("lam", lam))
         return Factor(self._space, self.X, ridge, self.X_test, rows)
 
 
@@ -190,8 +231,8 @@ def fit(
     y : (n,) array
     theta : float, "ml", "holdout" or "ml-cobyla"
         θ > 0, or how to search for the maximum-likelihood θ. "ml" is a global search over 1e-3 ≤ θ r² ≤ 1e6, with r the
-        largest range of a coordinate. It takes as long as 2 to 10 factorisations for 1500 points in one to three
-        dimensions, longer for λ far below 1e-6 (65 were measured at 1e-12) and for other kernels (about 60).
+        largest range of a coordinate. It takes as long as 10 to 15 factorisations for up to 200 points, 4 to 8 for 400,
+        and less for larger ones; longer for λ far below 1e-6, and for other kernels (about 40).
         "ml-cobyla" is the local search of the paper. "holdout" runs "ml" on every fourth row and fits the remaining
         rows: conformal regions keep their exact level, that of a sample of `len(fit.y)` rows.
     lam : float
@@ -233,18 +274,18 @@ def fit(
     space = make_space(x.shape[1], kernel, scales, features, seed)
     if isinstance(theta, str) and theta not in SEARCHES:
         raise ValueError(f"theta must be a number > 0 or one of {', '.join(SEARCHES)}, got {quote_value(theta)}")
-    found = _search(space, x, y_, theta, lam) if isinstance(theta, str) else None
+    found = _search(space, x, [y_], theta, check_positive("lam", lam))[0] if isinstance(theta, str) else None
     if theta == HOLDOUT:
         x, y_ = x[kept_rows(len(x))], y_[kept_rows(len(y_))]
     chosen = check_positive("theta", theta if found is None else found.theta)
     return Fit(space, x, space.make_ridge(space.scale_points(x), chosen, check_positive("lam", lam)), y_, found)
 
 
-def _search(space: Space, X: Array, y: Array, theta: str, lam: float) -> SearchResult:
+def _search(space: Space, X: Array, ys: Sequence[Array], theta: str, lam: float) -> list[SearchResult]:
     if theta == HOLDOUT:
         rows = held_out_rows(len(X))
-        X, y = X[rows], y[rows]
-    return SEARCHES[theta](space.make_profile(space.scale_points(X), y, check_positive("lam", lam)))
+        X, ys = X[rows], [y[rows] for y in ys]
+    return SEARCHES[theta](space.make_profile(space.scale_points(X), ys[0], lam), ys)
 
 
 def score_together(

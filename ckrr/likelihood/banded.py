@@ -7,6 +7,7 @@ band: n b² operations for a half-width of b, against n³/3.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log, sqrt
 
@@ -22,27 +23,32 @@ _BLOCK = 16384
 """Entries of the band computed at once, few enough to stay in the cache. Results are bitwise independent of it."""
 
 
+Parts = tuple[list[float], float]
+"""y′Qy of each target, and log|K + λI|."""
+
+
 @dataclass(frozen=True)
 class SortedSample:
     """A sample sorted by one coordinate."""
 
     X: Array
-    y: Array
+    ys: Sequence[Array]
+    """Targets."""
     x: Array
     """That coordinate, ascending."""
 
     @classmethod
-    def from_sample(cls, X: Array, y: Array) -> SortedSample:
+    def from_sample(cls, X: Array, ys: Sequence[Array]) -> SortedSample:
         """Sort a sample by its coordinate of the largest range.
 
         Examples
         --------
-        >>> SortedSample.from_sample(np.array([[0.0, 5.0], [1.0, 3.0]]), np.array([7.0, 8.0])).y
-        array([8., 7.])
+        >>> SortedSample.from_sample(np.array([[0.0, 5.0], [1.0, 3.0]]), [np.array([7.0, 8.0])]).ys
+        [array([8., 7.])]
         """
         x = X[:, int(np.argmax(np.ptp(X, axis=0)))]
         order = np.argsort(x, kind="stable")
-        return cls(X[order], y[order], x[order])
+        return cls(X[order], [y[order] for y in ys], x[order])
 
     def compute_half_width(self, theta: float, delta: float) -> int:
         """Return the half-width b: how far from the diagonal, in columns, K may have an entry of at least δ."""
@@ -50,20 +56,24 @@ class SortedSample:
         return int((last - np.arange(1, len(self.x) + 1)).max())
 
 
-def compute_banded_parts(
-    points: SortedSample, theta: float, lam: float, delta: float, b: int
-) -> tuple[float, float] | None:
-    """Compute y′Qy and log|K + λI| with entries of K below δ dropped; None if the rest is not positive definite."""
+def compute_banded_parts(points: SortedSample, theta: float, lam: float, delta: float, b: int) -> Parts | None:
+    """Compute y′Qy of each target and log|K + λI|, with entries of K below δ dropped.
+
+    None if the rest is not positive definite.
+    """
     large = len(points.X) > WHOLE
     band = _make_band(points.X, theta, delta, b, room=2 * ROOM if large else 0)
     band[:, 0] += lam
     if large:
-        return compute_band_parts(band, points.y, b)
+        return compute_band_parts(band, points.ys, b)
     L, failed = lapack.dpbtrf(band.T, lower=1, overwrite_ab=1)
     if failed:
         return None
-    v, _ = lapack.dtbtrs(L, points.y[:, None], uplo="L")
-    return float(np.vecdot(v[:, 0], v[:, 0])), 2.0 * float(np.log(L[0]).sum())
+    quadratic = []
+    for y in points.ys:
+        v = lapack.dtbtrs(L, y[:, None], uplo="L")[0][:, 0]
+        quadratic.append(float(np.vecdot(v, v)))
+    return quadratic, 2.0 * float(np.log(L[0]).sum())
 
 
 def _make_band(X: Array, theta: float, delta: float, b: int, room: int = 0) -> Array:

@@ -11,6 +11,7 @@ which is n p² operations against n³/3. This form of y′Qy is a sum of squares
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import gamma, log, pi, prod, sqrt
@@ -109,8 +110,8 @@ def make_low_rank_factor(axes: list[KernelAxis], U: Array, index: npt.NDArray[np
     return rows.T
 
 
-def compute_low_rank_parts(F: Array, y: Array, lam: float) -> tuple[float, float] | None:
-    """Compute y′Qy and log|FF′ + λI|; None if FF′ is not K to the tolerance, or the factorisation fails.
+def compute_low_rank_parts(F: Array, ys: Sequence[Array], lam: float) -> tuple[list[float], float] | None:
+    """Compute y′Qy of each target and log|FF′ + λI|; None if FF′ is not K to the tolerance, or the factorisation fails.
 
     K has ones on its diagonal, so n − tr FF′ is the trace of K − FF′; log|K + λI| changes by at most that over λ.
     """
@@ -121,25 +122,26 @@ def compute_low_rank_parts(F: Array, y: Array, lam: float) -> tuple[float, float
     if not abs(n - diagonal.sum()) < _LACKING * lam:
         return None
     diagonal += lam
-    beta = (_solve_tiled if large else _solve)(M, F.T @ y)
-    if beta is None:
+    if TiledAlgebra().factorise(M) if large else lapack.dpotrf(M, lower=1, clean=0, overwrite_a=1)[1]:
         return None
-    r = y - F @ beta
-    quadratic = float(np.vecdot(r, r)) / lam + float(np.vecdot(beta, beta))
+    quadratic = []
+    for y in ys:
+        beta = (_solve_tiled if large else _solve)(M, F.T @ y)
+        r = y - F @ beta
+        quadratic.append(float(np.vecdot(r, r)) / lam + float(np.vecdot(beta, beta)))
     return quadratic, 2.0 * float(np.log(M.diagonal()).sum()) + (n - p) * log(lam)
 
 
-def _solve(M: Array, z: Array) -> Array | None:
-    """Return M⁻¹z, overwriting M by its factor; None if it cannot be factorised."""
-    _, failed = lapack.dpotrf(M, lower=1, clean=0, overwrite_a=1)
-    beta: Array | None = None if failed else lapack.dpotrs(M, z, lower=1)[0]
+def _solve(L: Array, z: Array) -> Array:
+    """Return (LL′)⁻¹z."""
+    beta: Array = lapack.dpotrs(L, z, lower=1)[0]
     return beta
 
 
-def _solve_tiled(M: Array, z: Array) -> Array | None:
-    """Return M⁻¹z as `_solve` does, for large samples, without holding the GIL."""
+def _solve_tiled(L: Array, z: Array) -> Array:
+    """Return (LL′)⁻¹z as `_solve` does, for large samples, without holding the GIL."""
     way = TiledAlgebra()
-    return None if way.factorise(M) else way.solve_transposed_vector(M, way.solve_vector(M, z))
+    return way.solve_transposed_vector(L, way.solve_vector(L, z))
 
 
 def _make_chebyshev_nodes(m: int) -> tuple[Array, Array]:

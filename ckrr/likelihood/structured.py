@@ -8,13 +8,14 @@ identical.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
-from math import log
 
 import numpy as np
 
 from ckrr._validation import Array
-from ckrr.likelihood.banded import SortedSample, compute_banded_parts
+from ckrr.likelihood.banded import Parts, SortedSample, compute_banded_parts
+from ckrr.likelihood.dense import LARGEST
 from ckrr.likelihood.low_rank import (
     KernelAxis,
     compute_low_rank_parts,
@@ -34,61 +35,63 @@ With twice this the log likelihood was off by up to 4e-4, over all functions of 
 _ROUNDING = 4e-16
 """Terms of the expansion of K below this are rounding errors."""
 
-_LEAST_LAM = 1e-10
-"""Below this K + λI may be singular to working precision, which only the dense factorisation detects."""
-
 _RANKS = 5
 """Large samples use ranks up to n over this: F and its intermediate arrays then take less memory than K would."""
 
+SMALLEST = 216
+"""Samples of fewer points are not worth it: what Python adds to the structured forms takes longer than they save."""
+
 # Costs besides matrix products, in operations of one: per entry of K, of a band and of F, per cubed node, per call.
-_ENTRY, _BAND_ENTRY, _COLUMN_ENTRY, _NODE, _BAND_CALL, _LOW_RANK_CALL = 350, 600, 60, 20, 3e6, 1e7
+_ENTRY, _BAND_ENTRY, _COLUMN_ENTRY, _NODE, _BAND_CALL, _LOW_RANK_CALL = 350, 250, 60, 20, 3e6, 4e6
+_PACKED_ENTRY = 100
+"""Cost of an entry of K for samples that `DenseLikelihood` evaluates."""
 
 
 class StructuredLikelihood:
     """Likelihood of a sample where the structure of K + λI makes it cheaper than the dense factorisation."""
 
-    def __init__(self, X: Array, y: Array, lam: float) -> None:
-        self.X, self.lam = X, lam
+    def __init__(self, X: Array, ys: Sequence[Array], lam: float) -> None:
+        self.X, self.ys, self.lam = X, ys, lam
         self.n = len(X)
-        self.unit = float(np.abs(y).max()) or 1.0
-        self.y = y / self.unit
         self.range = np.ptp(X, axis=0)
         self.delta = _ERROR * lam
         self.tolerance = max(_ERROR * lam / self.n, _ROUNDING)
 
     @cached_property
     def _sorted(self) -> SortedSample:
-        return SortedSample.from_sample(self.X, self.y)
+        return SortedSample.from_sample(self.X, self.ys)
 
     @cached_property
     def _unit_cube(self) -> Array:
         cube: Array = (self.X - self.X.min(axis=0)) / np.where(self.range > 0, self.range, 1.0)
         return cube
 
-    def compute_parts(self, theta: float) -> tuple[float, float] | None:
-        """Return log σ̂² and log|K + λI|; None where the dense factorisation is the better choice.
+    def compute_parts(self, theta: float) -> Parts | None:
+        """Return y′Qy of each target, and log|K + λI|; None where the dense factorisation is the better choice.
 
         Examples
         --------
         >>> X = np.linspace(0, 1, 1000)[:, None]
-        >>> sample = StructuredLikelihood(X, np.sin(9 * X[:, 0]), lam=0.1)
-        >>> [round(part, 3) for part in sample.compute_parts(theta=10.0)]  # of low rank
-        [-4.572, -2260.682]
-        >>> [round(part, 3) for part in sample.compute_parts(theta=1e5)]  # banded
-        [-2.393, -1128.414]
-        >>> StructuredLikelihood(X[:50], np.ones(50), lam=0.1).compute_parts(theta=10.0)  # dense is as fast
+        >>> sample = StructuredLikelihood(X, [np.sin(9 * X[:, 0])], lam=0.1)
+        >>> (quadratic,), log_det = sample.compute_parts(theta=10.0)  # of low rank
+        >>> round(quadratic, 3), round(log_det, 3)
+        (10.334, -2260.682)
+        >>> (quadratic,), log_det = sample.compute_parts(theta=1e5)  # banded
+        >>> round(quadratic, 3), round(log_det, 3)
+        (91.383, -1128.414)
+        >>> few = StructuredLikelihood(X[:50], [np.ones(50)], lam=0.1)
+        >>> few.compute_parts(theta=10.0) is None  # dense is as fast
+        True
         """
-        dense = self.n**3 / 3 + _ENTRY * self.n**2 / 2
-        if self.lam < _LEAST_LAM or dense < _BAND_CALL:
-            return None
+        dense = self.n**3 / 3 + (_ENTRY if self.n > LARGEST else _PACKED_ENTRY) * self.n**2 / 2
         b = self._sorted.compute_half_width(theta, self.delta)
         banded = self._estimate_band_cost(b)
         found = self._compute_low_rank(theta, min(dense, banded))
         if found is None and banded < dense:
             found = compute_banded_parts(self._sorted, theta, self.lam, self.delta, b)
-        return self._compute_profile(*found) if found else None
+        return found
 
-    def _compute_low_rank(self, theta: float, limit: float) -> tuple[float, float] | None:
+    def _compute_low_rank(self, theta: float, limit: float) -> Parts | None:
         """Compute y′Qy and log|K + λI| in the low-rank form; None if that costs more than the limit."""
         ts = [float(theta * r * r) for r in self.range]
         if self.tolerance > 10 * _ERROR * self.lam / self.n:
@@ -100,7 +103,7 @@ class StructuredLikelihood:
         index = select_products(axes, self.tolerance, most)
         if index is None or self._estimate_rank_cost(len(index), ts) > limit:
             return None
-        return compute_low_rank_parts(make_low_rank_factor(axes, self._unit_cube, index), self.y, self.lam)
+        return compute_low_rank_parts(make_low_rank_factor(axes, self._unit_cube, index), self.ys, self.lam)
 
     def _estimate_band_cost(self, b: int) -> float:
         return self.n * b**2 * (1 - 2 * b / (3 * self.n)) + _BAND_ENTRY * self.n * b + _BAND_CALL
@@ -108,7 +111,3 @@ class StructuredLikelihood:
     def _estimate_rank_cost(self, p: float, ts: list[float]) -> float:
         axes = sum(_NODE * count_nodes(t) ** 3 + _ENTRY * self.n * count_nodes(t) for t in ts)
         return axes + self.n * p**2 + p**3 / 3 + _COLUMN_ENTRY * self.n * p + _LOW_RANK_CALL
-
-    def _compute_profile(self, quadratic: float, log_det: float) -> tuple[float, float]:
-        sigma2 = quadratic / self.n
-        return (log(sigma2) + 2 * log(self.unit) if sigma2 else -np.inf), log_det

@@ -7,6 +7,8 @@ band and that room is a strided rectangle, which BLAS accepts without a copy.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
@@ -17,33 +19,35 @@ ROOM = 256
 """Rows of a tile. Rows of the band have room for two tiles, since the last tile also takes the remainder."""
 
 
-def compute_band_parts(band: Array, y: Array, b: int, tile: int = ROOM) -> tuple[float, float] | None:
-    """Compute y′A⁻¹y and log|A|, factorising A in place; return None if A is not positive definite.
+def compute_band_parts(band: Array, ys: Sequence[Array], b: int, tile: int = ROOM) -> tuple[list[float], float] | None:
+    """Compute y′A⁻¹y for each y, and log|A|, factorising A in place; return None if A is not positive definite.
 
     Each tile on the diagonal is factorised, the panel below it is divided by the factor, and the products of the panel
-    are subtracted from the columns to the right; y is treated likewise.
+    are subtracted from the columns to the right; each y is treated likewise, separately.
 
     Examples
     --------
     >>> band = np.zeros((2, 1 + 1 + 2))
     >>> band[:, 0], band[0, 1] = [4.0, 5.0], 2.0
-    >>> [round(part, 12) for part in compute_band_parts(band, np.array([2.0, 5.0]), b=1, tile=1)]  # of [[4, 2], [2, 5]]
-    [5.0, 2.772588722240]
+    >>> (quadratic,), log_det = compute_band_parts(band, [np.array([2.0, 5.0])], b=1, tile=1)  # of [[4, 2], [2, 5]]
+    >>> round(quadratic, 12), round(log_det, 12)
+    (5.0, 2.77258872224)
     """
     n, log_det = len(band), 0.0
-    v = np.array(y[None], order="F")
+    vs = [np.array(y[None], order="F") for y in ys]
     for here in cut_tiles(n, tile):
         L = _factorise_tile(_view_rectangle(band, here, here))
         if L is None:
             return None
         log_det += 2.0 * float(np.log(L.diagonal()).sum())
-        divide_transposed(v[:, here], L)
         below = slice(here.stop, min(here.stop + b, n))
         panel = _view_rectangle(band, below, here)
         divide_transposed(panel, L)
-        v[:, below] -= v[:, here] @ panel.T
+        for v in vs:
+            divide_transposed(v[:, here], L)
+            v[:, below] -= v[:, here] @ panel.T
         _subtract_products(band, panel, here.stop, tile)
-    return float(np.vecdot(v[0], v[0])), log_det
+    return [float(np.vecdot(v[0], v[0])) for v in vs], log_det
 
 
 def _factorise_tile(A: Array) -> Array | None:

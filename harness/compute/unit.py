@@ -7,7 +7,7 @@ is recorded as a status and a message, and the others continue.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -18,7 +18,16 @@ from harness.compute.measures import OutcomeLaw
 from harness.compute.study import Study
 from harness.core.extent import find_included
 from harness.core.families import NO_VALUE, StudyFamily
-from harness.core.protocols import Factor, Family, Inputs, Path, Sample, SupportsPath, Target
+from harness.core.protocols import (
+    Factor,
+    Family,
+    Inputs,
+    Path,
+    Sample,
+    SupportsPath,
+    SupportsSharedSearch,
+    Target,
+)
 from harness.core.types import Array, Block, Bools, Theta, Unit
 
 _BATCH_BYTES, _LARGEST_BATCH = 64e6, 64
@@ -27,6 +36,9 @@ _BATCH_MEMORY = 256e6
 """Limit on the bytes of factors that are scored together, by their family's memory estimate."""
 _MEASURED_TOGETHER = 1 << 16
 """Regions whose measures are computed together, few enough to stay in the cache. Bits are independent of it."""
+
+
+MakeFactor = Callable[[], Factor]
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,18 +161,20 @@ def _iter_draw_jobs(
         except Exception as error:
             builder.record_exception(path, draw, part, error, family)
             continue
-        for cells in fits:
-            try:
-                yield _make_job(builder, family, inputs, sample, cells, path, draw)
-            except Exception as error:
-                builder.record_exception(path, draw, cells, error, family)
+        for some in fits:
+            makers = _search_together(builder, family, inputs, sample, some)
+            for cells, make in zip(some, makers, strict=True):
+                try:
+                    yield _make_job(builder, family, inputs, sample, cells, path, draw, make)
+                except Exception as error:
+                    builder.record_exception(path, draw, cells, error, family)
         del inputs  # before those of the next family are made
 
 
 def _iter_fits(
     builder: BlockBuilder, family: StudyFamily, path: int, draw: int, part: CellGroup
-) -> Iterator[CellGroup]:
-    """Yield the cells of each fit of a family: all values of an axis that it doesn't use share one fit.
+) -> Iterator[list[CellGroup]]:
+    """Yield the fits of a family with one θ and λ, each by its cells: values of an axis that it doesn't use share one.
 
     A given θ has one fit for all γ, and one that is searched for has a fit for each.
     """
@@ -170,8 +184,28 @@ def _iter_fits(
     for some, others in product(thetas, lams):
         gammas = [g for g in part.gammas if asked[g][some][:, others].any()]
         searched = "theta" in family.given and isinstance(grid.theta[some[0]], str)
-        for each in [[g] for g in gammas] if searched else [gammas] if gammas else []:
-            yield CellGroup(each, some, others)
+        if gammas:
+            yield [CellGroup(each, some, others) for each in ([[g] for g in gammas] if searched else [gammas])]
+
+
+def _search_together(
+    builder: BlockBuilder, family: StudyFamily, inputs: Inputs, sample: Sample, fits: Sequence[CellGroup]
+) -> Sequence[MakeFactor | None]:
+    """Search for the θ of several fits at once, where the family can; return for each what makes its factor, or None.
+
+    If that fails, return None for each: they are then searched one by one, and those that fail are recorded.
+    """
+    study = builder.study
+    theta, lam = _get_model(study, family, fits[0].thetas[0], fits[0].lams[0])
+    if len(fits) == 1 or not isinstance(theta, str) or not isinstance(inputs, SupportsSharedSearch):
+        return [None] * len(fits)
+    gammas = [study.extent.grid.gamma[cells.gammas[0]] for cells in fits]
+    try:
+        with builder.time_step("search", len(fits)):
+            found = inputs.search_ml(make_target(sample, gammas, study.source.knows_f).Y, lam, theta)
+        return [make for make, _ in zip(found, fits, strict=True)]
+    except Exception:
+        return [None] * len(fits)
 
 
 def _make_job(
@@ -182,13 +216,14 @@ def _make_job(
     cells: CellGroup,
     path: int,
     draw: int,
+    make: MakeFactor | None,
 ) -> FactorJob:
     study = builder.study
     gammas = [study.extent.grid.gamma[g] for g in cells.gammas]
     target, law = make_target(sample, gammas, study.source.knows_f), _make_law(study, sample, gammas)
     theta, lam = _get_model(study, family, cells.thetas[0], cells.lams[0])
     with builder.time_step("search" if isinstance(theta, str) else "factor"):
-        factor = make_factor(inputs, target, theta, lam)
+        factor = make_factor(inputs, target, theta, lam) if make is None else make()
     return FactorJob(path, draw, family, cells, factor, target, law)
 
 

@@ -260,6 +260,18 @@ class Inputs(Protocol):
         ...
 
 
+@runtime_checkable
+class SupportsSharedSearch(Protocol):
+    """Inputs that search for the θ of several targets at once, which is faster than one by one."""
+
+    def search_ml(self, Y: Array, lam: float, search: str) -> Sequence[Callable[[], Factor]]:
+        """Search for the θ of each column of Y; return for each a function that factorises for that θ.
+
+        Results are bitwise identical to those of `factor_ml` for each column.
+        """
+        ...
+
+
 class Family(Protocol):
     """A family of procedures that share work. The harness uses procedures only through this protocol."""
 

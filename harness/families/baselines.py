@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Self
 
 import numpy as np
@@ -99,19 +100,26 @@ class BaselineInputs:
 
     def factor(self, theta: float, lam: float) -> Factor:
         """Factorise for a given θ."""
-        return self._make_factor(np.empty(0), lambda inputs, y: inputs.factor(theta, lam))
+        factor = self.krr.inputs(self.X, self.X_test).factor(theta, lam)
+        return self._make_factor(factor, lambda inputs, y: inputs.factor(theta, lam))
 
     def factor_ml(self, y: Array, lam: float, search: str) -> Factor:
         """Factorise for the θ that a search finds."""
-        return self._make_factor(y, lambda inputs, y: inputs.factor_ml(y, lam, search))
+        make = partial(self.krr.inputs(self.X, self.X_test).factor_ml, y, lam, search)
+        return self._make_found(make, lam, search)
 
-    def _make_factor(self, y: Array, made: Callable[[Inputs, Array], Factor]) -> BaselineFactor:
-        def factor_of(X: Array, y: Array) -> ckrr.Factor:
-            factor = made(self.krr.inputs(X, self.X_test), y)
-            assert isinstance(factor, ckrr.Factor)
-            return factor
+    def search_ml(self, Y: Array, lam: float, search: str) -> Sequence[Callable[[], Factor]]:
+        """Search for the θ of several targets at once; return for each a function that factorises for that θ."""
+        found = self.krr.inputs(self.X, self.X_test).search_ml(Y, lam, search)
+        return [partial(self._make_found, make, lam, search) for make in found]
 
-        return BaselineFactor(self.X, self.X_test, factor_of(self.X, y), factor_of)
+    def _make_found(self, make: Callable[[], ckrr.Factor], lam: float, search: str) -> BaselineFactor:
+        return self._make_factor(make(), lambda inputs, y: inputs.factor_ml(y, lam, search))
+
+    def _make_factor(
+        self, factor: ckrr.Factor, make_other: Callable[[ckrr.Inputs, Array], ckrr.Factor]
+    ) -> BaselineFactor:
+        return BaselineFactor(self.X, self.X_test, factor, lambda X, y: make_other(self.krr.inputs(X, self.X_test), y))
 
 
 @dataclass(frozen=True)

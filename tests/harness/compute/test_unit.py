@@ -15,9 +15,11 @@ from harness.compute import unit as module
 from harness.compute.block import classify_error
 from harness.compute.study import Study
 from harness.compute.unit import compute_unit
-from harness.core.protocols import Path, Sample
+from harness.core.protocols import Family, Path, Sample
+from harness.core.schema.measures import list_variables
 from harness.core.seeds import Seeds
 from harness.core.types import Extent, Grid, Status, Streams
+from harness.families.baselines import FAMILY as BASELINES
 from harness.families.krr import FAMILY
 from scenarios import SOURCES
 from tests.harness.studies import only, unit
@@ -25,6 +27,7 @@ from tests.harness.toy import FAMILY as TOY, Toy, ToySample
 
 GRID = Grid(("RRCM-loo", "GPR-p", "CRR"), (1e-6, 0.1), (10.0, "ml", 100.0), (1e-6, 0.1), (30,), (0.05, 0.1, 0.25))
 SEEDS = Seeds.from_source(7, {"function": "heaviside"})
+UNIT = unit(30, range(1), range(2))
 
 
 def study(extent: Extent | None = None, keep: tuple[str, ...] = ()) -> Study:
@@ -121,6 +124,64 @@ def test_one_bad_factor_costs_its_neighbours_nothing() -> None:
     assert (block.values["status"][..., 1] == Status.OK).all()
     assert len(block.failures) == 3 * 2 * 2
     assert block.failures[0].message.startswith("FactorisationError: ")
+
+
+@pytest.mark.parametrize(
+    ("family", "search"),
+    [
+        *((FAMILY, search) for search in ("ml", "holdout", "ml-cobyla")),
+        (BASELINES, "ml"),
+        (FAMILY.on_kernel(1, "matern32"), "ml"),
+        (FAMILY.on_kernel(1, "gaussian-rff", features=20), "ml"),
+    ],
+)
+def test_gammas_that_share_a_search_have_the_bits_they_have_alone(family: Family, search: str) -> None:
+    grid = Grid(("RRCM", "GPR-p"), (1e-6, 0.1), (search, 100.0), (1e-6, 0.1), (30,), (0.1,))
+    source = SOURCES["heaviside"](test_points=5)
+    whole = compute_unit(Study(Extent(grid, 1, 2), source, only(family), SEEDS, ("pointwise",)), UNIT)
+    assert (whole.values["status"] == Status.OK).all()
+    assert len(set(whole.values["theta_hat"][0, 0, :, 0].ravel())) >= 3, "each γ and λ has a θ of its own"
+    for g, gamma in enumerate(grid.gamma):
+        extent = Extent(replace(grid, gamma=(gamma,)), 1, 2)
+        alone = compute_unit(Study(extent, source, only(family), SEEDS, ("pointwise",)), UNIT)
+        for variable in list_variables(("pointwise",)):
+            if "gamma" in variable.dims:
+                axis = variable.dims.index("gamma") + 2  # after path and draw
+                mine = whole.values[variable.name].take([g], axis)
+                assert mine.tobytes() == alone.values[variable.name].tobytes(), variable.name
+
+
+@dataclass(frozen=True)
+class Overflowing(Toy):
+    """A toy whose noise overflows where γ is large."""
+
+    def path(self, streams: Streams) -> Any:
+        return _OverflowingPath(super().path(streams))
+
+
+@dataclass(frozen=True)
+class _OverflowingPath:
+    inner: Path
+
+    def draw(self, streams: Streams, n: int, at: Mapping[str, Any]) -> Sample:
+        one = self.inner.draw(streams, n, at)
+        assert isinstance(one, ToySample)
+        return replace(one, noise=np.full(n, 1e160))
+
+
+@pytest.mark.parametrize("family", [FAMILY, BASELINES])
+def test_a_search_that_fails_for_one_gamma_costs_the_others_nothing(family: Family) -> None:
+    """Its message is the one that it has alone."""
+    grid = Grid(("RRCM",), (0.0, 1e300, 1e-300), ("ml",), (0.1,), (10,), (0.1,))
+    with np.errstate(over="ignore"):
+        block, alone = (
+            compute_unit(Study(Extent(some, 1, 1), Overflowing(), only(family), SEEDS), unit(10, range(1), range(1)))
+            for some in (grid, replace(grid, gamma=(1e300,)))
+        )
+    assert block.values["status"].ravel().tolist() == [Status.OK, Status.ERROR, Status.OK]
+    assert [one.message for one in block.failures] == [one.message for one in alone.failures]
+    assert block.failures[0].message.startswith("ValueError: y ")
+    assert block.failures[0].gamma == 1e300
 
 
 def test_exceptions_become_kinds() -> None:
