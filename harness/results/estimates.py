@@ -10,6 +10,7 @@ import xarray as xr
 from harness.core.errors import UserError
 from harness.core.text import suggest_name
 from harness.core.types import Bools, Values
+from harness.cube.caching import SizedCache
 from harness.parsing.selections import Selection
 from harness.results.adjust import estimate_adjusted
 from harness.results.mad import MAD, estimate_mad
@@ -22,6 +23,11 @@ PARTS = ("value", "se", "low", "high", "paths", "replications")
 """Variables of a dataset of estimates: the fields of `Estimate`."""
 ADJUSTED = (*PARTS, "controls", "worth")
 """Variables of a dataset of adjusted estimates."""
+_CACHED_BYTES = 64e6
+"""Most bytes of estimates that are kept in memory. Every figure of a report selects from the same ones."""
+_ESTIMATES: SizedCache[Estimate] = SizedCache(
+    _CACHED_BYTES, lambda one: sum(int(part.nbytes) for part in vars(one).values())
+)
 
 
 def find_measure(name: str) -> Measure:
@@ -79,7 +85,12 @@ def estimate(
 
 def estimate_cells(chosen: ReplicationReader, one: Measure, level: float = LEVEL) -> xr.Dataset:
     """Estimate a measure in the selected cells of a store; `estimate` says what comes out."""
-    return make_dataset(chosen, one.what, lambda slab: estimate_measure(one, *one.compute(chosen, slab), chosen, level))
+
+    def of(slab: Slab) -> Estimate:
+        key = chosen.get_state(slab.n), slab, chosen.judged, one, level
+        return _ESTIMATES.get(key, lambda: estimate_measure(one, *one.compute(chosen, slab), chosen, level))
+
+    return make_dataset(chosen, one.what, of)
 
 
 def difference(

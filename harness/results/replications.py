@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from math import prod
 from typing import Any
 
@@ -13,13 +13,15 @@ import xarray as xr
 
 from harness.backends.base import open_backend
 from harness.core.errors import UserError
-from harness.core.extent import find_distinct, find_included
+from harness.core.extent import find_distinct, find_included, get_axis_lengths
 from harness.core.labels import format_label, list_axis_values
+from harness.core.schema.axes import QUANTILES
 from harness.core.schema.cube import CUBE_DIMS
 from harness.core.schema.measures import COVERAGE_EXPECTED
 from harness.core.text import format_count, suggest_name
-from harness.core.types import FAILED, Bools, Grid, Status, Values
+from harness.core.types import FAILED, INNER, Bools, Grid, Status, Values
 from harness.cube.aggregate import iter_slabs
+from harness.cube.caching import SizedCache
 from harness.cube.levels import get_judged_measure
 from harness.parsing.selections import Selection, parse_where
 from harness.store import arrays
@@ -30,8 +32,9 @@ from harness.store.manifest_io import load_manifest
 from harness.store.receipts import FOLDER, list_receipts
 from harness.store.rounds import count_shown_paths
 
-_CACHED_BYTES = 8e6
-"""Largest part of a variable that is cached, in bytes. A report reads the same variables about a hundred times."""
+_CACHED_BYTES = min(512e6, arrays.get_memory_limit() / 2)
+"""Most bytes of variables that are kept in memory. A report reads the same variables about a hundred times."""
+_VARIABLES: SizedCache[Values] = SizedCache(_CACHED_BYTES, lambda values: int(values.nbytes))
 Where = Mapping[str, Sequence[object]]
 """Values to select along some axes."""
 
@@ -97,21 +100,34 @@ class ReplicationReader:
         if variable == COVERAGE_EXPECTED and variable not in self.manifest.keep:
             why = "its source doesn't know its noise, its scenario leaves it out, or it is of version 0.1"
             raise UserError(f"{self.url} has no {variable}: {why}")
-        lengths = [len(list_axis_values(self.manifest.extent.grid, axis)) for axis in ("gamma", "lam", "alpha")]
-        cells = prod(lengths) * len(slab.procedures) * len(slab.thetas)
-        kept = 8 * self.manifest.extent.paths * self.manifest.extent.draws * cells <= _CACHED_BYTES
-        return (_read if kept else _read.__wrapped__)(
-            self.url,
-            self.manifest.generation,
-            self._compute_cache_key(slab.n),
-            slab,
-            variable,
-            self.count_paths(slab.n),
-        )
+        whole = self._find_whole_slab(slab.n)
+        if whole is None:
+            return self._read(slab, variable)
+        found = _VARIABLES.get((self.get_state(slab.n), variable), lambda: _freeze(self._read(whole, variable)))
+        if slab == whole:
+            return found
+        # a copy, since NumPy's sums depend on the strides of an array in the last bit
+        return np.ascontiguousarray(found[:, :, _to_slice(slab.procedures), :, _to_slice(slab.thetas)])
 
-    def _compute_cache_key(self, n: int) -> int:
-        """Return a key that changes when a unit at this n is written, or the store is replaced by another."""
-        return hash((cache_key(self.manifest), frozenset(open_backend(self.url).list_names(f"{FOLDER}/n={n}"))))
+    def _read(self, slab: Slab, variable: str) -> Values:
+        everything = slice(None)
+        cells = (_to_slice(slab.procedures), everything, _to_slice(slab.thetas))
+        where: tuple[Any, ...] = (slice(0, self.count_paths(slab.n)), everything, *cells)
+        return arrays.read(self.url, slab.n, variable, self.manifest.generation, where)
+
+    def _find_whole_slab(self, n: int) -> Slab | None:
+        """Return the slab of all cells at one n; None if not even one variable of it may be kept in memory."""
+        extent = self.manifest.extent
+        lengths = get_axis_lengths(extent.grid)
+        cells = prod(lengths[axis] for axis in INNER)
+        if 8 * len(QUANTILES) * extent.paths * extent.draws * cells > _CACHED_BYTES:
+            return None
+        return Slab(n, range(lengths["procedure"]), range(lengths["theta"]))
+
+    def get_state(self, n: int) -> int:
+        """Return a cache key that changes when a unit at this n is written, or the store is replaced or grows."""
+        names = frozenset(open_backend(self.url).list_names(f"{FOLDER}/n={n}"))
+        return hash((self.url, cache_key(self.manifest), n, self.count_paths(n), names))
 
     @property
     def judged(self) -> str:
@@ -125,6 +141,9 @@ class ReplicationReader:
 
     def is_ok(self, slab: Slab) -> Bools:
         """Return a mask of the replications with undamaged results, over path, draw, procedure, γ, θ and λ."""
+        return _VARIABLES.get((self.get_state(slab.n), slab), lambda: _freeze(self._compute_ok(slab)))
+
+    def _compute_ok(self, slab: Slab) -> Bools:
         status = self.read(slab, "status")
         return np.asarray(
             (status == Status.OK) & ~is_damaged(status, self.read(slab, "coverage"), self.manifest.extents)
@@ -195,13 +214,10 @@ def _make_coordinate(values: Sequence[object]) -> Values:
     return np.array(values, dtype=object if isinstance(values[0], str) else None)
 
 
-@lru_cache(maxsize=32)
-def _read(url: str, generation: int, state: int, slab: Slab, variable: str, paths: int) -> Values:
-    """Read a slab of a variable. `state` is part of the cache key only: see `_compute_cache_key`."""
-    everything = slice(None)
-    cells = (_to_slice(slab.procedures), everything, _to_slice(slab.thetas))
-    where: tuple[Any, ...] = (slice(0, paths), everything, *cells)
-    return arrays.read(url, slab.n, variable, generation, where)
+def _freeze(values: Values) -> Values:
+    """Make an array read-only, because several callers get it."""
+    values.flags.writeable = False
+    return values
 
 
 def open_reader(url: str, where: Selection | None = None) -> ReplicationReader:

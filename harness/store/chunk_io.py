@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import islice, product
 from math import prod
 from time import perf_counter
@@ -131,12 +131,13 @@ def read(one: LocalArray, where: Box, between: Callable[[], None] = lambda: None
     box = one.resolve_box(where)
     out = np.full([each.stop - each.start for each in box], one.fill, dtype=one.dtype)
     places = _find_chunks(one, box) if out.size else iter(())
+    overlaps = _Overlaps(one, box)
 
     def put(batch: Iterable[tuple[int, ...]]) -> None:  # no two threads write to the same values
         for place in batch:
             chunk = _read_chunk(one, place)
             if chunk is not None:
-                here, target = _find_overlap(one, place, box)
+                here, target = overlaps.find(place)
                 out[target] = chunk[here]
 
     far = min((_measure_seconds(put, [place]) for place in islice(places, _BATCH)), default=0.0) >= _FAR
@@ -156,8 +157,9 @@ def _measure_seconds(put: Callable[[list[tuple[int, ...]]], None], batch: list[t
 def encode_chunks(one: LocalArray, where: Box, values: Values) -> Iterator[tuple[str, bytes]]:
     """Yield the keys and bytes of the chunks of a box, which must cover whole chunks up to the ends of the axes."""
     box = one.resolve_box(where)
+    overlaps = _Overlaps(one, box)
     for place in product(*_get_chunk_ranges(one, box)):
-        here, target = _find_overlap(one, place, box)
+        here, target = overlaps.find(place)
         chunk = np.full(one.chunks, one.fill, dtype=one.dtype)
         chunk[here] = values[target]
         inner = bytes(one.zstd.encode(chunk))
@@ -181,13 +183,14 @@ def _list_chunks(one: LocalArray, ranges: list[range]) -> Iterator[tuple[int, ..
 
     They are held as flat integers, because very many names would take much memory.
     """
+    lead = _count_leading_axes(one)
+    counts, ranges, tail = one.chunk_counts[:lead], ranges[:lead], ".0" * (len(ranges) - lead)
     with os.scandir(one.folder) as entries:
-        names = (entry.name.split(".")[1:] for entry in entries)
-        places = (
-            tuple(map(int, name)) for name in names if len(name) == len(one.chunk_counts) and name[-1].isdecimal()
-        )
+        stems = (entry.name.removesuffix(tail) for entry in entries if entry.name.endswith(tail))
+        names = (stem.split(".")[1:] for stem in stems)
+        places = (tuple(map(int, name)) for name in names if len(name) == lead and name[-1].isdecimal())
         inside = (place for place in places if all(at in each for at, each in zip(place, ranges, strict=True)))
-        found = np.fromiter((_ravel_index(place, one.chunk_counts) for place in inside), dtype=np.int64)
+        found = np.fromiter((_ravel_index(place, counts) for place in inside), dtype=np.int64)
     found.sort()
     for some in np.array_split(found, -(-len(found) // _BATCH) or 1):
         yield from zip(*(each.tolist() for each in np.unravel_index(some, one.chunk_counts)), strict=True)
@@ -205,16 +208,26 @@ def _get_chunk_ranges(one: LocalArray, box: list[slice]) -> list[range]:
     return [range(each.start // size, -(-each.stop // size)) for each, size in zip(box, one.chunks, strict=True)]
 
 
-def _find_overlap(
-    one: LocalArray, place: tuple[int, ...], box: list[slice]
-) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
-    """Return the intersection of a chunk and a box, in coordinates of the chunk and of the box."""
-    ends = ((each.start, each.stop) for each in box)
-    cuts = [_intersect(at, size, *end) for at, size, end in zip(place, one.chunks, ends, strict=True)]
-    return tuple(here for here, _ in cuts), tuple(target for _, target in cuts)
+def _count_leading_axes(one: LocalArray) -> int:
+    """Return the number of axes up to the last one with several chunks; the index of a chunk is 0 along the others."""
+    return max((axis + 1 for axis, count in enumerate(one.chunk_counts) if count > 1), default=1)
 
 
-@lru_cache(maxsize=1024)  # most axes have one chunk
+class _Overlaps:
+    """Intersections of chunks with a box. Those along the axes with one chunk are computed once for all chunks."""
+
+    def __init__(self, one: LocalArray, box: list[slice]) -> None:
+        self._lead = _count_leading_axes(one)
+        self._cuts = [(size, each.start, each.stop) for size, each in zip(one.chunks, box, strict=True)]
+        rest = [_intersect(0, *cut) for cut in self._cuts[self._lead :]]
+        self._here, self._target = tuple(here for here, _ in rest), tuple(target for _, target in rest)
+
+    def find(self, place: tuple[int, ...]) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
+        """Return the intersection of a chunk and the box, in coordinates of the chunk and of the box."""
+        cuts = [_intersect(at, *cut) for at, cut in zip(place[: self._lead], self._cuts, strict=False)]
+        return (*(here for here, _ in cuts), *self._here), (*(target for _, target in cuts), *self._target)
+
+
 def _intersect(at: int, size: int, start: int, stop: int) -> tuple[slice, slice]:
     """Return the intersection of a chunk and a box along one axis, in coordinates of the chunk and of the box."""
     first = at * size
