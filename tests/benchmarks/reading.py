@@ -1,49 +1,85 @@
-"""Measure `ckrr table` and `ckrr report` of a store with 20,000 units: `python -m tests.benchmarks.reading`.
+"""Measure commands that read a store of 20,000 units: `python -m tests.benchmarks.reading`.
 
-The store's own writer makes it in a minute (`tests.benchmarks.replications`): 20 000 paths at four n, 192 cells, with
-coverages from a binomial distribution. `--against FOLDER` is another working tree, such as that of an earlier commit:
-both take turns on the same store, and the median ratio of seconds, of wall and of CPU, is printed. The outputs must be
-equal but for the time in the report's footer.
+The store's own writer makes it in two minutes: the quickstart scenario with one path a unit (as planned for a very slow
+machine), with coverages from a binomial distribution and widths from a log-normal one, and its cube. `--against FOLDER`
+is another working tree, such as that of an earlier commit: both take turns on the same store. Printed are the median
+seconds of wall and of CPU, the largest memory, and the chunks that were read (counted in one more run each). The
+outputs must be equal but for the time in the report's footer. `--store` keeps the store there for another time.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import re
-import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from resource import RUSAGE_CHILDREN, getrusage
+from subprocess import DEVNULL, PIPE, Popen, run
 from time import perf_counter
 
 import numpy as np
 
+from harness.cube.refresh import refresh
 from harness.execution import lifecycle, prepare
+from harness.scenario.load import load
 from harness.store import arrays
 from tests.benchmarks import common
+from tests.benchmarks.growth import UNIT
 from tests.benchmarks.replications import make_block
 
-SIZES, PATHS, MACHINES = (25, 50, 100, 200), 20_000, 1000
-"""n, paths, and the workers to plan for: with many of them units are small, and there are many."""
+UNITS, COMMANDS = 20_000, ("table", "table --measure width", "table --measure verdict", "status", "report")
+COUNTING = """
+import re, runpy, sys
+opened, chunk = [0], re.compile(r"/replications/.*/c[./][^/]*$")
+def count(event, told):
+    opened[0] += event == "open" and isinstance(told[0], str) and chunk.search(told[0]) is not None
+sys.addaudithook(count)
+try:
+    runpy.run_module("harness.cli", run_name="__main__", alter_sys=True)
+finally:
+    print(opened[0], file=sys.stderr)
+"""
+"""A program that runs a command and prints how many chunks of replications it opened."""
 
 
-def fabricate(url: str, paths: int) -> None:
+def fabricate(url: str, units: int) -> None:
     """Write the store as a run would."""
-    prepared = prepare.prepare(common.study(paths, SIZES), url, MACHINES)
-    manifest, rng = lifecycle.begin_run(prepared), np.random.default_rng(1)
+    sizes = [25, 50, 100, 200]
+    loaded = load("quickstart", [f"replications.paths={units // len(sizes)}", f"grid.n={sizes}"])
+    prepared = prepare.prepare(loaded, url, workers=2, speed=2e4)
+    manifest, rng, start = lifecycle.begin_run(prepared), np.random.default_rng(1), perf_counter()
     for unit in prepared.plan.units:
-        arrays.write_unit(url, manifest, replace(make_block(manifest, unit, rng), seconds={"compute": 0.5}))
-    print(f"{len(prepared.plan.units)} units, {common.on_disk(Path(url))[0]} files", flush=True)
+        block = make_block(manifest, unit, rng)
+        for name in ("width", "width_mean", "length", "length_mean", "interval_score"):
+            block.values[name][:] = np.exp(0.1 * rng.standard_normal(block.values[name].shape))
+        arrays.write_unit(url, manifest, replace(block, seconds={"compute": 0.5}))
+    written = perf_counter()
+    refresh(url, manifest, sizes)
+    took = f"written in {written - start:.0f} s, reduced to the cube in {perf_counter() - written:.1f} s"
+    print(f"{len(prepared.plan.units)} units, {common.on_disk(Path(url))[0]} files, {took}", flush=True)
 
 
-def measure(tree: Path, words: Sequence[str]) -> tuple[float, float]:
-    """Return the seconds of wall and of CPU that a command takes in a working tree."""
-    before, start = getrusage(RUSAGE_CHILDREN), perf_counter()
-    subprocess.run([sys.executable, "-m", "harness.cli", *words], cwd=tree, check=True, stdout=subprocess.DEVNULL)
-    seconds, after = perf_counter() - start, getrusage(RUSAGE_CHILDREN)
-    return seconds, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+def measure(tree: Path, words: Sequence[str]) -> tuple[tuple[float, float, float], str]:
+    """Return the seconds of wall and of CPU, and the megabytes, that a command takes in a working tree; its output."""
+    start = perf_counter()
+    with Popen([sys.executable, "-m", "harness.cli", *words], cwd=tree, stdout=PIPE, text=True) as process:
+        assert process.stdout is not None
+        told = process.stdout.read()
+        _, failed, used = os.wait4(process.pid, 0)
+        process.returncode = failed
+    assert not failed, words
+    return (perf_counter() - start, used.ru_utime + used.ru_stime, used.ru_maxrss * UNIT / 1e6), told
+
+
+def count_chunks(tree: Path, words: Sequence[str]) -> int:
+    """Return how many chunks of replications a command opens in a working tree."""
+    done = run(
+        [sys.executable, "-c", COUNTING, *words], cwd=tree, check=True, stdout=DEVNULL, stderr=PIPE, text=True
+    )
+    return int(done.stderr.split()[-1])
 
 
 def read_page(path: Path) -> str:
@@ -51,26 +87,39 @@ def read_page(path: Path) -> str:
     return re.sub(r"Written [-\d]+ [:\d]+ UTC", "", path.read_text())
 
 
-def main(paths: int, turns: int, against: Path | None) -> None:
+def compare(command: str, url: str, pages: Sequence[Path], trees: Sequence[Path], turns: int) -> None:
+    """Print what a command takes in each working tree, and check that it prints the same."""
+    name, *options = command.split()
+    words = [[name, url, *options, *(["-o", str(page)] if name == "report" else [])] for page in pages]
+    each = [[measure(*one) for one in zip(trees, words, strict=True)] for _ in range(turns)]
+    found = np.median([[figures for figures, _ in turn] for turn in each], axis=0)
+    for tree, one, (wall, cpu, memory) in zip(trees, words, found, strict=True):
+        chunks = count_chunks(tree, one)
+        print(f"{command:24s} {wall:6.2f} s {cpu:6.2f} s CPU {memory:5.0f} MB {chunks:8d} chunks  {tree}", flush=True)
+    told = {read_page(page) for page in pages} if name == "report" else {text for turn in each for _, text in turn}
+    print(f"{command:24s} {'the same output' if len(told) == 1 else 'THE OUTPUTS DIFFER'}", flush=True)
+
+
+def main(units: int, turns: int, against: Path | None, store: Path | None, commands: Sequence[str]) -> None:
     trees = [Path.cwd(), *([against] if against else [])]
-    with common.scratch() as folder:
-        url, pages = str(folder / "store.zarr"), [folder / f"{place}.html" for place in range(len(trees))]
-        fabricate(url, paths)
-        for command in ("table", "report"):
-            words = [[command, url, *(["-o", str(page)] if command == "report" else [])] for page in pages]
-            found = np.array([[measure(*one) for one in zip(trees, words, strict=True)] for _ in range(turns)])
-            for tree, (seconds, cpu) in zip(trees, np.median(found, axis=0), strict=True):
-                print(f"{command:6s} {seconds:6.1f} s, {cpu:6.1f} s of CPU   {tree}", flush=True)
-            if against:
-                wall, cpu = np.median(found[:, 1] / found[:, 0], axis=0)
-                print(f"{command:6s} {against} takes {wall:.2f} × the seconds, {cpu:.2f} × those of CPU")
-        assert len(set(map(read_page, pages))) == 1, "the reports differ"
+    with ExitStack() as stack:
+        folder = stack.enter_context(common.scratch()) if store is None else store.parent
+        url = str(folder / "store.zarr" if store is None else store)
+        if not Path(url).exists():
+            fabricate(url, units)
+        for command in commands:
+            pages = [folder / f"reading-{place}.html" for place in range(len(trees))]
+            compare(command, url, pages, trees, turns)
+        for page in pages:
+            page.unlink(missing_ok=True)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--paths", type=int, default=PATHS)
+    parser.add_argument("--units", type=int, default=UNITS)
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--against", type=Path)
+    parser.add_argument("--store", type=Path)
+    parser.add_argument("--commands", nargs="+", default=COMMANDS)
     given = parser.parse_args()
-    main(given.paths, given.turns, given.against)
+    main(given.units, given.turns, given.against, given.store, given.commands)
