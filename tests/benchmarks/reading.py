@@ -76,9 +76,7 @@ def measure(tree: Path, words: Sequence[str]) -> tuple[tuple[float, float, float
 
 def count_chunks(tree: Path, words: Sequence[str]) -> int:
     """Return how many chunks of replications a command opens in a working tree."""
-    done = run(
-        [sys.executable, "-c", COUNTING, *words], cwd=tree, check=True, stdout=DEVNULL, stderr=PIPE, text=True
-    )
+    done = run([sys.executable, "-c", COUNTING, *words], cwd=tree, check=True, stdout=DEVNULL, stderr=PIPE, text=True)
     return int(done.stderr.split()[-1])
 
 
