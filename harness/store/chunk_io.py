@@ -39,6 +39,7 @@ _BATCH, _FAR, _TOGETHER, _LISTED = 64, 3e-4, 16, 10_000
 The fastest chunk of the first batch decides. A local file system takes a tenth of this time, and several threads would
 only wait for each other.
 """
+_EVERYTHING = slice(None)
 _CHECK = 4
 """Bytes of the checksum at the end of a chunk."""
 
@@ -221,22 +222,26 @@ class _Overlaps:
     """Intersections of chunks with a box. Those along the axes with one chunk are the same for all chunks."""
 
     def __init__(self, one: LocalArray, box: list[slice]) -> None:
-        self._cuts = [(size, each.start, each.stop) for size, each in zip(one.chunks, box, strict=True)]
-        rest = [_intersect(0, *cut) for cut in self._cuts[one.lead :]]
-        whole = all((cut[1], cut[2]) == (0, cut[0]) for cut in self._cuts[one.lead :])
-        del self._cuts[one.lead :]
-        self._here, self._target = ((), ()) if whole else tuple(zip(*rest, strict=True))
+        sizes, starts, stops = one.chunks, [each.start for each in box], [each.stop for each in box]
+        self._cuts = [some[: one.lead] for some in (sizes, starts, stops)]
+        rest = [_intersect(0, *cut) for cut in list(zip(sizes, starts, stops, strict=True))[one.lead :]]
+        self._here, self._target = tuple(here for here, _ in rest), tuple(target for _, target in rest)
+        if all(here == _EVERYTHING for here in self._here):
+            self._here = self._target = ()
 
     def find(self, place: tuple[int, ...]) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
         """Return the intersection of a chunk and the box, in coordinates of the chunk and of the box."""
-        cuts = [_intersect(at, *cut) for at, cut in zip(place, self._cuts, strict=True)]
-        return (*(here for here, _ in cuts), *self._here), (*(target for _, target in cuts), *self._target)
+        here, target = zip(*map(_intersect, place, *self._cuts), strict=True)
+        return here + self._here, target + self._target
 
 
 def _intersect(at: int, size: int, start: int, stop: int) -> tuple[slice, slice]:
     """Return the intersection of a chunk and a box along one axis, in coordinates of the chunk and of the box."""
     first = at * size
-    start_here, stop_here = max(first, start), min(first + size, stop)
+    last = first + size
+    if start <= first and last <= stop:  # nearly all are
+        return _EVERYTHING, slice(first - start, last - start)
+    start_here, stop_here = max(first, start), min(last, stop)
     return slice(start_here - first, stop_here - first), slice(start_here - start, stop_here - start)
 
 
