@@ -35,6 +35,8 @@ from harness.store.rounds import count_shown_paths
 _CACHED_BYTES = min(512e6, arrays.get_memory_limit() / 2)
 """Most bytes of variables that are kept in memory. A report reads the same variables about a hundred times."""
 _VARIABLES: SizedCache[Values] = SizedCache(_CACHED_BYTES, lambda values: int(values.nbytes))
+State = tuple[str, str, int, int, int]
+"""Store, key of its manifest, n, number of paths, and hash of the names of the receipts."""
 Where = Mapping[str, Sequence[object]]
 """Values to select along some axes."""
 
@@ -124,10 +126,19 @@ class ReplicationReader:
             return None
         return Slab(n, range(lengths["procedure"]), range(lengths["theta"]))
 
-    def get_state(self, n: int) -> int:
-        """Return a cache key that changes when a unit at this n is written, or the store is replaced or grows."""
-        names = frozenset(open_backend(self.url).list_names(f"{FOLDER}/n={n}"))
-        return hash((self.url, cache_key(self.manifest), n, self.count_paths(n), names))
+    def get_state(self, n: int) -> State:
+        """Return a cache key that differs if a unit at this n was written, or the store was replaced or grew.
+
+        It is that of the first time that this reader was asked, so what is kept under it isn't older than the reader.
+        """
+        if n not in self._states:
+            names = frozenset(open_backend(self.url).list_names(f"{FOLDER}/n={n}"))
+            self._states[n] = self.url, cache_key(self.manifest), n, self.count_paths(n), hash(names)
+        return self._states[n]
+
+    @cached_property
+    def _states(self) -> dict[int, State]:
+        return {}
 
     @property
     def judged(self) -> str:
@@ -187,9 +198,12 @@ class ReplicationReader:
         whole = np.full(lengths, fill, dtype=first.dtype)
         for slab, values in made.items():
             whole[_to_slice(slab.procedures), :, _to_slice(slab.thetas), :, grid.n.index(slab.n)] = values
-        coords = {axis: (axis, _make_coordinate(list_axis_values(grid, axis))) for axis in CUBE_DIMS}
-        found = xr.DataArray(whole, dims=CUBE_DIMS, coords=coords)
-        return found.sel({axis: self.sort_values(axis) for axis in CUBE_DIMS})
+        places, coords = [], {}
+        for axis in CUBE_DIMS:
+            known = list_axis_values(grid, axis)
+            places.append([known.index(value) for value in self.sort_values(axis)])
+            coords[axis] = axis, _make_coordinate(known)[places[-1]]
+        return xr.DataArray(whole[np.ix_(*places)], dims=CUBE_DIMS, coords=coords)
 
     def sort_values(self, axis: str) -> list[Any]:
         """Return the selected values of an axis: numbers sorted, searches for θ last, procedures in the given order."""
