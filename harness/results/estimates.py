@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import xarray as xr
 
 from harness.core.errors import UserError
+from harness.core.schema.cube import CUBE_DIMS
 from harness.core.text import suggest_name
 from harness.core.types import Bools, Values
 from harness.cube.caching import SizedCache
@@ -154,13 +155,14 @@ def make_dataset(
 ) -> xr.Dataset:
     """Estimate slab by slab with `of`, and combine the estimates to a dataset with the description `what`."""
     made: dict[Slab, Estimate] = {slab: of(slab) for slab in chosen.iter_slabs()}
-    parts: Mapping[str, xr.DataArray] = {
-        part: chosen.make_array(
+    parts = {
+        part: chosen.arrange(
             {slab: _broadcast(getattr(one, part), one) for slab, one in made.items()}, _FILLS.get(part, np.nan)
         )
         for part in names
     }
-    return xr.Dataset(dict(parts), attrs={"description": what})
+    variables = {part: (CUBE_DIMS, values) for part, values in parts.items()}
+    return xr.Dataset(variables, chosen.coords, {"description": what})
 
 
 _FILLS = dict.fromkeys(("paths", "replications", "controls", "code", "decided_at"), 0) | dict.fromkeys(

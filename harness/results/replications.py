@@ -133,8 +133,12 @@ class ReplicationReader:
         """
         if n not in self._states:
             names = frozenset(open_backend(self.url).list_names(f"{FOLDER}/n={n}"))
-            self._states[n] = self.url, cache_key(self.manifest), n, self.count_paths(n), hash(names)
+            self._states[n] = self.url, self._key, n, self.count_paths(n), hash(names)
         return self._states[n]
+
+    @cached_property
+    def _key(self) -> str:
+        return cache_key(self.manifest)
 
     @cached_property
     def _states(self) -> dict[int, State]:
@@ -192,18 +196,29 @@ class ReplicationReader:
         fill : scalar
             Value of cells that are in no slab.
         """
+        return xr.DataArray(self.arrange(made, fill), dims=CUBE_DIMS, coords=self.coords)
+
+    def arrange(self, made: Mapping[Slab, Values], fill: Any = np.nan) -> Values:
+        """Combine results of slabs to an array with the axes of `coords`, as `make_array` does."""
         grid = self.manifest.extent.grid
         lengths = [len(list_axis_values(grid, axis)) for axis in CUBE_DIMS]
-        first = next(iter(made.values()))
-        whole = np.full(lengths, fill, dtype=first.dtype)
+        whole = np.full(lengths, fill, dtype=next(iter(made.values())).dtype)
         for slab, values in made.items():
             whole[_to_slice(slab.procedures), :, _to_slice(slab.thetas), :, grid.n.index(slab.n)] = values
-        places, coords = [], {}
-        for axis in CUBE_DIMS:
-            known = list_axis_values(grid, axis)
-            places.append([known.index(value) for value in self.sort_values(axis)])
-            coords[axis] = axis, _make_coordinate(known)[places[-1]]
-        return xr.DataArray(whole[np.ix_(*places)], dims=CUBE_DIMS, coords=coords)
+        return np.asarray(whole[np.ix_(*self._places.values())])
+
+    @cached_property
+    def _places(self) -> dict[str, list[int]]:
+        """Indices of the selected values along each axis, in the order of `sort_values`."""
+        known = {axis: list_axis_values(self.manifest.extent.grid, axis) for axis in CUBE_DIMS}
+        return {axis: [values.index(one) for one in self.sort_values(axis)] for axis, values in known.items()}
+
+    @cached_property
+    def coords(self) -> xr.Coordinates:
+        """The selected cells: coordinates over all axes of the cube."""
+        grid = self.manifest.extent.grid
+        found = {axis: _make_coordinate(list_axis_values(grid, axis))[places] for axis, places in self._places.items()}
+        return xr.Dataset(coords=found).coords
 
     def sort_values(self, axis: str) -> list[Any]:
         """Return the selected values of an axis: numbers sorted, searches for θ last, procedures in the given order."""
