@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
 from threading import Lock
 from typing import Generic, TypeVar
 
@@ -16,7 +17,7 @@ class SizedCache(Generic[T]):
     Parameters
     ----------
     most : float
-        Largest number of bytes in the cache. A larger result is returned, but not kept.
+        Largest number of bytes in the cache; an attribute, too. A larger result is returned, but not kept.
     weigh : callable
         Function from a result to its number of bytes.
 
@@ -28,7 +29,7 @@ class SizedCache(Generic[T]):
     """
 
     def __init__(self, most: float, weigh: Callable[[T], int]) -> None:
-        self._most, self._weigh = most, weigh
+        self.most, self._usual, self._weigh = most, most, weigh
         self._held: OrderedDict[Hashable, T] = OrderedDict()
         self._bytes, self._lock = 0, Lock()
 
@@ -45,12 +46,22 @@ class SizedCache(Generic[T]):
 
     def _keep(self, key: Hashable, made: T) -> None:
         size = self._weigh(made)
-        if size > self._most or key in self._held:
+        if size > self.most or key in self._held:
             return
-        while self._bytes + size > self._most:
+        while self._bytes + size > self.most:
             self._bytes -= self._weigh(self._held.popitem(last=False)[1])
         self._held[key] = made
         self._bytes += size
+
+    @contextmanager
+    def widen(self, most: float) -> Iterator[None]:
+        """Hold up to `most` bytes within this context, and nothing after it."""
+        self.most = most
+        try:
+            yield
+        finally:
+            self.most = self._usual
+            self.clear()
 
     def clear(self) -> None:
         """Forget all results."""

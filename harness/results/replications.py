@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
@@ -32,9 +33,9 @@ from harness.store.manifest_io import load_manifest
 from harness.store.receipts import FOLDER, list_receipts
 from harness.store.rounds import count_shown_paths
 
-_CACHED_BYTES = min(512e6, arrays.get_memory_limit() / 2)
-"""Most bytes of variables that are kept in memory. A report reads the same variables about a hundred times."""
-_VARIABLES: SizedCache[Values] = SizedCache(_CACHED_BYTES, lambda values: int(values.nbytes))
+_USUAL_BYTES, _MOST_BYTES = 64e6, min(512e6, arrays.get_memory_limit() / 2)
+"""Most bytes of variables that are kept in memory, usually and while a report is made."""
+_VARIABLES: SizedCache[Values] = SizedCache(_USUAL_BYTES, lambda values: int(values.nbytes))
 State = tuple[str, str, int, int, int]
 """Store, key of its manifest, n, number of paths, and hash of the names of the receipts."""
 Where = Mapping[str, Sequence[object]]
@@ -122,7 +123,7 @@ class ReplicationReader:
         extent = self.manifest.extent
         lengths = get_axis_lengths(extent.grid)
         cells = prod(lengths[axis] for axis in INNER)
-        if 8 * len(QUANTILES) * extent.paths * extent.draws * cells > _CACHED_BYTES:
+        if 8 * len(QUANTILES) * extent.paths * extent.draws * cells > _VARIABLES.most:
             return None
         return Slab(n, range(lengths["procedure"]), range(lengths["theta"]))
 
@@ -226,6 +227,11 @@ class ReplicationReader:
         if axis == "theta":
             return sorted(values, key=_get_theta_sort_key)
         return values if axis == "procedure" else sorted(values)
+
+
+def keep_variables() -> AbstractContextManager[None]:
+    """Keep more variables in memory within a context that reads the same ones about a hundred times."""
+    return _VARIABLES.widen(_MOST_BYTES)
 
 
 def _to_slice(places: range) -> slice:

@@ -46,3 +46,13 @@ def test_it_can_be_emptied() -> None:
     cache.clear()
     assert cache.get("a", lambda: b"abcd") == b"abcd"
     assert cache.get("a", lambda: b"1234") == b"abcd"
+
+
+def test_it_can_be_widened_for_a_while() -> None:
+    cache: SizedCache[bytes] = SizedCache(4, len)
+    with cache.widen(8):
+        cache.get("a", lambda: b"12345678")
+        assert cache.get("a", lambda: b"anew") == b"12345678"
+    assert cache.get("a", lambda: b"anew") == b"anew", "nothing is held after it"
+    cache.get("b", lambda: b"12345678")
+    assert cache.get("b", lambda: b"2") == b"2", "it holds as little as before"

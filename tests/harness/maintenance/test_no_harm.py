@@ -180,6 +180,28 @@ def test_a_deleted_chunk_is_counted_and_computed_again(here: Path, made: Path, v
     assert_identical(store, made / "results/mine.zarr")
 
 
+def test_every_chunk_is_missed(tmp_path: Path) -> None:
+    """Of a store that grew along two axes, whose later units have several chunks."""
+    where, paths = tmp_path / "toy.zarr", {"replications": {"paths": 3}, "grid__n": [10]}
+    run_serially(where, **paths)
+    serially(prepared(where, **{**paths, "replications": {"paths": 5}}), [0])
+    grid = {"grid__theta": [1, 2.5, "best", 4], "grid__lam": [0.1, 1, 2]}
+    serially(prepared(where, **{**paths, **grid}), [0])
+    there = open_backend(str(where))
+    record = require_manifest(str(where))
+    signed = list_receipts(there, [10])
+    assert len({one.generation for one in signed.values()}) > 1
+    assert list_incomplete_units(there, record, signed) == []
+    chunks = sorted((where / "replications/n=10").glob("*/c.*.*"))
+    assert len({path.name.count(".0") for path in chunks}) > 1
+    for path in chunks[::7]:
+        raw = path.read_bytes()
+        path.unlink()
+        _, path_block, draw_block, *_ = path.name.split(".")
+        assert list_incomplete_units(there, record, signed) == [f"n=10/p{path_block}_d{draw_block}"]
+        path.write_bytes(raw)
+
+
 def test_a_deleted_chunk_of_the_cube_is_written_again(here: Path, made: Path) -> None:
     store = here / "results/mine.zarr"
     (store / "width/c.0.0.0.0.1.0.0").unlink()

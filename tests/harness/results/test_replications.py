@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from shutil import rmtree
 from typing import Any
 
 import numpy as np
 import pytest
 
 from harness.report.sections.facts import MEASURES
+from harness.report.write import write_report
 from harness.results import estimates, replications
 from harness.results.estimates import estimate
 from harness.results.replications import Slab, open_reader
+from harness.results.tables import table
 from harness.results.validity import verdicts
 from harness.store import arrays
 from tests.harness.studies import prepared, run_serially, serially
@@ -61,9 +64,8 @@ def test_the_same_without_memory(store: str, name: str, monkeypatch: pytest.Monk
     """The slow twin reads everything anew."""
     some = {"theta": ["1", "best"], "n": [20]}
     kept = [estimate(store, name) for _ in range(2)] + [estimate(store, name, some)]
-    monkeypatch.setattr(replications, "_CACHED_BYTES", 0.0)
     for cache in (replications._VARIABLES, estimates._ESTIMATES):
-        monkeypatch.setattr(cache, "_most", -1.0)
+        monkeypatch.setattr(cache, "most", -1.0)
         cache.clear()
     for one, other in zip(kept, [estimate(store, name)] * 2 + [estimate(store, name, some)], strict=True):
         assert one.identical(other)
@@ -98,3 +100,32 @@ def test_units_written_since_are_seen(tmp_path: Path) -> None:
     after = estimate(str(where))
     assert int(before["replications"].sum()) < int(after["replications"].sum())
     assert not np.array_equal(before["value"], after["value"], equal_nan=True)
+
+
+@pytest.mark.parametrize("most", [replications._USUAL_BYTES, 0.0])
+def test_a_table_in_a_process_that_lives_long(tmp_path: Path, most: float) -> None:
+    """The same as of a process that begins then: after more paths, and of another store in the same place."""
+    where = tmp_path / "toy.zarr"
+
+    def tabulate() -> str:
+        with replications._VARIABLES.widen(most):
+            kept = [str(table(str(where), name)) for name in ("coverage", "width", "verdict")]
+            kept = [str(table(str(where), name)) for name in ("coverage", "width", "verdict")]
+        estimates._ESTIMATES.clear()
+        assert kept == [str(table(str(where), name)) for name in ("coverage", "width", "verdict")]
+        return kept[0]
+
+    found = []
+    for changes in ({}, {"replications__paths": 9}, {"replications__paths": 9, "grid__theta": [1, 2.5, "best", 4]}):
+        run_serially(where, **changes)
+        found.append(tabulate())
+    rmtree(where)
+    run_serially(where, seed=6)
+    assert len({*found, tabulate()}) == 4
+
+
+def test_a_report_reads_nothing_twice(store: str, tmp_path: Path, reads: Counter[tuple[int, str]]) -> None:
+    write_report(store, tmp_path / "report.html", drawn=1)
+    assert {(n, name) for n in (10, 20) for name in ("status", "coverage", "width")} <= set(reads)
+    assert set(reads.values()) == {1}
+    assert not replications._VARIABLES._held, "a process that lives on gets its memory back"
