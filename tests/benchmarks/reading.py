@@ -3,21 +3,21 @@
 The store's own writer makes it in two minutes: the quickstart scenario with one path a unit (as planned for a very slow
 machine), with coverages from a binomial distribution and widths from a log-normal one, and its cube. `--against FOLDER`
 is another working tree, such as that of an earlier commit: both take turns on the same store. Printed are the median
-seconds of wall and of CPU, the largest memory, and the chunks that were read (counted in one more run each). The
+seconds of wall and of CPU and, of one more run each, the largest memory (on Linux) and the chunks that were read. The
 outputs must be equal but for the time in the report's footer. `--store` keeps the store there for another time.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import re
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from subprocess import DEVNULL, PIPE, Popen, run
+from resource import RUSAGE_CHILDREN, getrusage
+from subprocess import DEVNULL, PIPE, run
 from time import perf_counter
 
 import numpy as np
@@ -27,7 +27,6 @@ from harness.execution import lifecycle, prepare
 from harness.scenario.load import load
 from harness.store import arrays
 from tests.benchmarks import common
-from tests.benchmarks.growth import UNIT
 from tests.benchmarks.replications import make_block
 
 UNITS, COMMANDS = 20_000, ("table", "table --measure width", "table --measure verdict", "status", "report")
@@ -40,9 +39,10 @@ sys.addaudithook(count)
 try:
     runpy.run_module("harness.cli", run_name="__main__", alter_sys=True)
 finally:
-    print(opened[0], file=sys.stderr)
+    with open("/proc/self/status") as told:  # getrusage would tell the largest memory of the parent
+        print(opened[0], re.search(r"VmHWM:\\s+(\\d+)", told.read())[1], file=sys.stderr)
 """
-"""A program that runs a command and prints how many chunks of replications it opened."""
+"""A program that runs a command, and prints how many chunks of replications it opened and its largest memory in kB."""
 
 
 def fabricate(url: str, units: int) -> None:
@@ -55,6 +55,7 @@ def fabricate(url: str, units: int) -> None:
         block = make_block(manifest, unit, rng)
         for name in ("width", "width_mean", "length", "length_mean", "interval_score"):
             block.values[name][:] = np.exp(0.1 * rng.standard_normal(block.values[name].shape))
+        block.values["coverage_expected"][:] = rng.beta(90, 10, size=block.values["coverage"].shape)
         arrays.write_unit(url, manifest, replace(block, seconds={"compute": 0.5}))
     written = perf_counter()
     refresh(url, manifest, sizes)
@@ -62,22 +63,19 @@ def fabricate(url: str, units: int) -> None:
     print(f"{len(prepared.plan.units)} units, {common.on_disk(Path(url))[0]} files, {took}", flush=True)
 
 
-def measure(tree: Path, words: Sequence[str]) -> tuple[tuple[float, float, float], str]:
-    """Return the seconds of wall and of CPU, and the megabytes, that a command takes in a working tree; its output."""
-    start = perf_counter()
-    with Popen([sys.executable, "-m", "harness.cli", *words], cwd=tree, stdout=PIPE, text=True) as process:
-        assert process.stdout is not None
-        told = process.stdout.read()
-        _, failed, used = os.wait4(process.pid, 0)
-        process.returncode = failed
-    assert not failed, words
-    return (perf_counter() - start, used.ru_utime + used.ru_stime, used.ru_maxrss * UNIT / 1e6), told
+def measure(tree: Path, words: Sequence[str]) -> tuple[tuple[float, float], str]:
+    """Return the seconds of wall and of CPU that a command takes in a working tree; its output."""
+    before, start = getrusage(RUSAGE_CHILDREN), perf_counter()
+    told = run([sys.executable, "-m", "harness.cli", *words], cwd=tree, check=True, stdout=PIPE, text=True).stdout
+    seconds, after = perf_counter() - start, getrusage(RUSAGE_CHILDREN)
+    return (seconds, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime), told
 
 
-def count_chunks(tree: Path, words: Sequence[str]) -> int:
-    """Return how many chunks of replications a command opens in a working tree."""
-    done = run([sys.executable, "-c", COUNTING, *words], cwd=tree, check=True, stdout=DEVNULL, stderr=PIPE, text=True)
-    return int(done.stderr.split()[-1])
+def count_chunks(tree: Path, words: Sequence[str]) -> tuple[int, float]:
+    """Return how many chunks of replications a command opens in a working tree, and its largest memory in megabytes."""
+    command = [sys.executable, "-c", COUNTING, *words]
+    told = run(command, cwd=tree, check=True, stdout=DEVNULL, stderr=PIPE, text=True).stderr.split()
+    return int(told[-2]), int(told[-1]) / 1e3
 
 
 def read_page(path: Path) -> str:
@@ -91,8 +89,8 @@ def compare(command: str, url: str, pages: Sequence[Path], trees: Sequence[Path]
     words = [[name, url, *options, *(["-o", str(page)] if name == "report" else [])] for page in pages]
     each = [[measure(*one) for one in zip(trees, words, strict=True)] for _ in range(turns)]
     found = np.median([[figures for figures, _ in turn] for turn in each], axis=0)
-    for tree, one, (wall, cpu, memory) in zip(trees, words, found, strict=True):
-        chunks = count_chunks(tree, one)
+    for tree, one, (wall, cpu) in zip(trees, words, found, strict=True):
+        chunks, memory = count_chunks(tree, one)
         print(f"{command:24s} {wall:6.2f} s {cpu:6.2f} s CPU {memory:5.0f} MB {chunks:8d} chunks  {tree}", flush=True)
     told = {read_page(page) for page in pages} if name == "report" else {text for turn in each for _, text in turn}
     print(f"{command:24s} {'the same output' if len(told) == 1 else 'THE OUTPUTS DIFFER'}", flush=True)
