@@ -88,7 +88,8 @@ def read_file(path: str, largest: int = LARGEST) -> bytes:
         found = os.fstat(file)
         _check(path, found, largest)
         data = os.read(file, found.st_size + 1)
-        while part := os.read(file, 1 << 20):  # a file system may return a file in parts
+        # a file system may return a file in parts, and a file that has grown since has more
+        while len(data) != found.st_size and (part := os.read(file, 1 << 20)):
             data += part
             if len(data) > largest:
                 raise _make_size_error(path, len(data), largest)

@@ -58,8 +58,11 @@ def write(
     check_target(target)
     from harness.report.page import render_page
     from harness.report.sections.figures import SETTINGS
+    from harness.results.replications import keep_variables
 
-    write_atomically(target, render_page(url, shown or url, SETTINGS if settings is None else settings, design))
+    with keep_variables():
+        page = render_page(url, shown or url, SETTINGS if settings is None else settings, design)
+    write_atomically(target, page)
     return target
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import xarray as xr
 
 from harness.core.errors import UserError
+from harness.core.schema.cube import CUBE_DIMS
 from harness.core.text import suggest_name
 from harness.core.types import Bools, Values
+from harness.cube.caching import SizedCache
 from harness.parsing.selections import Selection
 from harness.results.adjust import estimate_adjusted
 from harness.results.mad import MAD, estimate_mad
@@ -22,6 +24,11 @@ PARTS = ("value", "se", "low", "high", "paths", "replications")
 """Variables of a dataset of estimates: the fields of `Estimate`."""
 ADJUSTED = (*PARTS, "controls", "worth")
 """Variables of a dataset of adjusted estimates."""
+_CACHED_BYTES = 64e6
+"""Most bytes of estimates that are kept in memory. Every figure of a report selects from the same ones."""
+_ESTIMATES: SizedCache[Estimate] = SizedCache(
+    _CACHED_BYTES, lambda one: sum(int(part.nbytes) for part in vars(one).values())
+)
 
 
 def find_measure(name: str) -> Measure:
@@ -79,7 +86,12 @@ def estimate(
 
 def estimate_cells(chosen: ReplicationReader, one: Measure, level: float = LEVEL) -> xr.Dataset:
     """Estimate a measure in the selected cells of a store; `estimate` says what comes out."""
-    return make_dataset(chosen, one.what, lambda slab: estimate_measure(one, *one.compute(chosen, slab), chosen, level))
+
+    def of(slab: Slab) -> Estimate:
+        key = chosen.get_state(slab.n), slab, chosen.judged, one, level
+        return _ESTIMATES.get(key, lambda: estimate_measure(one, *one.compute(chosen, slab), chosen, level))
+
+    return make_dataset(chosen, one.what, of)
 
 
 def difference(
@@ -143,13 +155,14 @@ def make_dataset(
 ) -> xr.Dataset:
     """Estimate slab by slab with `of`, and combine the estimates to a dataset with the description `what`."""
     made: dict[Slab, Estimate] = {slab: of(slab) for slab in chosen.iter_slabs()}
-    parts: Mapping[str, xr.DataArray] = {
-        part: chosen.make_array(
+    parts = {
+        part: chosen.arrange(
             {slab: _broadcast(getattr(one, part), one) for slab, one in made.items()}, _FILLS.get(part, np.nan)
         )
         for part in names
     }
-    return xr.Dataset(dict(parts), attrs={"description": what})
+    variables = {part: (CUBE_DIMS, values) for part, values in parts.items()}
+    return xr.Dataset(variables, chosen.coords, {"description": what})
 
 
 _FILLS = dict.fromkeys(("paths", "replications", "controls", "code", "decided_at"), 0) | dict.fromkeys(

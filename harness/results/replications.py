@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from math import prod
 from typing import Any
 
@@ -13,13 +14,15 @@ import xarray as xr
 
 from harness.backends.base import open_backend
 from harness.core.errors import UserError
-from harness.core.extent import find_distinct, find_included
+from harness.core.extent import find_distinct, find_included, get_axis_lengths
 from harness.core.labels import format_label, list_axis_values
+from harness.core.schema.axes import QUANTILES
 from harness.core.schema.cube import CUBE_DIMS
 from harness.core.schema.measures import COVERAGE_EXPECTED
 from harness.core.text import format_count, suggest_name
-from harness.core.types import FAILED, Bools, Grid, Status, Values
+from harness.core.types import FAILED, INNER, Bools, Grid, Status, Values
 from harness.cube.aggregate import iter_slabs
+from harness.cube.caching import SizedCache
 from harness.cube.levels import get_judged_measure
 from harness.parsing.selections import Selection, parse_where
 from harness.store import arrays
@@ -30,8 +33,11 @@ from harness.store.manifest_io import load_manifest
 from harness.store.receipts import FOLDER, list_receipts
 from harness.store.rounds import count_shown_paths
 
-_CACHED_BYTES = 8e6
-"""Largest part of a variable that is cached, in bytes. A report reads the same variables about a hundred times."""
+_USUAL_BYTES, _MOST_BYTES = 64e6, min(512e6, arrays.get_memory_limit() / 2)
+"""Most bytes of variables that are kept in memory, usually and while a report is made."""
+_VARIABLES: SizedCache[Values] = SizedCache(_USUAL_BYTES, lambda values: int(values.nbytes))
+State = tuple[str, str, int, int, int]
+"""Store, key of its manifest, n, number of paths, and hash of the names of the receipts."""
 Where = Mapping[str, Sequence[object]]
 """Values to select along some axes."""
 
@@ -97,21 +103,47 @@ class ReplicationReader:
         if variable == COVERAGE_EXPECTED and variable not in self.manifest.keep:
             why = "its source doesn't know its noise, its scenario leaves it out, or it is of version 0.1"
             raise UserError(f"{self.url} has no {variable}: {why}")
-        lengths = [len(list_axis_values(self.manifest.extent.grid, axis)) for axis in ("gamma", "lam", "alpha")]
-        cells = prod(lengths) * len(slab.procedures) * len(slab.thetas)
-        kept = 8 * self.manifest.extent.paths * self.manifest.extent.draws * cells <= _CACHED_BYTES
-        return (_read if kept else _read.__wrapped__)(
-            self.url,
-            self.manifest.generation,
-            self._compute_cache_key(slab.n),
-            slab,
-            variable,
-            self.count_paths(slab.n),
-        )
+        whole = self._find_whole_slab(slab.n)
+        if whole is None:
+            return self._read(slab, variable)
+        found = _VARIABLES.get((self.get_state(slab.n), variable), lambda: _freeze(self._read(whole, variable)))
+        if slab == whole:
+            return found
+        # a copy, since NumPy's sums depend on the strides of an array in the last bit
+        return np.ascontiguousarray(found[:, :, _to_slice(slab.procedures), :, _to_slice(slab.thetas)])
 
-    def _compute_cache_key(self, n: int) -> int:
-        """Return a key that changes when a unit at this n is written, or the store is replaced by another."""
-        return hash((cache_key(self.manifest), frozenset(open_backend(self.url).list_names(f"{FOLDER}/n={n}"))))
+    def _read(self, slab: Slab, variable: str) -> Values:
+        everything = slice(None)
+        cells = (_to_slice(slab.procedures), everything, _to_slice(slab.thetas))
+        where: tuple[Any, ...] = (slice(0, self.count_paths(slab.n)), everything, *cells)
+        return arrays.read(self.url, slab.n, variable, self.manifest.generation, where)
+
+    def _find_whole_slab(self, n: int) -> Slab | None:
+        """Return the slab of all cells at one n; None if not even one variable of it may be kept in memory."""
+        extent = self.manifest.extent
+        lengths = get_axis_lengths(extent.grid)
+        cells = prod(lengths[axis] for axis in INNER)
+        if 8 * len(QUANTILES) * extent.paths * extent.draws * cells > _VARIABLES.most:
+            return None
+        return Slab(n, range(lengths["procedure"]), range(lengths["theta"]))
+
+    def get_state(self, n: int) -> State:
+        """Return a cache key that differs if a unit at this n was written, or the store was replaced or grew.
+
+        It is that of the first time that this reader was asked, so what is kept under it isn't older than the reader.
+        """
+        if n not in self._states:
+            names = frozenset(open_backend(self.url).list_names(f"{FOLDER}/n={n}"))
+            self._states[n] = self.url, self._key, n, self.count_paths(n), hash(names)
+        return self._states[n]
+
+    @cached_property
+    def _key(self) -> str:
+        return cache_key(self.manifest)
+
+    @cached_property
+    def _states(self) -> dict[int, State]:
+        return {}
 
     @property
     def judged(self) -> str:
@@ -125,6 +157,9 @@ class ReplicationReader:
 
     def is_ok(self, slab: Slab) -> Bools:
         """Return a mask of the replications with undamaged results, over path, draw, procedure, γ, θ and λ."""
+        return _VARIABLES.get((self.get_state(slab.n), slab), lambda: _freeze(self._compute_ok(slab)))
+
+    def _compute_ok(self, slab: Slab) -> Bools:
         status = self.read(slab, "status")
         return np.asarray(
             (status == Status.OK) & ~is_damaged(status, self.read(slab, "coverage"), self.manifest.extents)
@@ -162,15 +197,29 @@ class ReplicationReader:
         fill : scalar
             Value of cells that are in no slab.
         """
+        return xr.DataArray(self.arrange(made, fill), dims=CUBE_DIMS, coords=self.coords)
+
+    def arrange(self, made: Mapping[Slab, Values], fill: Any = np.nan) -> Values:
+        """Combine results of slabs to an array with the axes of `coords`, as `make_array` does."""
         grid = self.manifest.extent.grid
         lengths = [len(list_axis_values(grid, axis)) for axis in CUBE_DIMS]
-        first = next(iter(made.values()))
-        whole = np.full(lengths, fill, dtype=first.dtype)
+        whole = np.full(lengths, fill, dtype=next(iter(made.values())).dtype)
         for slab, values in made.items():
             whole[_to_slice(slab.procedures), :, _to_slice(slab.thetas), :, grid.n.index(slab.n)] = values
-        coords = {axis: (axis, _make_coordinate(list_axis_values(grid, axis))) for axis in CUBE_DIMS}
-        found = xr.DataArray(whole, dims=CUBE_DIMS, coords=coords)
-        return found.sel({axis: self.sort_values(axis) for axis in CUBE_DIMS})
+        return np.asarray(whole[np.ix_(*self._places.values())])
+
+    @cached_property
+    def _places(self) -> dict[str, list[int]]:
+        """Indices of the selected values along each axis, in the order of `sort_values`."""
+        known = {axis: list_axis_values(self.manifest.extent.grid, axis) for axis in CUBE_DIMS}
+        return {axis: [values.index(one) for one in self.sort_values(axis)] for axis, values in known.items()}
+
+    @cached_property
+    def coords(self) -> xr.Coordinates:
+        """The selected cells: coordinates over all axes of the cube."""
+        grid = self.manifest.extent.grid
+        found = {axis: _make_coordinate(list_axis_values(grid, axis))[places] for axis, places in self._places.items()}
+        return xr.Dataset(coords=found).coords
 
     def sort_values(self, axis: str) -> list[Any]:
         """Return the selected values of an axis: numbers sorted, searches for θ last, procedures in the given order."""
@@ -178,6 +227,11 @@ class ReplicationReader:
         if axis == "theta":
             return sorted(values, key=_get_theta_sort_key)
         return values if axis == "procedure" else sorted(values)
+
+
+def keep_variables() -> AbstractContextManager[None]:
+    """Keep more variables in memory within a context that reads the same ones about a hundred times."""
+    return _VARIABLES.widen(_MOST_BYTES)
 
 
 def _to_slice(places: range) -> slice:
@@ -195,13 +249,10 @@ def _make_coordinate(values: Sequence[object]) -> Values:
     return np.array(values, dtype=object if isinstance(values[0], str) else None)
 
 
-@lru_cache(maxsize=32)
-def _read(url: str, generation: int, state: int, slab: Slab, variable: str, paths: int) -> Values:
-    """Read a slab of a variable. `state` is part of the cache key only: see `_compute_cache_key`."""
-    everything = slice(None)
-    cells = (_to_slice(slab.procedures), everything, _to_slice(slab.thetas))
-    where: tuple[Any, ...] = (slice(0, paths), everything, *cells)
-    return arrays.read(url, slab.n, variable, generation, where)
+def _freeze(values: Values) -> Values:
+    """Make an array read-only, because several callers get it."""
+    values.flags.writeable = False
+    return values
 
 
 def open_reader(url: str, where: Selection | None = None) -> ReplicationReader:

@@ -234,13 +234,14 @@ def _check_fits(url: str, found: zarr.Array[Any], where: tuple[Any, ...]) -> Non
     slices = [each if isinstance(each, slice) else slice(None) for each in (() if where == (...,) else where)]
     lengths = [len(range(*each.indices(length))) for each, length in zip(slices, found.shape, strict=False)]
     size = found.dtype.itemsize * prod([*lengths, *found.shape[len(slices) :]])
-    if size > _get_memory_limit():
+    if size > get_memory_limit():
         what = f"{found.path} takes {size / 1e9:.3g} GB, more than a quarter of this machine's memory"
         raise UserError(f"{url}: {what}: select less with --where, or use a larger machine")
 
 
 @cache
-def _get_memory_limit() -> float:
+def get_memory_limit() -> float:
+    """Return the largest number of bytes that is read at once: a quarter of this machine's memory."""
     if not hasattr(os, "sysconf"):
         return 4e9
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 4

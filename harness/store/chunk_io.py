@@ -8,11 +8,12 @@ the layout that `layout.py` creates: one file per chunk, all in one folder, litt
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import islice, product
 from math import prod
 from time import perf_counter
@@ -32,12 +33,13 @@ from harness.parsing.files import read_file, resolve
 from harness.store.checks.codecs import check_frame
 
 _CODECS = [BytesCodec, ZstdCodec, Crc32cCodec]
-_BATCH, _FAR, _TOGETHER = 64, 3e-4, 16
-"""Chunks per batch; seconds per chunk from which a file system counts as remote; threads that read from a remote one.
+_BATCH, _FAR, _TOGETHER, _LISTED = 64, 3e-4, 16, 10_000
+"""Chunks per batch; seconds per chunk from which a file system is remote; threads that read from it; names per listing.
 
 The fastest chunk of the first batch decides. A local file system takes a tenth of this time, and several threads would
 only wait for each other.
 """
+_EVERYTHING = slice(None)
 _CHECK = 4
 """Bytes of the checksum at the end of a chunk."""
 
@@ -79,9 +81,19 @@ class LocalArray:
         """Number of chunks along every axis."""
         return tuple(-(-length // size) for length, size in zip(self.shape, self.chunks, strict=True))
 
+    @cached_property
+    def lead(self) -> int:
+        """Number of axes up to the last one with several chunks. A chunk's place is its index along these."""
+        return max((axis + 1 for axis, count in enumerate(self.chunk_counts) if count > 1), default=1)
+
+    @cached_property
+    def tail(self) -> str:
+        """End of the keys of all chunks: the index 0 along the other axes."""
+        return ".0" * (len(self.shape) - self.lead)
+
     def make_key(self, place: tuple[int, ...]) -> str:
         """Return the key of a chunk, relative to the array."""
-        return ".".join(["c", *map(str, place)])
+        return f"c.{'.'.join(map(str, place))}{self.tail}"
 
 
 def inspect_array(array: zarr.Array[Any]) -> LocalArray | None:
@@ -131,13 +143,18 @@ def read(one: LocalArray, where: Box, between: Callable[[], None] = lambda: None
     box = one.resolve_box(where)
     out = np.full([each.stop - each.start for each in box], one.fill, dtype=one.dtype)
     places = _find_chunks(one, box) if out.size else iter(())
+    overlaps = _Overlaps(one, box)
 
     def put(batch: Iterable[tuple[int, ...]]) -> None:  # no two threads write to the same values
+        before, chunk = b"", None
         for place in batch:
-            chunk = _read_chunk(one, place)
-            if chunk is not None:
-                here, target = _find_overlap(one, place, box)
-                out[target] = chunk[here]
+            raw = _read_file(one, place)
+            if raw is None:
+                continue
+            if chunk is None or raw != before:  # many chunks are equal, such as the status of all that went well
+                before, chunk = raw, _decode(one, raw)
+            here, target = overlaps.find(place)
+            out[target] = chunk[here]
 
     far = min((_measure_seconds(put, [place]) for place in islice(places, _BATCH)), default=0.0) >= _FAR
     batches = iter(lambda: list(islice(places, _BATCH)), [])
@@ -156,8 +173,9 @@ def _measure_seconds(put: Callable[[list[tuple[int, ...]]], None], batch: list[t
 def encode_chunks(one: LocalArray, where: Box, values: Values) -> Iterator[tuple[str, bytes]]:
     """Yield the keys and bytes of the chunks of a box, which must cover whole chunks up to the ends of the axes."""
     box = one.resolve_box(where)
-    for place in product(*_get_chunk_ranges(one, box)):
-        here, target = _find_overlap(one, place, box)
+    overlaps = _Overlaps(one, box)
+    for place in product(*_get_chunk_ranges(one, box)[: one.lead]):
+        here, target = overlaps.find(place)
         chunk = np.full(one.chunks, one.fill, dtype=one.dtype)
         chunk[here] = values[target]
         inner = bytes(one.zstd.encode(chunk))
@@ -172,32 +190,27 @@ def _find_chunks(one: LocalArray, box: list[slice]) -> Iterator[tuple[int, ...]]
     """
     ranges = _get_chunk_ranges(one, box)
     if 2 * prod(map(len, ranges)) < prod(one.chunk_counts):
-        return product(*ranges)
-    return _list_chunks(one, ranges)
+        return product(*ranges[: one.lead])
+    return _list_chunks(one, ranges[: one.lead])
 
 
 def _list_chunks(one: LocalArray, ranges: list[range]) -> Iterator[tuple[int, ...]]:
-    """Yield the indices of existing chunks from a listing of the directory, in order.
+    """Yield the places of existing chunks from a listing of the directory, in order.
 
     They are held as flat integers, because very many names would take much memory.
     """
+    place = r"\.".join(["[0-9]{1,18}"] * one.lead)
+    pattern = re.compile(rf"^c\.({place}){re.escape(one.tail)}$", re.MULTILINE)
+    counts, found = one.chunk_counts[: one.lead], [np.zeros(0, dtype=np.int64)]
     with os.scandir(one.folder) as entries:
-        names = (entry.name.split(".")[1:] for entry in entries)
-        places = (
-            tuple(map(int, name)) for name in names if len(name) == len(one.chunk_counts) and name[-1].isdecimal()
-        )
-        inside = (place for place in places if all(at in each for at, each in zip(place, ranges, strict=True)))
-        found = np.fromiter((_ravel_index(place, one.chunk_counts) for place in inside), dtype=np.int64)
-    found.sort()
-    for some in np.array_split(found, -(-len(found) // _BATCH) or 1):
-        yield from zip(*(each.tolist() for each in np.unravel_index(some, one.chunk_counts)), strict=True)
-
-
-def _ravel_index(place: tuple[int, ...], counts: tuple[int, ...]) -> int:
-    flat = 0
-    for at, count in zip(place, counts, strict=True):
-        flat = flat * count + at
-    return flat
+        while names := [entry.name for entry in islice(entries, _LISTED)]:
+            if told := pattern.findall("\n".join(names)):
+                axes = np.array(list(map(int, ".".join(told).split(".")))).reshape(-1, one.lead).T
+                inside = [(at >= each.start) & (at < each.stop) for at, each in zip(axes, ranges, strict=True)]
+                found.append(np.ravel_multi_index(axes[:, np.logical_and.reduce(inside)], counts))
+    flat = np.sort(np.concatenate(found))
+    for some in np.array_split(flat, -(-len(flat) // _BATCH) or 1):
+        yield from zip(*(each.tolist() for each in np.unravel_index(some, counts)), strict=True)
 
 
 def _get_chunk_ranges(one: LocalArray, box: list[slice]) -> list[range]:
@@ -205,28 +218,41 @@ def _get_chunk_ranges(one: LocalArray, box: list[slice]) -> list[range]:
     return [range(each.start // size, -(-each.stop // size)) for each, size in zip(box, one.chunks, strict=True)]
 
 
-def _find_overlap(
-    one: LocalArray, place: tuple[int, ...], box: list[slice]
-) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
-    """Return the intersection of a chunk and a box, in coordinates of the chunk and of the box."""
-    ends = ((each.start, each.stop) for each in box)
-    cuts = [_intersect(at, size, *end) for at, size, end in zip(place, one.chunks, ends, strict=True)]
-    return tuple(here for here, _ in cuts), tuple(target for _, target in cuts)
+class _Overlaps:
+    """Intersections of chunks with a box. Those along the axes with one chunk are the same for all chunks."""
+
+    def __init__(self, one: LocalArray, box: list[slice]) -> None:
+        sizes, starts, stops = one.chunks, [each.start for each in box], [each.stop for each in box]
+        self._cuts = [some[: one.lead] for some in (sizes, starts, stops)]
+        rest = [_intersect(0, *cut) for cut in list(zip(sizes, starts, stops, strict=True))[one.lead :]]
+        self._here, self._target = tuple(here for here, _ in rest), tuple(target for _, target in rest)
+        if all(here == _EVERYTHING for here in self._here):
+            self._here = self._target = ()
+
+    def find(self, place: tuple[int, ...]) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
+        """Return the intersection of a chunk and the box, in coordinates of the chunk and of the box."""
+        here, target = zip(*map(_intersect, place, *self._cuts), strict=True)
+        return here + self._here, target + self._target
 
 
-@lru_cache(maxsize=1024)  # most axes have one chunk
 def _intersect(at: int, size: int, start: int, stop: int) -> tuple[slice, slice]:
     """Return the intersection of a chunk and a box along one axis, in coordinates of the chunk and of the box."""
     first = at * size
-    start_here, stop_here = max(first, start), min(first + size, stop)
+    last = first + size
+    if start <= first and last <= stop:  # nearly all are
+        return _EVERYTHING, slice(first - start, last - start)
+    start_here, stop_here = max(first, start), min(last, stop)
     return slice(start_here - first, stop_here - first), slice(start_here - start, stop_here - start)
 
 
-def _read_chunk(one: LocalArray, place: tuple[int, ...]) -> Values | None:
+def _read_file(one: LocalArray, place: tuple[int, ...]) -> bytes | None:
     try:
-        raw = read_file(f"{one.folder}/{one.make_key(place)}", one.max_file_bytes)
+        return read_file(f"{one.folder}/{one.make_key(place)}", one.max_file_bytes)
     except FileNotFoundError:
         return None
+
+
+def _decode(one: LocalArray, raw: bytes) -> Values:
     inner, told = raw[:-_CHECK], raw[-_CHECK:]
     if (found := _compute_checksum(inner)) != told:
         raise ValueError(f"the checksum of a chunk is {found.hex()}, and {told.hex()} was stored")

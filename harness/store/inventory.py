@@ -7,7 +7,8 @@ value, so that a replication with the status "ok" would have no results.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from itertools import product
 from math import prod
 
 import numpy as np
@@ -32,31 +33,29 @@ def list_incomplete_units(backend: Backend, manifest: Manifest, signed: Mapping[
     """
     if is_url(backend.url) and len(signed) > _MOST_REQUESTED:
         return []
-    found: set[str] = set()
+    found, ages = set[str](), len(manifest.extents)
     for n, group in manifest.groups.items():
-        here = {name: one for name, one in signed.items() if name.startswith(f"n={n}/")}
+        here = [one for name, one in signed.items() if name.startswith(f"n={n}/")]
+        starts = {i: {one.unit: _make_start(one.unit) for one in here if one.generation == i} for i in range(ages)}
         for variable in list_variables(manifest.keep) if here else ():
-            counts = Counter(_list_blocks(backend, n, variable))
-            needed = {i: _count_chunks(variable, group, extent) for i, extent in enumerate(manifest.extents)}
-            found |= {name for name, one in here.items() if counts[_get_block(name)] < needed.get(one.generation, 0)}
+            there = set(backend.list_names(f"{get_group_name(n)}/{variable.name}", "c."))
+            for extent, units in zip(manifest.extents, starts.values(), strict=True):
+                for tail in _list_tails(variable, group, extent):
+                    found.update(unit for unit, start in units.items() if start + tail not in there)
     return sorted(found)
 
 
-def _list_blocks(backend: Backend, n: int, variable: Variable) -> Iterator[str]:
-    """Yield the unit of each chunk of a variable, such as "p3_d0"."""
-    for name in backend.list_names(f"{get_group_name(n)}/{variable.name}", "c."):
-        path, draw, *_ = *name[2:].split(".", 2), ""
-        yield f"p{path}_d{draw}"
+def _make_start(unit: str) -> str:
+    """Return how the keys of the chunks of a unit begin, such as "c.3.0" for "n=25/p3_d0"."""
+    path, draw = unit.partition("/")[2].removeprefix("p").split("_d")
+    return f"c.{int(path)}.{int(draw)}"
 
 
-def _get_block(unit: str) -> str:
-    return unit.partition("/")[2]
-
-
-def _count_chunks(variable: Variable, group: Group, extent: Extent) -> int:
-    """Return the number of chunks (or shards) of a variable in a unit that was written at an extent."""
+def _list_tails(variable: Variable, group: Group, extent: Extent) -> list[str]:
+    """Return how the keys of the chunks (or shards) of a unit that was written at an extent end."""
     lengths = {axis: len(getattr(extent.grid, axis)) for axis in INNER}
-    return prod(-(-lengths[dim] // group.chunks[dim]) for dim in variable.dims if dim in lengths)
+    counts = (-(-lengths[dim] // group.chunks[dim]) if dim in lengths else 1 for dim in variable.dims)
+    return ["".join(f".{at}" for at in place) for place in product(*map(range, counts))]
 
 
 def find_cube_gaps(backend: Backend, manifest: Manifest) -> set[int]:

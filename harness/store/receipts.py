@@ -82,6 +82,12 @@ def list_receipts(backend: Backend, sizes: Iterable[int]) -> dict[str, Receipt]:
     return found
 
 
+def list_begun_sizes(backend: Backend, sizes: Iterable[int]) -> list[int]:
+    """Return the n, in order, at which a unit has a receipt."""
+    folders = ((n, f"n={n}") for n in sorted(sizes))
+    return [n for n, name in folders if any(parse_name(name, one) for one in backend.list_names(f"{FOLDER}/{name}"))]
+
+
 Reach = Callable[[int], tuple[int, int] | None]
 """Function from a generation to the numbers of blocks of paths and of draws that are complete if written then.
 

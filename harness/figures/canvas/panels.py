@@ -16,7 +16,7 @@ from harness.core.errors import UserError
 from harness.core.schema.cube import CUBE_DIMS
 from harness.figures.canvas import labels
 from harness.results.replications import ReplicationReader, Where, describe_condition, open_reader
-from harness.store.receipts import list_receipts
+from harness.store.receipts import list_begun_sizes
 
 MOST_PANELS = 12
 MOST_COLUMNS = 4
@@ -74,13 +74,10 @@ def open_with_sizes(url: str, where: Where | None) -> tuple[ReplicationReader, l
         If nothing has been run yet.
     """
     chosen = open_reader(url, where)
-    done = {
-        int(key.partition("/")[0].removeprefix("n="))
-        for key in list_receipts(open_backend(chosen.url), chosen.select_values("n"))
-    }
+    done = list_begun_sizes(open_backend(chosen.url), chosen.select_values("n"))
     if not done:
         raise UserError(f"{url}: nothing has been run yet; start with `ckrr run`")
-    return chosen, sorted(done)
+    return chosen, done
 
 
 def make_panel_layout(

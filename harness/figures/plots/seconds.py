@@ -19,7 +19,7 @@ from harness.figures.canvas.panels import Panel, open_with_sizes
 from harness.figures.canvas.style import INK
 from harness.results.replications import ReplicationReader, Where
 from harness.store.manifest import Manifest
-from harness.store.receipts import list_receipts, read_all
+from harness.store.receipts import Receipt, list_receipts, read_all
 
 TOTAL = "compute"
 """Name of the total time in receipts."""
@@ -38,9 +38,10 @@ _FITTED = 3
 def draw(url: str, where: Where | None = None) -> Figure:
     """Draw seconds against n for a store; of `where` only n matters."""
     chosen, done = open_with_sizes(url, where)
-    times = _read_times(chosen, done)
-    if not any(TOTAL in each for each in times.values()):
-        raise UserError(f"{url}: the receipts have no timings; `ckrr run` writes them")
+    signed = list(list_receipts(open_backend(chosen.url), done).values())
+    times = _read_times(chosen.url, done, signed)
+    if not (medians(times, TOTAL)[1] > 0).any():
+        raise UserError(f"{url}: the receipts have no timings above 0 s; `ckrr run` writes them")
     panel = [Panel(0, 0, {})]
     made = make_panel_grid(panel, 1, 1)
     ax = made.axes[0]
@@ -59,17 +60,14 @@ def draw(url: str, where: Where | None = None) -> Figure:
     set_log_ticks(ax.yaxis, low, high)
     label_axes(made, panel, N_LABEL, "seconds of a replication")
     name = chosen.manifest.scenario.get("name", "")
-    return finish(
-        made, f"Seconds against n: {name}", _describe_cells(chosen.manifest), handles, _make_notes(chosen, done, where)
-    )
+    notes = _make_notes(chosen, done, where, any(each.attempt for each in signed))
+    return finish(made, f"Seconds against n: {name}", _describe_cells(chosen.manifest), handles, notes)
 
 
-def _read_times(chosen: ReplicationReader, done: Sequence[int]) -> dict[int, dict[str, Array]]:
+def _read_times(url: str, done: Sequence[int], signed: Sequence[Receipt]) -> dict[int, dict[str, Array]]:
     """Read the seconds per replication of every unit, by n and timed part."""
-    backend = open_backend(chosen.url)
     found: dict[int, dict[str, list[float]]] = {n: {} for n in done}
-    signed = list(list_receipts(backend, done).values())
-    for receipt, content in zip(signed, read_all(backend, signed), strict=True):
+    for receipt, content in zip(signed, read_all(open_backend(url), signed), strict=True):
         n = int(receipt.unit.partition("/")[0].removeprefix("n="))
         count = np.prod([end - start for start, end in (content["paths"], content["draws"])])
         for name, seconds in content["seconds"].items():
@@ -155,17 +153,13 @@ def _describe_cells(manifest: Manifest) -> str:
     return f"a replication computes {len(grid.procedure)} procedures at {inner} combinations of γ, θ, λ"
 
 
-def _make_notes(chosen: ReplicationReader, done: Sequence[int], where: Where | None) -> list[str]:
+def _make_notes(chosen: ReplicationReader, done: Sequence[int], where: Where | None, has_retries: bool) -> list[str]:
     largest = done[-_FITTED:]
     notes = ["Medians over units, each divided by its replications; band: 5 % to 95 % of units."]
     if len(largest) > 1:
         notes.append(f"Exponents are fitted to n = {', '.join(map(str, largest))}.")
     if set(where or {}) - {"n"}:
         notes.append("All cells of a replication are computed together: of --where only n matters here.")
-    if chosen.manifest.generation or _has_retries(chosen):
+    if chosen.manifest.generation or has_retries:
         notes.append("The store was extended, or units were retried: seconds are those of a unit's last run.")
     return notes
-
-
-def _has_retries(chosen: ReplicationReader) -> bool:
-    return any(each.attempt for each in list_receipts(open_backend(chosen.url), chosen.select_values("n")).values())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -231,6 +232,22 @@ def test_pointwise_needs_what_it_needs(tmp_path: Path) -> None:
     run_serially(tmp_path / "b", replications={"paths": 2}, keep=["pointwise"])
     with pytest.raises(UserError, match=r"test = .grid., got 'iid'$"):
         draw(str(tmp_path / "b"), "pointwise")
+
+
+@pytest.mark.parametrize(("seconds", "drawn"), [([0.0, 0.0], False), ([0.0, 0.5], True)])
+def test_seconds_of_zero(tmp_path: Path, seconds: list[float], drawn: bool) -> None:
+    """Of a clock that doesn't tell: on a logarithmic axis there is nothing to draw."""
+    run_serially(tmp_path / "a", replications={"paths": 2})
+    there = open_backend(str(tmp_path / "a"))
+    for n, each in zip((10, 20), seconds, strict=True):
+        for one in list_receipts(there, [n]).values():
+            content = read(there, one)
+            there.put(one.key, json.dumps({**content, "seconds": dict.fromkeys(content["seconds"], each)}).encode())
+    if drawn:
+        assert "total" in texts(draw(there.url, "seconds"))
+        return
+    with pytest.raises(UserError, match="no timings above 0 s"):
+        draw(there.url, "seconds")
 
 
 def test_seconds_are_medians_over_units(store: str) -> None:

@@ -17,6 +17,7 @@ from harness.backends.base import open_backend
 from harness.backends.local import LocalBackend
 from harness.core.errors import UserError
 from harness.core.text import escape, escape_line
+from harness.execution import prepare
 from harness.maintenance.verify import verify
 from harness.parsing.files import UnsafePathError, is_base_name, read_file, resolve
 from harness.store.arrays import restore_root
@@ -29,7 +30,7 @@ from harness.store.receipts import list_receipts
 from harness.submit import process, submission
 from harness.submit.cancel import cancel
 from tests.harness.commands import ckrr
-from tests.harness.studies import assert_identical, contents
+from tests.harness.studies import assert_identical, contents, loaded, serially
 
 SCENARIO = """
 name = "mine"
@@ -178,6 +179,29 @@ def test_a_deleted_chunk_is_counted_and_computed_again(here: Path, made: Path, v
     assert code == 0
     assert "1 unit lost a chunk after being written" in err
     assert_identical(store, made / "results/mine.zarr")
+
+
+def test_every_chunk_is_missed(tmp_path: Path) -> None:
+    """Of a store that grew along two axes, whose later units have several chunks."""
+    where = tmp_path / "toy.zarr"
+    small = loaded(grid__theta=[1], grid__n=[10], replications__paths=2)
+    large = loaded(grid__theta=[1, 2.5], grid__lam=[0.1, 1, 2], grid__n=[10], replications__paths=2)
+    serially(prepare.prepare(small, str(where), workers=2, speed=2e4))
+    serially(prepare.prepare(large, str(where), workers=2, speed=2e4), [0])
+    there = open_backend(str(where))
+    record = load_manifest(there)
+    assert record is not None
+    signed = list_receipts(there, [10])
+    assert len({one.generation for one in signed.values()}) > 1
+    assert list_incomplete_units(there, record, signed) == []
+    chunks = sorted((where / "replications/n=10").glob("*/c.*.*"))
+    assert len({path.name.count(".0") for path in chunks}) > 1
+    for path in chunks[::5]:
+        raw = path.read_bytes()
+        path.unlink()
+        _, path_block, draw_block, *_ = path.name.split(".")
+        assert list_incomplete_units(there, record, signed) == [f"n=10/p{path_block}_d{draw_block}"]
+        path.write_bytes(raw)
 
 
 def test_a_deleted_chunk_of_the_cube_is_written_again(here: Path, made: Path) -> None:

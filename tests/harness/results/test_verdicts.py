@@ -9,6 +9,8 @@ import pytest
 from scipy.special import ndtr, ndtri
 
 from harness.core.types import Status
+from harness.cube.caching import SizedCache
+from harness.results import replications
 from harness.results.estimates import estimate
 from harness.results.replications import ReplicationReader, Slab
 from harness.results.validity import verdicts
@@ -129,6 +131,7 @@ def test_failed_replications_bound_a_verdict_from_both_sides(store: Path, monkey
         return values
 
     monkeypatch.setattr(ReplicationReader, "read", some_failed)
+    monkeypatch.setattr(replications, "_VARIABLES", SizedCache(0, lambda values: values.nbytes))  # of the true store
     found = verdicts(str(store), {"gamma": [1.0]})
     assert (found.replications == 135).all()
     assert (found.low < whole.low).all(), "failures may all have been misses"

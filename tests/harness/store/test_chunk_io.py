@@ -73,6 +73,17 @@ def test_very_many_chunks(tmp_path: Path, far: float, monkeypatch: pytest.Monkey
     assert len(calls) == 4, "64 were tried first; the others came in batches"
 
 
+@pytest.mark.parametrize("where", [(...,), (slice(1, 5),), (slice(None), slice(1, 2))])
+def test_chunks_that_are_equal(tmp_path: Path, where: Any) -> None:
+    """Their bytes are decoded once in a row; what comes between them isn't lost."""
+    array = made(tmp_path, (6, 2), (1, 2), "float32")
+    array[...] = np.array([1, 1, 2, 1, 1, 3], dtype="float32")[:, None] + np.array([0, 10], dtype="float32")
+    (tmp_path / "x" / "c.3.0").unlink()
+    one = chunk_io.inspect_array(array)
+    assert one is not None
+    np.testing.assert_array_equal(chunk_io.read(one, where), np.asarray(array[where]))
+
+
 @pytest.mark.parametrize("where", [(...,), (slice(20, 280),), (slice(20, 280), slice(1, 2)), (slice(90, 110),)])
 def test_of_most_of_an_array_only_what_is_there_is_looked_for(tmp_path: Path, where: Any) -> None:
     array = made(tmp_path, (300, 2), (1, 1), "float32")
