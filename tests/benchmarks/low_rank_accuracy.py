@@ -1,21 +1,29 @@
 """Errors of low rank and of the exact way: `python -m tests.benchmarks.low_rank_accuracy`, from the repository's root.
 
-Both are compared with long doubles: K by its formula, with 64 bits, solved by iterative refinement until nothing
-changes, which has 11 bits more than a double and is compared with 1024 bits where n is small (`--check`). Each problem
-has a close pair, a duplicate, and test points inside, on a training point, at corners, and outside, up to 0.7 away.
+Both are compared with long doubles (`tests.benchmarks.long_ridge`) in the same problems, which are drawn afresh for
+each seed: n, the sides of a box, the law of the inputs, θ up to where the rank is n/4, smooth or rough y, a duplicate
+and a close pair. Errors are divided by the bound n ε (1 + 1/λ), and pooled over all problems of a stratum before
+quantiles are taken: the ratio of two maxima in a single problem is mostly noise where an end is ill-conditioned. They
+are errors of
 
-Prints, for each sample, over λ = 1e-8 … 0.1 and over smooth and rough y, how large the errors of low rank are relative
-to those of the exact way: the median, the 90 % quantile and the largest of a, W, m, ŷ, Q_ii, of all crossings of the
-three kinds of residuals, and of the ends of regions by the width. Samples for which low rank isn't used are shown, too
-(`ckrr.ridge.structure`).
+- a and Q_ii relative to the largest;
+- m relative to itself, W relative to the largest W_i of the test point or 1e-3, ŷ relative to max |y|, and again
+  relative to ‖k‖‖a‖, which is what rounding k alone costs: apart for test points inside the box of the training
+  points, up to a tenth of its sides outside, and farther outside;
+- the ends of six procedures at three levels relative to the region's width (ends), and relative to their condition,
+  that is to the errors of a, W, m and D within the bound, over |D ± W| (ends/c).
+
+Printed for each: the quantiles 50, 90, 99 % and the maximum of the exact way in that unit, and the ratios of low rank's
+to these. Results: `low_rank_accuracy.md`.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import product
+from math import exp, log, ulp
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -27,109 +35,68 @@ from ckrr.kernels import gaussian
 from ckrr.ridge.exact import Projection, Ridge, Target
 from ckrr.ridge.low_rank import LowRankRidge
 from ckrr.ridge.pivots import factorise_kernel
-from ckrr.ridge.structure import LEAST_SPREAD, RANKS, bound_rank
-from ckrr.space import FactorisedRidge
-from tests.oracles import coefficients
+from ckrr.ridge.structure import LEAST_SPREAD, bound_rank
+from tests.benchmarks.long_ridge import Found, look, make_kernel, refer
 
-CASES = [
-    *((400, 1, theta) for theta in (0.1, 3.0, 10.0, 100.0, 500.0, 2000.0)),
-    *((800, 1, theta) for theta in (1.0, 3.0, 100.0, 1000.0, 2000.0)),
-    *((800, 2, theta) for theta in (0.1, 1.0, 3.0, 5.0, 10.0)),
-    *((1200, 2, theta) for theta in (1.0, 3.0, 10.0, 20.0)),
-    *((800, 3, theta) for theta in (0.1, 0.3, 1.0)),
-    (800, 5, 0.01),
-]
+SIZES = {1: (400, 700), 2: (500, 1000), 3: (600, 1000)}
+"""Least and largest n, by dimension."""
 LAMBDAS = (1e-8, 1e-7, 1e-6, 1e-4, 1e-2, 1e-1)
 KINDS = ("smooth", "rough")
-PROCEDURES = ["RRCM", "RRCM-loo", "RRCM-std", "CRR", "CRR-loo", "CRR-std"]
-QUANTILES = (0.5, 0.9, 1.0)
-Long = np.longdouble
+PLACES = ("inside", "near", "far")
+SCORES = {"in": ["RRCM", "CRR"], "loo": ["RRCM-loo", "CRR-loo"], "std": ["RRCM-std", "CRR-std"]}
+ALPHAS = [0.05, 0.2, 0.5]
+QUANTILES = (0.5, 0.9, 0.99, 1.0)
+Errors = dict[tuple[str, str], Array]
 
 
 @dataclass(frozen=True)
-class Found:
-    """What a ridge says of one target and some test points, in units of y."""
+class Sample:
+    """Inputs, both kinds of targets, test inputs with their places, and θ."""
 
-    a: Array
-    W: Array
-    m: Array
-    diag_Q: Array
-    mean: Array
-
-    def crossings(self, kind: str) -> Array:
-        """Where residuals meet the test point's own, all of them."""
-        a, W, m = self.a, self.W, self.m[:, None]
-        h = m * self.diag_Q + W * W
-        D = {"in": np.ones_like(h), "loo": h, "std": np.sqrt(h)}[kind]
-        found: Array = m * a / (D + W)
-        return found
+    X: Array
+    Y: list[Array]
+    X_new: Array
+    place: Array
+    theta: float
+    sides: Array
 
 
-def problem(n: int, d: int, kind: str, seed: int) -> tuple[Array, Array, Array]:
-    """Train inputs and targets, and test inputs."""
-    rng = np.random.default_rng(seed)
-    X = rng.random((n, d))
-    X[1], X[3] = X[0], X[2] + 1e-4
-    f = np.sin(5 * X.sum(axis=1)) if kind == "smooth" else np.sign(X[:, 0] - 0.5)
-    y = f + (1e-3 if kind == "smooth" else 0.3) * rng.standard_normal(n)
-    outside = [np.full((1, d), at) for at in (0.0, 1.0, 1.02, 1.1, 1.7)]
-    return X, y, np.vstack([rng.random((20, d)), X[:1], *outside, rng.random((6, d)) * 1.1 - 0.05])
+def draw(d: int, seed: int, ranks: float, least: float) -> Sample:
+    """Draw a problem with θs² from `least` to where the rank is about n/ranks."""
+    rng = np.random.default_rng([2026, d, seed])
+    n = int(rng.integers(*SIZES[d]))
+    sides = np.ones(d) if rng.random() < 0.5 else 10.0 ** rng.uniform(-1, 0, d)
+    sides /= sides.max()
+    if d == 3 and least >= 3:
+        sides = np.array([1.0, *rng.uniform(0.05, 0.3, 2)])
+    most = _find_theta(sides, n / ranks)
+    theta = exp(rng.uniform(log(least), log(max(most, least))))
+    U = _draw_inputs(rng, n, d)
+    U[1], U[3] = U[0], U[2] + 1e-4
+    f = [np.sin(5 * U.sum(axis=1)), np.sign(U[:, 0] - 0.5)]
+    Y = [f[0] + 1e-3 * rng.standard_normal(n), f[1] + 0.3 * rng.standard_normal(n)]
+    lo, hi = U.min(axis=0), U.max(axis=0)
+    near = np.where(rng.random((10, d)) < 0.5, hi + 0.1 * rng.random((10, d)), rng.random((10, d)))
+    near[:2] = hi, hi + 0.02
+    far = 0.5 + rng.choice([-1, 1], (10, d)) * 0.5 * rng.uniform(1.3, 5, (10, 1)) * rng.random((10, d)) ** 0.3
+    new = np.concatenate([rng.random((11, d)), U[5:6], near, far])
+    beyond = np.maximum(new - hi, lo - new).max(axis=1)
+    return Sample(U * sides, Y, new * sides, np.digitize(beyond, [1e-9, 0.1]), theta, sides)
 
 
-def long_kernel(X: Array, Z: Array, theta: float) -> Array:
-    squares = sum((x.astype(Long)[:, None] - z.astype(Long)) ** 2 for x, z in zip(X.T, Z.T, strict=True))
-    found: Array = np.exp(-Long(theta) * squares)
-    return found
+def _draw_inputs(rng: np.random.Generator, n: int, d: int) -> Array:
+    law = rng.integers(3)
+    if law == 0 and d == 1:
+        return np.linspace(0, 1, n)[:, None]
+    if law == 1:
+        centres = rng.random((5, d))
+        return np.clip(centres[rng.integers(5, size=n)] + 0.1 * rng.standard_normal((n, d)), 0, 1)
+    return rng.random((n, d))
 
 
-def refer(X: Array, Y: list[Array], X_new: Array, theta: float, lam: float) -> list[Found]:
-    """The truth, for each target."""
-    n = len(X)
-    R, k = long_kernel(X, X, theta), long_kernel(X, X_new, theta)
-    R[np.diag_indices(n)] += Long(lam)
-    B = np.concatenate([*(y.astype(Long)[:, None] for y in Y), k, np.eye(n, dtype=Long)], axis=1)
-    G, Z = Ridge(X, theta, lam).G, np.zeros_like(B)
-    for _ in range(5):
-        step = (G.T @ (G @ _multiply(R, Z, B))).astype(Long)
-        Z = Z + step
-        if np.abs(step).max() < 1e-16 * np.abs(Z).max():
-            break
-    t = len(Y)
-    W, diag_Q = Z[:, t : t + len(X_new)], Z[:, t + len(X_new) :].diagonal()
-    m = Long(lam) + 1 - (k * W).sum(axis=0)
-    return [Found(Z[:, i], W.T, m, diag_Q, k.T @ Z[:, i]) for i in range(t)]
-
-
-def _multiply(R: Array, Z: Array, B: Array) -> Array:
-    """B − RZ, to the precision of long doubles: exact products of slices of 20 bits by BLAS, as long as n < 4096."""
-    if not Z.any():
-        return B.astype(np.float64)
-    total = B.copy()
-    largest = np.abs(Z).max(axis=0).astype(np.float64)
-    scale = np.exp2(np.ceil(np.log2(np.maximum(largest, 1e-300))))
-    left, right = _slices(R), _slices(Z / scale)
-    for i, j in product(range(len(left)), range(len(right))):
-        if i + j < 4:
-            total -= (left[i] @ right[j]).astype(Long) * scale
-    return total.astype(np.float64)
-
-
-def _slices(A: Array, bits: int = 20) -> list[Array]:
-    found = []
-    for i in range(1, 5):
-        unit = Long(2) ** (-bits * i)
-        part = np.rint(A / unit) * unit
-        found.append(part.astype(np.float64))
-        A = A - part
-    return found
-
-
-def look(ridge: FactorisedRidge, y: Array, X_new: Array) -> Found:
-    target = ridge.make_target(y)
-    parts = [(each.W.copy(), each.m, each.means[0]) for each in ridge.project(X_new, [target])]
-    W, m, mean = (np.concatenate(each) for each in zip(*parts, strict=True))
-    unit = 2.0**target.exponent
-    return Found(target.a * unit, W, m, ridge.diag_Q, mean * unit)
+def _find_theta(sides: Array, rank: float) -> float:
+    thetas = np.geomspace(0.01, 1e5, 500)
+    return float(max(theta for theta in thetas if theta == thetas[0] or bound_rank(sides, theta) <= rank))
 
 
 class Given:
@@ -143,102 +110,113 @@ class Given:
         none = np.empty(0, dtype=np.intp)
         yield Projection(slice(0, len(m)), [mean], m, m, W, (none, none))
 
-    def ends(self, X_new: Array) -> Array:
+    def ends(self, X_new: Array, names: list[str]) -> Array:
+        """Lower and upper ends, shape (2, names, points, levels)."""
         target = Target(self.y, self.y, self.found.a.astype(np.float64), 1.0, 0)
         given = Problem(self, [target], X_new)  # type: ignore[arg-type]
-        (scores,) = score_problems([given], [np.zeros((1, len(X_new)))], PROCEDURES, [0.05, 0.2, 0.5], ">=")
-        return np.stack([scores.lower, scores.upper])
+        (scores,) = score_problems([given], [np.zeros((1, len(X_new)))], names, ALPHAS, ">=")
+        return np.stack([scores.lower[0], scores.upper[0]])
 
 
-def errors(found: Found, truth: Found, y: Array, X_new: Array) -> dict[str, Array]:
-    """Relative errors: of a and W by the largest entry, of ends by the region's width."""
+def measure(found: Found, truth: Found, y: Array, one: Sample, scale: Array, unit: float) -> Errors:
+    """Return errors by quantity and place, in units of the bound."""
+    W = np.maximum(np.abs(truth.W).max(axis=1), 1e-3)
+    mean, largest = np.abs(found.mean - truth.mean), np.abs(truth.a).max()
     each = {
-        "a": np.abs(found.a - truth.a) / np.abs(truth.a).max(),
-        "W": np.abs(found.W - truth.W) / np.maximum(np.abs(truth.W).max(axis=1, keepdims=True), 1e-9),
         "m": np.abs(found.m - truth.m) / truth.m,
-        "ŷ": np.abs(found.mean - truth.mean) / np.abs(y).max(),
-        "Q_ii": np.abs(found.diag_Q - truth.diag_Q) / truth.diag_Q,
+        "W": np.abs(found.W - truth.W) / W[:, None],
+        "ŷ": mean / np.abs(y).max(),
+        "ŷ/ka": mean / scale,
     }
-    for kind in ("in", "loo", "std"):
-        right = truth.crossings(kind)
-        each[f"x-{kind}"] = np.abs(found.crossings(kind) - right) / np.abs(right)
-    ours, right = (Given(one, y).ends(X_new) for one in (found, truth))
-    finite = np.isfinite(ours) & np.isfinite(right)
+    for kind, names in SCORES.items():
+        each.update(_measure_ends(found, truth, y, one.X_new, kind, names))
+    split = {(name, place): values[one.place == i] for name, values in each.items() for i, place in enumerate(PLACES)}
+    split["a", ""] = np.abs(found.a - truth.a) / largest
+    split["Q_ii", ""] = np.abs(found.diag_Q - truth.diag_Q) / truth.diag_Q.max()
+    return {key: (values / unit).astype(np.float64).ravel() for key, values in split.items()}
+
+
+def _measure_ends(found: Found, truth: Found, y: Array, X_new: Array, kind: str, names: list[str]) -> dict[str, Array]:
+    ours, right = (Given(each, y).ends(X_new, names) for each in (found, truth))
     with np.errstate(invalid="ignore"):
-        each["ends"] = (np.abs(ours - right) / (right[1] - right[0]))[finite]
-    return {name: np.quantile(values.astype(np.float64), QUANTILES) for name, values in each.items()}
+        off, width = np.abs(ours - right), right[1] - right[0]
+    a, W, m = truth.a, truth.W, truth.m[:, None]
+    h = m * truth.diag_Q + W * W
+    D = {"in": np.ones_like(h), "loo": h, "std": np.sqrt(h)}[kind]
+    slopes = np.concatenate([D + W, D - W], axis=1)
+    crossings = np.concatenate([m * a, -m * a], axis=1) / slopes
+    largest, top = np.abs(W).max(axis=1, keepdims=True), np.abs(a).max()
+    doubt = np.tile(largest + (np.zeros_like(D) if kind == "in" else D + np.abs(W) * largest), 2)
+    condition = (m * top + np.abs(crossings) * doubt) / np.abs(slopes)
+    cond = np.full(right.shape, np.nan)
+    for i in range(len(X_new)):
+        s = right[:, :, i] - float(truth.mean[i])
+        nearest = np.abs(crossings[i].astype(np.float64) - s[..., None]).argmin(axis=-1)
+        cond[:, :, i] = condition[i][nearest]
+    with np.errstate(invalid="ignore"):
+        both = {f"ends-{kind}": off / width, f"ends/c-{kind}": off / (cond + np.abs(y).max())}
+    both = {name: np.where(np.isfinite(right) & np.isfinite(ours), values, np.nan) for name, values in both.items()}
+    return {name: np.moveaxis(values, 2, 0) for name, values in both.items()}
 
 
-def compare(
-    n: int, d: int, theta: float, seed: int
-) -> Iterator[tuple[float, str, int, dict[str, Array], dict[str, Array]]]:
-    """λ, the kind of y, the rank, and the errors of the exact way and of low rank."""
-    (X, _, X_new), Y = problem(n, d, "smooth", seed), [problem(n, d, kind, seed)[1] for kind in KINDS]
-    factor = factorise_kernel(X, theta, gaussian, n)
-    if factor is None:
-        print(f"n = {n}, d = {d}, theta = {theta:g}: no low rank")
-        return
+def compare(one: Sample) -> Iterator[tuple[float, Errors, Errors]]:
+    """Yield λ and the errors of the exact way and of low rank."""
+    factor = factorise_kernel(one.X, one.theta, gaussian, len(one.X))
+    assert factor is not None
+    k = make_kernel(one.X, one.X_new, one.theta)
+    lengths = np.maximum(np.sqrt((k * k).sum(axis=0)), 1e-250)
     for lam in LAMBDAS:
-        ridges = Ridge(X, theta, lam), LowRankRidge(X, theta, lam, *factor)
-        for kind, y, truth in zip(KINDS, Y, refer(X, Y, X_new, theta, lam), strict=True):
-            exact, low = (errors(look(ridge, y, X_new), truth, y, X_new) for ridge in ridges)
-            yield lam, kind, factor[0].count, exact, low
+        ridges = Ridge(one.X, one.theta, lam), LowRankRidge(one.X, one.theta, lam, *factor)
+        unit = len(one.X) * ulp(1.0) * (1 + 1 / lam)
+        for y, truth in zip(one.Y, refer(one.X, one.Y, one.X_new, one.theta, lam), strict=True):
+            scale = lengths * np.sqrt((truth.a * truth.a).sum())
+            exact, low = (measure(look(ridge, y, one.X_new), truth, y, one, scale, unit) for ridge in ridges)
+            yield lam, exact, low
 
 
-def main(seeds: int, details: bool) -> None:
-    rows: dict[bool, list[Array]] = {True: [], False: []}
-    for n, d, theta in CASES:
-        found = [each for seed in range(seeds) for each in compare(n, d, theta, seed)]
-        if not found:
+Pool = dict[tuple[str, str], list[tuple[Array, Array]]]
+
+
+def show(pool: Pool, worst: float) -> None:
+    """Print the quantities of a stratum."""
+    for (name, place), pairs in pool.items():
+        exact, low = (np.concatenate(each) for each in zip(*pairs, strict=True))
+        keep = np.isfinite(exact) & np.isfinite(low)
+        if not keep.any():
             continue
-        ratios = np.array([[low[name] / exact[name] for name in low] for _, _, _, exact, low in found])
-        rank = found[0][2]
-        rows[rank <= n // RANKS and theta >= LEAST_SPREAD].append(ratios)
-        names = list(found[0][3])
-        print(
-            f"n = {n}, d = {d}, theta = {theta:g}, rank {rank} (bound {bound_rank(np.ones(d), theta):.0f})", flush=True
-        )
-        if details:
-            for lam, kind, _, exact, low in found:
-                for what, each in (("exact", exact), ("low", low)):
-                    print(f"  {lam:7g} {kind:6s} {what:5s}", show({name: each[name] for name in names}, "7.0e"))
-        show_ratios(names, ratios)
-    for used, text in (
-        (True, f"all with ranks up to n/{RANKS} and theta from {LEAST_SPREAD:g} on, where low rank is used"),
-        (False, "all others"),
-    ):
-        if rows[used]:
-            print(f"{text}:")
-            show_ratios(names, np.concatenate(rows[used]))
+        a, b = (np.quantile(each[keep], QUANTILES) for each in (exact, low))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            ratios = b / a
+        mark = " <" if (ratios > worst).any() else ""
+        cells = " ".join(f"{value:8.1e}" for value in a), " ".join(f"{value:6.2f}" for value in ratios)
+        print(f"| {name:10s} | {place:6s} | {cells[0]} | {cells[1]} |{mark}", flush=True)
 
 
-def show_ratios(names: list[str], ratios: Array) -> None:
-    for what, each in (("mean", np.exp(np.log(ratios).mean(axis=0))), ("most", ratios.max(axis=0))):
-        print(f"  {what}", show(dict(zip(names, each, strict=True)), "5.1f"), flush=True)
-
-
-def show(each: dict[str, Array], form: str) -> str:
-    return " | ".join(f"{name} " + " ".join(f"{value:{form}}" for value in values) for name, values in each.items())
-
-
-def check() -> None:
-    """The reference against 1024 bits."""
-    for n, d, theta in ((40, 1, 10.0), (60, 2, 3.0)):
-        X, y, X_new = problem(n, d, "rough", 0)
-        for lam in (1e-8, 1e-3):
-            (ours,) = refer(X, [y], X_new, theta, lam)
-            exact = coefficients(X, y, X_new[:22], theta, lam)
-            W = np.array([[float(w) for w in each.W] for each in exact])
-            a = np.array([float(value) for value in exact[0].a])
-            off = np.abs(ours.W[:22] - W).max() / np.abs(W).max(), np.abs(ours.a - a).max() / np.abs(a).max()
-            print(f"n = {n}, lam = {lam:g}: reference off by {off[0]:.0e} (W), {off[1]:.0e} (a)")
+def main(dimensions: list[int], seeds: range, ranks: float, least: float, each: bool) -> None:
+    for d in dimensions:
+        pools: dict[str, Pool] = defaultdict(lambda: defaultdict(list))
+        for seed in seeds:
+            one = draw(d, seed, ranks, least)
+            rank = factorise_kernel(one.X, one.theta, gaussian, len(one.X))[0].count  # type: ignore[index]
+            if each:
+                print(f"d = {d}, seed {seed}, n = {len(one.X)}, theta = {one.theta:.3g}, sides {one.sides}, r {rank}", flush=True)
+            for lam, exact, low in compare(one):
+                spread = "θs² < 10" if one.theta < 10 else "θs² ≥ 10"
+                for stratum in ("all", spread, f"λ = {lam:g}"):
+                    for key, values in exact.items():
+                        pools[stratum][key].append((values, low[key]))
+        for stratum in sorted(pools):
+            print(f"\nd = {d}, {stratum}, {len(pools[stratum]['a', ''])} targets")
+            show(pools[stratum], 1.5)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", type=int, default=2)
-    parser.add_argument("--details", action="store_true", help="print the errors themselves")
-    parser.add_argument("--check", action="store_true", help="compare the reference with 1024 bits instead")
-    arguments = parser.parse_args()
+    parser.add_argument("--dimensions", type=int, nargs="+", default=[1, 2, 3])
+    parser.add_argument("--seeds", type=int, nargs=2, default=[1000, 1020], metavar=("FIRST", "END"))
+    parser.add_argument("--ranks", type=float, default=4.0, help="n over the largest rank")
+    parser.add_argument("--least", type=float, default=LEAST_SPREAD, help="least theta s^2")
+    parser.add_argument("--each", action="store_true", help="print each problem")
+    given = parser.parse_args()
     with threadpool_limits(1):
-        check() if arguments.check else main(arguments.seeds, arguments.details)
+        main(given.dimensions, range(*given.seeds), given.ranks, given.least, given.each)
