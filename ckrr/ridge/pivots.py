@@ -33,13 +33,13 @@ from ckrr.linalg.triangular import select_algebra
 ROWS = 1024
 """Training points in a block. Fixed, never tuned to a machine, since the last bits of results depend on it."""
 
-_STOP = 1e-15
+_STOP = 3e-16
 """No pivots are chosen below this: they would be rounding errors."""
 
-_LEAST = 2e-15
+_LEAST = 3e-16
 """Chosen pivots are kept if they are above this, computed accurately."""
 
-_LIMIT = 4e-15
+_LIMIT = 1.2e-15
 """The largest δ of a training point. What is left out of K isn't noise: at 1e-14 it costs half a digit of Qy."""
 
 _NEAR = 3e-14
@@ -67,12 +67,11 @@ class PivotFeatures:
     """Features φ(x) = L⁻¹k_P(x) of points, from the pivots P."""
 
     def __init__(self, points: Array, theta: float, kernel: Kernel) -> None:
-        L, kept = factorise_accurately(kernel(points, points, theta))
+        self._L, kept = factorise_accurately(compute_long_kernel(points, theta))
         self.points, self.theta, self.kernel = points[kept], theta, kernel
         self._algebra = select_algebra(len(kept))
-        self._L = _Split.round(L)
-        self._algebra.invert(L)
-        self._G = L
+        self._G = np.asfortranarray(self._L.coarse + self._L.fine)
+        self._algebra.invert(self._G)
 
     @property
     def count(self) -> int:
@@ -83,7 +82,7 @@ class PivotFeatures:
         """Return the features of points, shape (len(X), r); their last bits depend on the number of points."""
         k = self.kernel(X, self.points, self.theta)
         phi = self._multiply(self._G, k.copy())
-        part = _Split.round(phi)
+        part = Split.round(phi)
         fine = self._multiply(self._L.coarse, part.fine)
         fine += self._multiply(self._L.fine, phi.copy())
         k -= self._multiply(self._L.coarse, part.coarse)
@@ -98,27 +97,39 @@ class PivotFeatures:
 
 
 @dataclass(frozen=True)
-class _Split:
-    """A matrix as a sum: multiples of 2⁻²⁶, and the rest."""
+class Split:
+    """A matrix as a sum of two of doubles: multiples of 2⁻²⁶, and the rest."""
 
     coarse: Array
     fine: Array
 
     @staticmethod
-    def round(values: Array) -> _Split:
-        coarse = (values + _COARSE) - _COARSE
-        return _Split(coarse, values - coarse)
+    def round(values: Array) -> Split:
+        """Split numbers up to 2²⁵, of doubles or of long doubles."""
+        coarse = values.astype(np.float64)
+        coarse = (coarse + _COARSE) - _COARSE
+        return Split(coarse, (values - coarse).astype(np.float64))
 
 
-def factorise_accurately(K: Array) -> tuple[Array, Indices]:
-    """Return L of the pivots that are kept, K = LL′ with an error below ε, and which they are.
+def compute_long_kernel(X: Array, theta: float) -> Array:
+    """Return the Gaussian kernel of points in long doubles, shape (len(X), len(X))."""
+    squares = np.zeros((len(X), len(X)), dtype=np.longdouble)
+    for x in X.T.astype(np.longdouble):
+        squares += (x[:, None] - x) ** 2
+    K: Array = np.exp(-np.longdouble(theta) * squares)
+    return K
 
-    L is computed panel by panel from the left. A panel's residual has more digits than a double, and is small where
-    the pivots are, so only products within the panel are rounded, relative to that. Pivots up to `_LEAST` are left out.
+
+def factorise_accurately(K: Array) -> tuple[Split, Indices]:
+    """Return L of the pivots that are kept, K = LL′ to the digits of long doubles, and which they are.
+
+    L is computed panel by panel from the left. Pivots up to `_LEAST` are left out.
 
     Examples
     --------
-    >>> factorise_accurately(np.array([[1.0, 1.0, 0.6], [1.0, 1.0, 0.6], [0.6, 0.6, 1.0]]))
+    >>> K = np.array([[1.0, 1.0, 0.6], [1.0, 1.0, 0.6], [0.6, 0.6, 1.0]])
+    >>> L, kept = factorise_accurately(K.astype(np.longdouble))
+    >>> L.coarse + L.fine, kept
     (array([[1. , 0. ],
            [0.6, 0.8]]), array([0, 2]))
     """
@@ -130,20 +141,19 @@ def factorise_accurately(K: Array) -> tuple[Array, Indices]:
         panel -= coarse[start:, done] @ coarse[here, done].T
         panel -= coarse[start:, done] @ fine[here, done].T + fine[start:, done] @ L[here, done].T
         _eliminate(panel)
-        part = _Split.round(panel)
+        part = Split.round(panel)
         L[start:, here], coarse[start:, here], fine[start:, here] = panel, part.coarse, part.fine
     kept = np.flatnonzero(L.diagonal())
-    return np.asfortranarray(L[np.ix_(kept, kept)]), kept
+    return Split(*(np.asfortranarray(each[np.ix_(kept, kept)]) for each in (coarse, fine))), kept
 
 
 def _eliminate(panel: Array) -> None:
     """Overwrite a panel of residuals, in Fortran order, by its columns of L, with zeros for pivots left out."""
     for j in range(panel.shape[1]):
-        column = panel[:, j]
-        column -= panel[:, :j] @ panel[j, :j]
-        pivot = column[j]
-        column *= 1.0 / sqrt(pivot) if pivot > _LEAST else 0.0
-        column[:j] = 0.0
+        column, pivot = panel[:, j], panel[j, j]
+        column *= 1 / np.sqrt(pivot) if pivot > _LEAST else 0
+        column[:j] = 0
+        panel[:, j + 1 :] -= column[:, None] * panel[j + 1 : panel.shape[1], j]
 
 
 def factorise_kernel(X: Array, theta: float, kernel: Kernel, most: int) -> tuple[PivotFeatures, Array] | None:
