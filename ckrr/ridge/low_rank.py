@@ -31,7 +31,7 @@ from ckrr._validation import Array
 from ckrr.linalg.triangular import select_algebra
 from ckrr.ridge.equal_points import EqualPoints
 from ckrr.ridge.exact import FactorisationError, Projection, Target, scale_by_power_of_two
-from ckrr.ridge.pivots import CANDIDATES, ROWS, Indices, PivotFeatures
+from ckrr.ridge.pivots import CANDIDATES, ROWS, Indices, PivotFeatures, Split
 
 TEST_BLOCK = 168
 """Test points in one matrix product. Fixed, never tuned to a machine, since the last bits of results depend on it."""
@@ -58,7 +58,7 @@ class LowRankRidge:
         self.features, self.F = features, F
         self._triangles = select_algebra(features.count)
         M = np.zeros((features.count, features.count), order="F")
-        for here in self._cut_rows():
+        for here in self.cut_rows():
             M += (F[here].T @ F[here]).T
         M.reshape(-1, order="F")[:: len(M) + 1] += lam
         M = np.asfortranarray(np.tril(M))
@@ -72,7 +72,7 @@ class LowRankRidge:
     def diag_Q(self) -> Array:
         """diag(R⁻¹), shape (n,)."""
         leverages = np.empty(self.n)
-        for here in self._cut_rows():
+        for here in self.cut_rows():
             U = self.F[here].copy()
             self._triangles.multiply(self._G, U.T)
             leverages[here] = np.vecdot(U, U)
@@ -125,7 +125,8 @@ class LowRankRidge:
     def _equal(self) -> EqualPoints:
         return EqualPoints(self.X, self.theta)
 
-    def _cut_rows(self) -> Iterator[slice]:
+    def cut_rows(self) -> Iterator[slice]:
+        """Cut training points into blocks."""
         return (slice(start, min(start + ROWS, self.n)) for start in range(0, self.n, ROWS))
 
 
@@ -143,33 +144,48 @@ class _Projector:
         distances = 1.0 - np.vecdot(phi, phi)
         self.variance = distances + ridge.lam * np.vecdot(t, t)
         self.means = [np.vecdot(phi, target.v) for target in targets]
-        self._rest: list[tuple[Indices, Array]] = []
-        outside = np.flatnonzero(np.abs(distances) > _OUTSIDE)
-        for start in range(0, len(outside), OUTSIDE_BLOCK):
-            self._correct(X, outside[start : start + OUTSIDE_BLOCK], targets)
+        self._outside = np.flatnonzero(np.abs(distances) > _OUTSIDE)
+        self._rest = self._compute_rest(X)
+        for start in range(0, len(self._outside), OUTSIDE_BLOCK):
+            self._correct(slice(start, min(start + OUTSIDE_BLOCK, len(self._outside))), targets)
 
-    def _correct(self, X: Array, rows: Indices, targets: Sequence[Target]) -> None:
-        """Take e = k − Fφ of some test points into account."""
-        ridge, b = self._ridge, len(rows)
-        e = np.zeros((OUTSIDE_BLOCK, ridge.n))
-        ridge.features.kernel(X[rows], ridge.X, ridge.theta, out=e[:b])
-        e[:b] -= (_pad(self._phi[rows], OUTSIDE_BLOCK) @ ridge.F.T)[:b]
-        u = ridge.multiply(e @ ridge.F, OUTSIDE_BLOCK)
-        across, squares = np.vecdot(self._t[rows], u[:b]), np.vecdot(e[:b], e[:b]) - np.vecdot(u[:b], u[:b])
+    def _compute_rest(self, X: Array) -> Array:
+        """Return e = k − Fφ of the test points outside: products that are exact, and small ones."""
+        ridge, rows = self._ridge, self._outside
+        e = np.empty((len(rows), ridge.n))
+        ridge.features.kernel(X[rows], ridge.X, ridge.theta, out=e)
+        parts = []
+        for start in range(0, len(rows), OUTSIDE_BLOCK):
+            phi = _pad(self._phi[rows[start : start + OUTSIDE_BLOCK]], OUTSIDE_BLOCK)
+            parts.append((slice(start, min(start + OUTSIDE_BLOCK, len(rows))), phi, Split.round(phi)))
+        for here in ridge.cut_rows() if parts else ():
+            F = ridge.F[here]
+            split = Split.round(F)
+            for points, phi, part in parts:
+                b = points.stop - points.start
+                e[points, here] -= (part.coarse @ split.coarse.T)[:b]
+                e[points, here] -= (part.coarse @ split.fine.T + part.fine @ F.T)[:b]
+        return e
+
+    def _correct(self, points: slice, targets: Sequence[Target]) -> None:
+        """Take e of some test points outside into account, and divide it by λ."""
+        ridge, rows, e = self._ridge, self._outside[points], self._rest[points]
+        b = len(rows)
+        u = ridge.multiply(_pad(e, OUTSIDE_BLOCK) @ ridge.F, OUTSIDE_BLOCK)
+        across, squares = np.vecdot(self._t[rows], u[:b]), np.vecdot(e, e) - np.vecdot(u[:b], u[:b])
         self.variance[rows] -= 2.0 * across + squares / ridge.lam
         for mean, target in zip(self.means, targets, strict=True):
-            mean[rows] += np.vecdot(e[:b], target.a)
+            mean[rows] += np.vecdot(e, target.a)
         if self._keep:
             self._c[rows] -= ridge.multiply_transposed(u, OUTSIDE_BLOCK)[:b] / ridge.lam
-            self._rest.append((rows, e[:b] / ridge.lam))
+            e /= ridge.lam
 
     def write_weights(self, W: Array) -> None:
         """Write W, one row for each test point, and rows without a meaning up to a whole block."""
         for start in range(0, len(self._c), TEST_BLOCK):
             here = slice(start, start + TEST_BLOCK)
             np.matmul(self._c[here], self._ridge.F.T, out=W[here])
-        for rows, rest in self._rest:
-            W[rows] += rest
+        W[self._outside] += self._rest
 
 
 def estimate_low_rank_memory(n: int, points: int, rank: int) -> float:
