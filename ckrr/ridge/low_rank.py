@@ -45,7 +45,7 @@ _MOST = 3
 _STRIP = 1 << 25
 """Maximum number of entries of W at once, if that is more than one block."""
 
-_OUTSIDE = 1e-14
+_OUTSIDE = 1.5e-15
 """A test point with |δ| above this has k ≠ Fφ."""
 
 

@@ -33,13 +33,13 @@ from ckrr.linalg.triangular import select_algebra
 ROWS = 1024
 """Training points in a block. Fixed, never tuned to a machine, since the last bits of results depend on it."""
 
-_STOP = 3e-16
+_STOP = 5e-16
 """No pivots are chosen below this: they would be rounding errors."""
 
 _LEAST = 3e-16
 """Chosen pivots are kept if they are above this, computed accurately."""
 
-_LIMIT = 1.2e-15
+_LIMIT = 2e-15
 """The largest δ of a training point. What is left out of K isn't noise: at 1e-14 it costs half a digit of Qy."""
 
 _NEAR = 3e-14
@@ -54,7 +54,7 @@ CANDIDATES = 8192
 _ROUNDS = 8
 """Maximum rounds of adding pivots."""
 
-_PANEL = 32
+_PANEL = 16
 """Columns of L computed from one accurate residual. The last bits of results depend on it."""
 
 _COARSE = 1.5 * 2.0**26
