@@ -45,8 +45,11 @@ _MOST = 3
 _STRIP = 1 << 25
 """Maximum number of entries of W at once, if that is more than one block."""
 
-_OUTSIDE = 1.5e-15
-"""A test point with |δ| above this has k ≠ Fφ."""
+_OUTSIDE = 6e-16
+"""A test point with |δ| above this has k ≠ Fφ; so has any that is outside the box of the training points."""
+
+_REFINEMENTS = 2
+"""Corrections of β by its own residual."""
 
 
 class LowRankRidge:
@@ -55,6 +58,7 @@ class LowRankRidge:
     def __init__(self, X: Array, theta: float, lam: float, features: PivotFeatures, F: Array) -> None:
         self.X, self.theta, self.lam = X, theta, lam
         self.n = len(X)
+        self.low, self.high = X.min(axis=0), X.max(axis=0)
         self.features, self.F = features, F
         self._triangles = select_algebra(features.count)
         M = np.zeros((features.count, features.count), order="F")
@@ -83,11 +87,26 @@ class LowRankRidge:
         """Compute a, β and σ̂² of one target y; β takes the place of v."""
         exponent = frexp(float(np.abs(y).max()))[1]
         scaled = scale_by_power_of_two(y, -exponent)
-        beta = self._solve(scaled @ self.F)
-        beta += self._solve((scaled - self.F @ beta) @ self.F - self.lam * beta)
-        a = (scaled - self.F @ beta) / self.lam
+        beta, rest = self._solve(scaled @ self.F), np.zeros(self.features.count)
+        left = self._subtract_fit(scaled, beta, rest)
+        for _ in range(_REFINEMENTS):
+            step = rest + self._solve(left @ self.F - self.lam * (beta + rest))
+            beta, rest = beta + step, step - ((beta + step) - beta)
+            left = self._subtract_fit(scaled, beta, rest)
+        a = left / self.lam
         sigma2 = (self.lam * float(np.vecdot(a, a)) + float(np.vecdot(beta, beta))) / self.n
         return Target(scaled, beta, a, sigma2, exponent)
+
+    def _subtract_fit(self, y: Array, beta: Array, rest: Array) -> Array:
+        """Return y − F(β + rest), rounded once, by products that are exact and small ones."""
+        unit = 2.0 ** frexp(float(np.linalg.norm(beta)))[1]
+        part, left = Split.round(beta / unit), np.empty(self.n)
+        coarse, fine = part.coarse * unit, part.fine * unit + rest
+        for here in self.cut_rows():
+            F = self.F[here]
+            split = Split.round(F)
+            left[here] = (y[here] - split.coarse @ coarse) - (split.fine @ coarse + F @ fine)
+        return left
 
     def _solve(self, g: Array) -> Array:
         """Return M⁻¹g."""
@@ -144,7 +163,8 @@ class _Projector:
         distances = 1.0 - np.vecdot(phi, phi)
         self.variance = distances + ridge.lam * np.vecdot(t, t)
         self.means = [np.vecdot(phi, target.v) for target in targets]
-        self._outside = np.flatnonzero(np.abs(distances) > _OUTSIDE)
+        beyond = (ridge.low > X).any(axis=1) | (ridge.high < X).any(axis=1)
+        self._outside = np.flatnonzero(beyond | (np.abs(distances) > _OUTSIDE))
         self._rest = self._compute_rest(X)
         for start in range(0, len(self._outside), OUTSIDE_BLOCK):
             self._correct(slice(start, min(start + OUTSIDE_BLOCK, len(self._outside))), targets)
