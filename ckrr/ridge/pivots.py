@@ -29,14 +29,15 @@ import numpy.typing as npt
 from ckrr._validation import Array
 from ckrr.kernels import Kernel
 from ckrr.linalg.triangular import select_algebra
+from ckrr.ridge.long_kernel import compute_long_kernel
 
 ROWS = 1024
 """Training points in a block. Fixed, never tuned to a machine, since the last bits of results depend on it."""
 
-_STOP = 5e-16
+_STOP = 2e-16
 """No pivots are chosen below this: they would be rounding errors."""
 
-_LEAST = 3e-16
+_LEAST = 2e-17
 """Chosen pivots are kept if they are above this, computed accurately."""
 
 _LIMIT = 2e-15
@@ -67,7 +68,7 @@ class PivotFeatures:
     """Features φ(x) = L⁻¹k_P(x) of points, from the pivots P."""
 
     def __init__(self, points: Array, theta: float, kernel: Kernel) -> None:
-        self._L, kept = factorise_accurately(compute_long_kernel(points, theta))
+        self._L, kept = factorise_accurately(*compute_long_kernel(points, points, theta))
         self.points, self.theta, self.kernel = points[kept], theta, kernel
         self._algebra = select_algebra(len(kept))
         self._G = np.asfortranarray(self._L.coarse + self._L.fine)
@@ -78,15 +79,21 @@ class PivotFeatures:
         """Number of features r."""
         return len(self.points)
 
-    def __call__(self, X: Array) -> Array:
+    def __call__(self, X: Array, accurate: bool = False) -> Array:
         """Return the features of points, shape (len(X), r); their last bits depend on the number of points."""
-        k = self.kernel(X, self.points, self.theta)
+        rest = None
+        if accurate:
+            k, rest = compute_long_kernel(X, self.points, self.theta)
+        else:
+            k = self.kernel(X, self.points, self.theta)
         phi = self._multiply(self._G, k.copy())
         part = Split.round(phi)
         fine = self._multiply(self._L.coarse, part.fine)
         fine += self._multiply(self._L.fine, phi.copy())
         k -= self._multiply(self._L.coarse, part.coarse)
         k -= fine
+        if rest is not None:
+            k += rest
         phi += self._multiply(self._G, k)
         return phi
 
@@ -111,24 +118,15 @@ class Split:
         return Split(coarse, (values - coarse).astype(np.float64))
 
 
-def compute_long_kernel(X: Array, theta: float) -> Array:
-    """Return the Gaussian kernel of points in long doubles, shape (len(X), len(X))."""
-    squares = np.zeros((len(X), len(X)), dtype=np.longdouble)
-    for x in X.T.astype(np.longdouble):
-        squares += (x[:, None] - x) ** 2
-    K: Array = np.exp(-np.longdouble(theta) * squares)
-    return K
-
-
-def factorise_accurately(K: Array) -> tuple[Split, Indices]:
-    """Return L of the pivots that are kept, K = LL′ to the digits of long doubles, and which they are.
+def factorise_accurately(K: Array, rest: Array) -> tuple[Split, Indices]:
+    """Return L of the pivots that are kept, K + rest = LL′ to the digits of long doubles, and which they are.
 
     L is computed panel by panel from the left. Pivots up to `_LEAST` are left out.
 
     Examples
     --------
     >>> K = np.array([[1.0, 1.0, 0.6], [1.0, 1.0, 0.6], [0.6, 0.6, 1.0]])
-    >>> L, kept = factorise_accurately(K.astype(np.longdouble))
+    >>> L, kept = factorise_accurately(K, np.zeros_like(K))
     >>> L.coarse + L.fine, kept
     (array([[1. , 0. ],
            [0.6, 0.8]]), array([0, 2]))
@@ -137,7 +135,8 @@ def factorise_accurately(K: Array) -> tuple[Split, Indices]:
     L, coarse, fine = (np.zeros((r, r), order="F") for _ in range(3))
     for start in range(0, r, _PANEL):
         here, done = slice(start, min(start + _PANEL, r)), slice(0, start)
-        panel = K[start:, here].copy(order="F")
+        panel = K[start:, here].astype(np.longdouble, order="F")
+        panel += rest[start:, here]
         panel -= coarse[start:, done] @ coarse[here, done].T
         panel -= coarse[start:, done] @ fine[here, done].T + fine[start:, done] @ L[here, done].T
         _eliminate(panel)
@@ -219,5 +218,5 @@ def _compute_factor(X: Array, features: PivotFeatures) -> tuple[Array, Array]:
     """Return F, shape (n, r), and δ of all points."""
     F = np.empty((len(X), features.count))
     for start in range(0, len(X), ROWS):
-        F[start : start + ROWS] = features(X[start : start + ROWS])
+        F[start : start + ROWS] = features(X[start : start + ROWS], accurate=True)
     return F, 1.0 - np.vecdot(F, F)
