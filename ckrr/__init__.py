@@ -37,7 +37,7 @@ __all__ = [
 
 __version__ = version("ckrr")
 
-NUMERICS_VERSION = 2
+NUMERICS_VERSION = 3
 """Incremented by every change to the arithmetic that alters any bit of a result."""
 
 

@@ -14,9 +14,10 @@ by up to 1/λ. With u = L⁻¹F′e these are exact for any φ::
 
     ŷ = φ′β + e′a        W = F(c − L⁻ᵀu/λ) + e/λ        m = λ + δ + λ‖t‖² − 2t′u − (‖e‖² − ‖u‖²)/λ
 
-That is n r² operations for the factor and n r for a test point, where the exact way has n³ and n². β is corrected once
-by its own residual. Results for a test point are bitwise independent of the others: matrix products always have the
-same shape, with rows of zeros where there are fewer points.
+That is n r² operations for the factor and n r for a test point, where the exact way has n³ and n². What is multiplied
+by 1/λ is computed from products that are exact (`ckrr.ridge.pivots`): e, and the residual y − Fβ, by which β, a sum of
+two doubles, is corrected. Results for a test point are bitwise independent of the others: matrix products always have
+the same shape, with rows of zeros where there are fewer points.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from math import frexp, log
 import numpy as np
 
 from ckrr._validation import Array
+from ckrr.kernels import gaussian
 from ckrr.linalg.triangular import select_algebra
 from ckrr.ridge.equal_points import EqualPoints
 from ckrr.ridge.exact import FactorisationError, Projection, Target, scale_by_power_of_two
@@ -163,25 +165,28 @@ class _Projector:
         distances = 1.0 - np.vecdot(phi, phi)
         self.variance = distances + ridge.lam * np.vecdot(t, t)
         self.means = [np.vecdot(phi, target.v) for target in targets]
-        beyond = (ridge.low > X).any(axis=1) | (ridge.high < X).any(axis=1)
-        self._outside = np.flatnonzero(beyond | (np.abs(distances) > _OUTSIDE))
+        self._outside = self._find_outside(X, distances)
         self._rest = self._compute_rest(X)
         for start in range(0, len(self._outside), OUTSIDE_BLOCK):
             self._correct(slice(start, min(start + OUTSIDE_BLOCK, len(self._outside))), targets)
+
+    def _find_outside(self, X: Array, distances: Array) -> Indices:
+        beyond = (self._ridge.low > X).any(axis=1) | (self._ridge.high < X).any(axis=1)
+        return np.flatnonzero(beyond | (np.abs(distances) > _OUTSIDE))
 
     def _compute_rest(self, X: Array) -> Array:
         """Return e = k − Fφ of the test points outside: products that are exact, and small ones."""
         ridge, rows = self._ridge, self._outside
         e = np.empty((len(rows), ridge.n))
-        ridge.features.kernel(X[rows], ridge.X, ridge.theta, out=e)
+        gaussian(X[rows], ridge.X, ridge.theta, out=e)
         parts = []
         for start in range(0, len(rows), OUTSIDE_BLOCK):
-            phi = _pad(self._phi[rows[start : start + OUTSIDE_BLOCK]], OUTSIDE_BLOCK)
-            parts.append((slice(start, min(start + OUTSIDE_BLOCK, len(rows))), phi, Split.round(phi)))
+            some = slice(start, min(start + OUTSIDE_BLOCK, len(rows)))
+            parts.append((some, Split.round(_pad(self._phi[rows[some]], OUTSIDE_BLOCK))))
         for here in ridge.cut_rows() if parts else ():
             F = ridge.F[here]
             split = Split.round(F)
-            for points, phi, part in parts:
+            for points, part in parts:
                 b = points.stop - points.start
                 e[points, here] -= (part.coarse @ split.coarse.T)[:b]
                 e[points, here] -= (part.coarse @ split.fine.T + part.fine @ F.T)[:b]
@@ -211,7 +216,7 @@ class _Projector:
 def estimate_low_rank_memory(n: int, points: int, rank: int) -> float:
     """Estimate the peak memory of regions, in bytes: F, candidates for pivots, W and e of a strip, r×r matrices."""
     strip = min(round_up(points), _count_strip(n))
-    return 8.0 * (n * rank + rank * min(n, CANDIDATES) + 2 * n * strip + 8 * rank * rank + 60 * n)
+    return 8.0 * (n * rank + rank * (min(n, CANDIDATES) + 8 * ROWS) + 2 * n * strip + 8 * rank * rank + 60 * n)
 
 
 def _count_strip(n: int) -> int:

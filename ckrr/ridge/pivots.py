@@ -1,4 +1,4 @@
-"""Low-rank factor of a kernel matrix, accurate to rounding: K = FF′ + E, with every |E_ij| ≤ 1e-14.
+"""Low-rank factor of a Gaussian kernel matrix, accurate to rounding: K = FF′ + E, with every |E_ij| about 1e-16.
 
 Pivoted Cholesky factorisation chooses r training points P, the pivots. With K_PP = LL′ and k_P(x) the kernel between x
 and the pivots, a point has r features ::
@@ -8,14 +8,15 @@ and the pivots, a point has r features ::
 where δ is the squared distance from K(·, x) to the span of the pivots, and F has the rows φ(x_i)′. Pivots are added,
 each the point with the largest δ, until none is above `_LIMIT`.
 
-FF′ must agree with K to a few ε, because K + λI magnifies what differs by 1/λ. In plain double arithmetic it doesn't:
-L has pivots of 1e-15, and the errors of L and of L⁻¹k_P(x) add up. Both are computed from residuals with more digits
-than a double has. With A and c rounded to multiples of 2⁻²⁶, sums of their products are multiples of 2⁻⁵² below 2, so
+E has to be much smaller than in plain double arithmetic, because K + λI magnifies it by 1/λ, and E isn't random as
+rounding errors of a dense matrix are: what is left out, and errors of L, act on all points alike. So K_PP and K_P have
+more digits than a double (`ckrr.ridge.long_kernel`), L has those of a long double, and φ is corrected by a residual.
+With A and c the parts of L and φ rounded to multiples of 2⁻²⁶, sums of their products are multiples of 2⁻⁵² below 2, so
 BLAS computes Ac without any rounding error, in whatever order it adds, and ::
 
     k − Lφ = (k − Ac) − (A(φ − c) + (L − A)φ)
 
-has an error of about 2⁻²⁶ε (Ozaki, Ogita, Oishi and Rump 2012).
+has an error of about 2⁻²⁶ε (Ozaki, Ogita, Oishi and Rump 2012). Pivots of 1e-16 are right to a few digits then.
 """
 
 from __future__ import annotations
@@ -27,21 +28,21 @@ import numpy as np
 import numpy.typing as npt
 
 from ckrr._validation import Array
-from ckrr.kernels import Kernel
+from ckrr.kernels import gaussian
 from ckrr.linalg.triangular import select_algebra
 from ckrr.ridge.long_kernel import compute_long_kernel
 
 ROWS = 1024
 """Training points in a block. Fixed, never tuned to a machine, since the last bits of results depend on it."""
 
-_STOP = 2e-16
+_STOP = 5e-16
 """No pivots are chosen below this: they would be rounding errors."""
 
 _LEAST = 2e-17
 """Chosen pivots are kept if they are above this, computed accurately."""
 
 _LIMIT = 2e-15
-"""The largest δ of a training point. What is left out of K isn't noise: at 1e-14 it costs half a digit of Qy."""
+"""The largest δ of a training point, as computed: a few ε. What is left out of K costs digits of Qy."""
 
 _NEAR = 3e-14
 """Where a δ is above this, all pivots are chosen anew: in another order than by distance errors would be magnified."""
@@ -67,9 +68,9 @@ Indices = npt.NDArray[np.intp]
 class PivotFeatures:
     """Features φ(x) = L⁻¹k_P(x) of points, from the pivots P."""
 
-    def __init__(self, points: Array, theta: float, kernel: Kernel) -> None:
+    def __init__(self, points: Array, theta: float) -> None:
         self._L, kept = factorise_accurately(*compute_long_kernel(points, points, theta))
-        self.points, self.theta, self.kernel = points[kept], theta, kernel
+        self.points, self.theta = points[kept], theta
         self._algebra = select_algebra(len(kept))
         self._G = np.asfortranarray(self._L.coarse + self._L.fine)
         self._algebra.invert(self._G)
@@ -79,21 +80,22 @@ class PivotFeatures:
         """Number of features r."""
         return len(self.points)
 
-    def __call__(self, X: Array, accurate: bool = False) -> Array:
+    def __call__(self, X: Array) -> Array:
         """Return the features of points, shape (len(X), r); their last bits depend on the number of points."""
-        rest = None
-        if accurate:
-            k, rest = compute_long_kernel(X, self.points, self.theta)
-        else:
-            k = self.kernel(X, self.points, self.theta)
+        return self._solve(gaussian(X, self.points, self.theta), 0.0)
+
+    def compute_accurately(self, X: Array) -> Array:
+        """Return the features by a kernel of more digits than a double has."""
+        return self._solve(*compute_long_kernel(X, self.points, self.theta))
+
+    def _solve(self, k: Array, rest: Array | float) -> Array:
+        """Return the solutions φ of Lφ = k + rest, for each row of k, which is overwritten."""
         phi = self._multiply(self._G, k.copy())
         part = Split.round(phi)
         fine = self._multiply(self._L.coarse, part.fine)
         fine += self._multiply(self._L.fine, phi.copy())
         k -= self._multiply(self._L.coarse, part.coarse)
-        k -= fine
-        if rest is not None:
-            k += rest
+        k += rest - fine
         phi += self._multiply(self._G, k)
         return phi
 
@@ -113,9 +115,8 @@ class Split:
     @staticmethod
     def round(values: Array) -> Split:
         """Split numbers up to 2²⁵, of doubles or of long doubles."""
-        coarse = values.astype(np.float64)
-        coarse = (coarse + _COARSE) - _COARSE
-        return Split(coarse, (values - coarse).astype(np.float64))
+        coarse = (values.astype(np.float64, copy=False) + _COARSE) - _COARSE
+        return Split(coarse, (values - coarse).astype(np.float64, copy=False))
 
 
 def factorise_accurately(K: Array, rest: Array) -> tuple[Split, Indices]:
@@ -155,24 +156,23 @@ def _eliminate(panel: Array) -> None:
         panel[:, j + 1 :] -= column[:, None] * panel[j + 1 : panel.shape[1], j]
 
 
-def factorise_kernel(X: Array, theta: float, kernel: Kernel, most: int) -> tuple[PivotFeatures, Array] | None:
+def factorise_kernel(X: Array, theta: float, most: int) -> tuple[PivotFeatures, Array] | None:
     """Return features whose products are the kernel, and F of the training points; None if `most` aren't enough.
 
     Examples
     --------
-    >>> from ckrr.kernels import gaussian
     >>> X = np.linspace(0, 1, 500)[:, None]
-    >>> features, F = factorise_kernel(X, 1.0, gaussian, most=20)
+    >>> features, F = factorise_kernel(X, 1.0, most=20)
     >>> F.shape, bool(np.abs(F @ F.T - gaussian(X, X, 1.0)).max() < 1e-14)
-    ((500, 11), True)
-    >>> factorise_kernel(X, 1.0, gaussian, most=5)
+    ((500, 12), True)
+    >>> factorise_kernel(X, 1.0, most=5)
     """
     candidates, features = X[:: -(-len(X) // CANDIDATES)], None
     for _ in range(_ROUNDS):
-        points = choose_pivots(candidates, theta, kernel, most, features)
+        points = choose_pivots(candidates, theta, most, features)
         if points is None:
             return None
-        features = PivotFeatures(points, theta, kernel)
+        features = PivotFeatures(points, theta)
         F, distances = _compute_factor(X, features)
         if not np.isfinite(distances).all():
             return None
@@ -185,9 +185,7 @@ def factorise_kernel(X: Array, theta: float, kernel: Kernel, most: int) -> tuple
     return None
 
 
-def choose_pivots(
-    X: Array, theta: float, kernel: Kernel, most: int, features: PivotFeatures | None = None
-) -> Array | None:
+def choose_pivots(X: Array, theta: float, most: int, features: PivotFeatures | None = None) -> Array | None:
     """Return the pivots of some features, if given, and then of X, each the farthest from those before.
 
     Returns None if there are more than `most`.
@@ -204,7 +202,7 @@ def choose_pivots(
             return None
         if r == len(F):
             F = np.concatenate([F, np.empty_like(F)])
-        row = kernel(X[p : p + 1], X, theta)[0]
+        row = gaussian(X[p : p + 1], X, theta)[0]
         row -= F[:r, p] @ F[:r]
         row /= sqrt(distances[p])
         distances -= row * row
@@ -218,5 +216,5 @@ def _compute_factor(X: Array, features: PivotFeatures) -> tuple[Array, Array]:
     """Return F, shape (n, r), and δ of all points."""
     F = np.empty((len(X), features.count))
     for start in range(0, len(X), ROWS):
-        F[start : start + ROWS] = features(X[start : start + ROWS], accurate=True)
+        F[start : start + ROWS] = features.compute_accurately(X[start : start + ROWS])
     return F, 1.0 - np.vecdot(F, F)

@@ -13,14 +13,15 @@ import numpy as np
 from ckrr._validation import Array
 from ckrr.kernels import Gaussian, Kernel
 from ckrr.ridge.exact import Ridge
+from ckrr.ridge.long_kernel import HAS_DIGITS
 from ckrr.ridge.low_rank import LowRankRidge
 from ckrr.ridge.pivots import factorise_kernel
 
 LEAST_ROWS = 400
 """Smaller samples are factorised exactly, which is as fast."""
 
-RANKS = 4
-"""Low rank is at most n over this."""
+RANKS = 6
+"""Low rank is at most n over this: beyond, the exact way is faster."""
 
 LEAST_LAM, MOST_LAM = 1e-8, 1e3
 """Range of λ for which low rank was compared with extended precision."""
@@ -43,7 +44,7 @@ def make_kernel_ridge(X: Array, theta: float, lam: float, kernel: Kernel) -> Rid
     ['LowRankRidge', 'Ridge']
     """
     if isinstance(kernel, Gaussian) and is_low_rank(len(X), np.ptp(X, axis=0), theta, lam):
-        found = factorise_kernel(X, theta, kernel, most=len(X) // RANKS)
+        found = factorise_kernel(X, theta, most=len(X) // RANKS)
         if found is not None:
             return LowRankRidge(X, theta, lam, *found)
     return Ridge(X, theta, lam, kernel)
@@ -51,7 +52,12 @@ def make_kernel_ridge(X: Array, theta: float, lam: float, kernel: Kernel) -> Rid
 
 def is_low_rank(n: int, ranges: Array, theta: float, lam: float) -> bool:
     """Return whether low rank is tried, for n points in a box with sides of these lengths."""
-    if n < LEAST_ROWS or not LEAST_LAM <= lam <= MOST_LAM or not theta * ranges.max() ** 2 >= LEAST_SPREAD:
+    if (
+        not HAS_DIGITS
+        or n < LEAST_ROWS
+        or not LEAST_LAM <= lam <= MOST_LAM
+        or not theta * ranges.max() ** 2 >= LEAST_SPREAD
+    ):
         return False
     return bound_rank(ranges, theta) <= _MARGIN * (n // RANKS)
 

@@ -48,7 +48,8 @@ def time_once(data: tuple[Array, ...], theta: float, exact: bool) -> float:
 
 def compare(points: int, turns: int) -> None:
     """Print a table of both ways."""
-    print(f"{points} test points; least CPU seconds of {turns} turns\n  n  d  theta  rank   exact     low  exact/low (each turn)")
+    print(f"{points} test points; least CPU seconds of {turns} turns")
+    print("  n  d  theta  rank   exact     low  exact/low (each turn)")
     for n, d, theta in CASES:
         data = draw(n, d, points)
         rank = ckrr.fit(data[0], data[1], theta, LAM)._ridge.features.count  # type: ignore[attr-defined]
@@ -66,7 +67,9 @@ def measure_large() -> None:
     fitted = process_time()
     fit.score(X_new, y_new)
     taken = f"fit {fitted - start:.1f} s, score {process_time() - fitted:.1f} s of CPU"
-    print(f"n = {LARGE}, d = 2, theta = 10: {taken}, {(peak() - before) / 1e9:.2f} GB more, {peak() / 1e9:.2f} GB in all")
+    print(
+        f"n = {LARGE}, d = 2, theta = 10: {taken}, {(peak() - before) / 1e9:.2f} GB more, {peak() / 1e9:.2f} GB in all"
+    )
 
 
 if __name__ == "__main__":

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import product
 from unittest.mock import patch
 
 import numpy as np
 import pytest
+from flint import arb, ctx
 from hypothesis import given, settings, strategies as st
 
 import ckrr
@@ -14,8 +16,9 @@ from ckrr._validation import Array
 from ckrr.kernels import Matern52, gaussian
 from ckrr.ridge import low_rank, structure
 from ckrr.ridge.exact import Ridge
+from ckrr.ridge.long_kernel import compute_long_kernel
 from ckrr.ridge.low_rank import LowRankRidge
-from ckrr.ridge.pivots import factorise_accurately, factorise_kernel
+from ckrr.ridge.pivots import choose_pivots, factorise_accurately, factorise_kernel
 from ckrr.ridge.structure import bound_rank, make_kernel_ridge
 from tests.ckrr.accuracy import bound, max_error, mean_scale, problem
 from tests.ckrr.samples import same, sample
@@ -25,7 +28,7 @@ SEEDS = st.integers(0, 2**32 - 1)
 
 
 def make_low_rank(X: Array, theta: float, lam: float) -> LowRankRidge:
-    found = factorise_kernel(X, theta, gaussian, most=len(X))
+    found = factorise_kernel(X, theta, most=len(X))
     assert found is not None
     return LowRankRidge(X, theta, lam, *found)
 
@@ -87,7 +90,7 @@ def test_low_rank_is_exact(seed: int, n: int, d: int, log_t: float, lam: float, 
     assert [each.tolist() for each in ours.equal] == [each.tolist() for each in truth.equal]
 
 
-@pytest.mark.parametrize(("n", "d", "theta", "lam"), [(500, 1, 100.0, 1e-8), (700, 2, 1.0, 1e-6), (700, 2, 1.0, 0.1)])
+@pytest.mark.parametrize(("n", "d", "theta", "lam"), [(600, 1, 50.0, 1e-8), (1000, 2, 0.8, 1e-6), (1000, 2, 0.8, 0.1)])
 def test_regions_are_those_of_the_exact_way(n: int, d: int, theta: float, lam: float) -> None:
     X, y, X_new, y_new = draw(n, d)
     ours = ckrr.fit(X, y, theta, lam)
@@ -128,28 +131,56 @@ def test_each_test_point_and_target_has_its_own_bits(blocks: int) -> None:
 def test_points_outside_need_what_features_lack() -> None:
     """Without e = k − Fφ the weights outside are off by far more than rounding."""
     X, X_new = np.random.default_rng(0).random((600, 1)), np.array([[1.01], [1.1], [1.3]])
-    low, exact = make_low_rank(X, 10.0, 1e-6), Ridge(X, 10.0, 1e-6)
+    low, exact = make_low_rank(X, 10.0, 1e-8), Ridge(X, 10.0, 1e-8)
     (truth,), (ours,) = exact.project(X_new, []), low.project(X_new, [])
-    with patch.object(low_rank, "_OUTSIDE", np.inf):
+    with patch.object(low_rank._Projector, "_find_outside", lambda *_: np.arange(0)):
         (without,) = low.project(X_new, [])
-    assert np.abs(ours.W - truth.W).max() < 1e-6 < 1e-5 < np.abs(without.W - truth.W).max()
+    off, lacking = (np.abs(one.W - truth.W).max(axis=1) / np.abs(truth.W).max(axis=1) for one in (ours, without))
+    assert (off < 3e-5).all()
+    assert lacking.max() > 10 * off.max()
 
 
 def test_the_factor_is_the_kernel_to_a_few_ulp() -> None:
-    """Neither in one go nor with candidates that leave corners out; plain products are ten times worse."""
-    X = np.random.default_rng(0).random((1500, 2))
-    K = gaussian(X, X, 10.0)
-    for candidates in (8192, 300):
+    """Neither in one go nor with candidates that leave corners out; doubles alone are ten times worse."""
+    X = np.random.default_rng(0).random((800, 2))
+    K, rest = compute_long_kernel(X, X, 5.0)
+    for candidates in (8192, 250):
         with patch("ckrr.ridge.pivots.CANDIDATES", candidates):
-            found = factorise_kernel(X, 10.0, gaussian, most=400)
+            found = factorise_kernel(X, 5.0, most=400)
         assert found is not None
-        assert np.abs(found[1] @ found[1].T - K).max() < 6e-15
-        assert 270 < found[0].count < 310
-    P = found[0].points
-    L, kept = factorise_accurately(gaussian(P, P, 10.0))
-    assert len(kept) == len(P)
-    error = np.abs(L.astype(np.longdouble) @ L.T.astype(np.longdouble) - gaussian(P, P, 10.0)).max()
-    assert error < 5e-16
+        features, F = found
+        assert features.count == pytest.approx(190, abs=8)
+        long = F[::7].astype(np.longdouble)
+        off = np.abs(long @ long.T - K[::7, ::7] - rest[::7, ::7])
+        assert off.max() < 1.5e-15
+        assert off.mean() < 1e-16
+
+
+def test_pivots_near_rounding_errors_have_digits() -> None:
+    """LL′ = K of the pivots with the digits of long doubles: L itself, rounded to doubles, isn't as good."""
+    P = choose_pivots(np.linspace(0, 1, 200)[:, None], 10.0, most=200)
+    assert P is not None
+    K, rest = compute_long_kernel(P, P, 10.0)
+    L, kept = factorise_accurately(K, rest)
+    long = L.coarse.astype(np.longdouble) + L.fine
+    there = np.ix_(kept, kept)
+    assert len(kept) > 15
+    assert long.diagonal().min() < 1e-7
+    assert np.abs(long @ long.T - K[there] - rest[there]).max() < 1e-18
+    assert np.abs(L.coarse * 2.0**26 % 1).max() == 0, "multiples of 2⁻²⁶, whose products are exact"
+
+
+@pytest.mark.parametrize("theta", [0.3, 20.0, 900.0])
+def test_kernels_have_more_digits_than_doubles(theta: float) -> None:
+    """Against 200 bits, also where the table ends."""
+    X, Z = np.random.default_rng(0).random((20, 2)), np.random.default_rng(1).random((15, 2))
+    K, rest = compute_long_kernel(X, Z, theta)
+    with ctx.workprec(200):
+        for i, j in product(range(20), range(15)):
+            square = sum(((arb(a) - arb(b)) ** 2 for a, b in zip(X[i].tolist(), Z[j].tolist(), strict=True)), arb(0))
+            off = arb(float(K[i, j])) + arb(float(rest[i, j])) - (-arb(theta) * square).exp()
+            assert abs(float(off)) < 2e-18
+    assert np.abs(K - gaussian(X, Z, theta)).max() < 3e-16
 
 
 def test_the_rule_is_one_of_counts() -> None:
@@ -159,19 +190,45 @@ def test_the_rule_is_one_of_counts() -> None:
     def way(X: Array, theta: float, lam: float = 1e-6, kernel: ckrr.Kernel = gaussian) -> str:
         return type(make_kernel_ridge(X, theta, lam, kernel)).__name__
 
-    assert way(X, 10.0) == way(X, 3000.0) == way(X, 10.0, 1e-8) == "LowRankRidge"
+    assert way(X, 10.0) == way(X, 1000.0) == way(X, 10.0, 1e-8) == "LowRankRidge"
     assert way(X, 1.0) == way(X, 1e4) == way(X, 10.0, 9e-9) == way(X[:399], 10.0) == "Ridge"
     assert way(X, 10.0, kernel=Matern52()) == "Ridge"
     assert way(rng.random((1000, 2)), 10.0) == "Ridge", "the rank is 280"
     assert way(np.zeros((500, 2)), 10.0) == "Ridge"
     for d, theta, rank in ((1, 10.0, 21), (1, 1000.0, 130), (2, 10.0, 290)):
         assert 0.95 * rank < bound_rank(np.ones(d), theta) < 1.5 * rank
+    with patch.object(structure, "HAS_DIGITS", False):
+        assert way(X, 10.0) == "Ridge"
+
+
+def test_what_cannot_be_factorised_is_tried_the_exact_way() -> None:
+    """Inputs whose rank is above the limit, though they are in a box of low rank, are no error."""
+    X = np.random.default_rng(0).random((1000, 1))
+    with patch.object(structure, "bound_rank", lambda *_: 1.0):
+        assert isinstance(make_kernel_ridge(X, 1e4, 1e-6, gaussian), Ridge)
+
+
+def test_points_beyond_all_numbers_are_as_the_exact_way_says() -> None:
+    """A test point so far away that its kernel values are 0, or its distance is infinite."""
+    X, y, _, _ = draw(600)
+    X_new = np.array([[1e3], [-1e200], [0.5]])
+    ours = ckrr.fit(X, y, 20.0, 1e-6)
+    with patch.object(structure, "is_low_rank", lambda *_: False):
+        truth = ckrr.fit(X, y, 20.0, 1e-6)
+    assert isinstance(ours._ridge, LowRankRidge)
+    assert ours.predict(X_new)[:2].tolist() == truth.predict(X_new)[:2].tolist() == [0.0, 0.0]
+    a, b = (fit.score(X_new, np.zeros(3)) for fit in (ours, truth))
+    assert np.array_equal(np.isfinite(a.length), np.isfinite(b.length))
+    assert np.allclose(a.length, b.length, rtol=1e-6, equal_nan=True)
+    for wrong in (np.nan, np.inf):
+        with pytest.raises(ValueError, match="X_new"):
+            ours.predict([[wrong]])
 
 
 def test_a_factor_that_needs_too_many_pivots_is_no_answer() -> None:
     X = np.random.default_rng(0).random((500, 1))
-    assert factorise_kernel(X, 100.0, gaussian, most=40) is None
-    assert factorise_kernel(X, 100.0, gaussian, most=60) is not None
+    assert factorise_kernel(X, 100.0, most=40) is None
+    assert factorise_kernel(X, 100.0, most=60) is not None
 
 
 def test_there_is_no_square_matrix() -> None:
