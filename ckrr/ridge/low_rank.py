@@ -219,6 +219,16 @@ def estimate_low_rank_memory(n: int, points: int, rank: int) -> float:
     return 8.0 * (n * rank + rank * (min(n, CANDIDATES) + 8 * ROWS) + 2 * n * strip + 8 * rank * rank + 60 * n)
 
 
+def estimate_low_rank_flops(n: int, points: int, rank: int) -> float:
+    """Estimate the operations of the factor and the projections of test points, relative to those of BLAS.
+
+    Products with F take 11nr², and choosing pivots as much for each of their candidates, since it isn't done by blocks;
+    a kernel value with more digits counts as 2500 operations.
+    """
+    factor = 11.0 * (n + min(n, CANDIDATES)) * rank**2 + 2500.0 * rank * n
+    return factor + points * rank * (500.0 + 2.0 * n + 8.0 * rank)
+
+
 def _count_strip(n: int) -> int:
     """Return the number of test points at once."""
     return min(_MOST, max(1, _STRIP // (n * TEST_BLOCK))) * TEST_BLOCK

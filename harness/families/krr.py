@@ -15,7 +15,7 @@ from ckrr.model import SEARCHES
 from ckrr.procedures import ALL_PROCEDURES
 from ckrr.ridge.exact import TEST_BLOCK
 from ckrr.ridge.feature_ridge import estimate_feature_memory
-from ckrr.ridge.low_rank import estimate_low_rank_memory
+from ckrr.ridge.low_rank import estimate_low_rank_flops, estimate_low_rank_memory
 from ckrr.ridge.structure import RANKS, bound_rank, is_low_rank
 from ckrr.space import FEATURES, is_random, make_space
 from harness.core.protocols import Factor, Inputs, Target
@@ -113,15 +113,15 @@ class KernelRidge:
 
         Factorisation and inverse take 2n³/3, products 2n²·points; passes over n × points numbers and the overhead of
         calls are added. The constants of the parts that aren't BLAS were measured relative to BLAS: the estimate is
-        within a third of the true cost for n = 25 … 1500. Where K has low rank r it is about 11nr² and 2nr·points; r
-        isn't known before the data, and what is used for it is rather too high (`ckrr.ridge.structure.bound_rank`).
+        within a third of the true cost for n = 25 … 1500. Where K has low rank r, which isn't known before the
+        data, what is used for it is rather too high (`ckrr.ridge.structure.bound_rank`).
         """
         scores = targets * (points * (86e3 + 1200.0 * n) + 1.6e7)
         if is_random(self.kernel):
             return scores + self._count_feature_flops(n, points, targets, searched)
         rank = self._bound_rank(n)
         if rank is not None and not searched:
-            return scores + 11.0 * n * rank**2 + 500.0 * rank * (n + points) + points * rank * (2.0 * n + 8.0 * rank)
+            return scores + estimate_low_rank_flops(n, points, rank)
         search = 2.2e8 + 4e6 * n + 2.0 * n**3 if self.kernel == "gaussian" else _SEARCH * (n**3 / 3 + 400.0 * n * n)
         return 2 * n**3 / 3 + 2.0 * n * n * points + scores + (search if searched else 0.0)
 
