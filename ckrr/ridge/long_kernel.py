@@ -13,8 +13,11 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
+import numpy.typing as npt
 
 from ckrr._validation import Array
+
+Long = npt.NDArray[np.longdouble]
 
 HAS_DIGITS = np.finfo(np.longdouble).nmant >= 63
 """Whether long doubles have more digits than doubles on this machine."""
@@ -48,9 +51,9 @@ def compute_long_kernel(X: Array, Z: Array, theta: float) -> tuple[Array, Array]
     return K, rest
 
 
-def _compute_exponents(X: Array, Z: Array, theta: float) -> Array:
+def _compute_exponents(X: Array, Z: Array, theta: float) -> Long:
     """Return θ‖x − x′‖² in long doubles."""
-    t = np.zeros((len(X), len(Z)), dtype=np.longdouble)
+    t: Long = np.zeros((len(X), len(Z)), dtype=np.longdouble)
     for x, z in zip(X.T.astype(np.longdouble), Z.T.astype(np.longdouble), strict=True):
         difference = np.subtract.outer(x, z)
         difference *= difference

@@ -30,7 +30,7 @@ import numpy.typing as npt
 from ckrr._validation import Array
 from ckrr.kernels import gaussian
 from ckrr.linalg.triangular import select_algebra
-from ckrr.ridge.long_kernel import compute_long_kernel
+from ckrr.ridge.long_kernel import Long, compute_long_kernel
 
 ROWS = 1024
 """Training points in a block. Fixed, never tuned to a machine, since the last bits of results depend on it."""
@@ -113,7 +113,7 @@ class Split:
     fine: Array
 
     @staticmethod
-    def round(values: Array) -> Split:
+    def round(values: Array | Long) -> Split:
         """Split numbers up to 2²⁵, of doubles or of long doubles."""
         coarse = (values.astype(np.float64, copy=False) + _COARSE) - _COARSE
         return Split(coarse, (values - coarse).astype(np.float64, copy=False))
@@ -147,7 +147,7 @@ def factorise_accurately(K: Array, rest: Array) -> tuple[Split, Indices]:
     return Split(*(np.asfortranarray(each[np.ix_(kept, kept)]) for each in (coarse, fine))), kept
 
 
-def _eliminate(panel: Array) -> None:
+def _eliminate(panel: Long) -> None:
     """Overwrite a panel of residuals, in Fortran order, by its columns of L, with zeros for pivots left out."""
     for j in range(panel.shape[1]):
         column, pivot = panel[:, j], panel[j, j]
