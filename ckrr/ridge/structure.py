@@ -27,7 +27,7 @@ LEAST_LAM, MOST_LAM = 1e-8, 1e3
 """Range of λ for which low rank was compared with extended precision."""
 
 LEAST_SPREAD = 3.0
-"""Least θs², s the largest range of a coordinate. Below it low rank loses half a digit of ŷ far from the sample."""
+"""Least θs², s the largest range of a coordinate. Below it the worst ends far from the sample were farther off."""
 
 _MARGIN = 1.25
 """Low rank is tried up to this times the maximum rank, since `bound_rank` is too high in two dimensions and more."""

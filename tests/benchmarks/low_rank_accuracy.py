@@ -13,8 +13,8 @@ are errors of
 - the ends of six procedures at three levels relative to the region's width (ends), and relative to their condition,
   that is to the errors of a, W, m and D within the bound, over |D ± W| (ends/c).
 
-Printed for each: the quantiles 50, 90, 99 % and the maximum of the exact way in that unit, and the ratios of low rank's
-to these. Results: `low_rank_accuracy.md`.
+Printed for each, in strata where low rank is used and where it isn't: the quantiles 50, 90, 99 % and the maximum of the
+exact way in that unit, and the ratios of low rank's to these. Results: `low_rank_accuracy.md`.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from ckrr.evaluation.scores import score_problems
 from ckrr.ridge.exact import Projection, Ridge, Target
 from ckrr.ridge.low_rank import LowRankRidge
 from ckrr.ridge.pivots import factorise_kernel
-from ckrr.ridge.structure import bound_rank
+from ckrr.ridge.structure import LEAST_SPREAD, RANKS, bound_rank, is_low_rank
 from tests.benchmarks.long_ridge import Found, look, make_kernel, refer
 
-SIZES = {1: (400, 700), 2: (500, 1000), 3: (600, 1000)}
+SIZES = {1: (400, 700), 2: (600, 1100), 3: (900, 1300)}
 """Least and largest n, by dimension."""
 LAMBDAS = (1e-8, 1e-7, 1e-6, 1e-4, 1e-2, 1e-1)
 KINDS = ("smooth", "rough")
@@ -67,7 +67,7 @@ def draw(d: int, seed: int, ranks: float, least: float) -> Sample:
     sides = np.ones(d) if rng.random() < 0.5 else 10.0 ** rng.uniform(-1, 0, d)
     sides /= sides.max()
     if d == 3 and rng.random() < 0.7:
-        sides = np.array([1.0, *rng.uniform(0.05, 0.3, 2)])
+        sides = np.array([1.0, *rng.uniform(0.02, 0.2, 2)])
     most = _find_theta(sides, n / ranks)
     theta = exp(rng.uniform(log(least), log(max(most, least))))
     U = _draw_inputs(rng, n, d)
@@ -203,8 +203,10 @@ def main(dimensions: list[int], seeds: range, ranks: float, least: float, each: 
                     flush=True,
                 )
             for lam, exact, low in compare(one):
+                used = rank <= len(one.X) // RANKS and is_low_rank(len(one.X), np.ptp(one.X, axis=0), one.theta, lam)
                 spread = "θs² < 3" if one.theta < 3 else "3 ≤ θs² < 30" if one.theta < 30 else "θs² ≥ 30"
-                for stratum in ("all", spread, f"λ = {lam:g}"):
+                strata = ("used", f"used, {spread}", f"used, λ = {lam:g}") if used else ("not used",)
+                for stratum in strata:
                     for key, values in exact.items():
                         pools[stratum][key].append((values, low[key]))
         for stratum in sorted(pools):
@@ -217,7 +219,7 @@ if __name__ == "__main__":
     parser.add_argument("--dimensions", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("--seeds", type=int, nargs=2, default=[1000, 1020], metavar=("FIRST", "END"))
     parser.add_argument("--ranks", type=float, default=4.0, help="n over the largest rank")
-    parser.add_argument("--least", type=float, default=0.3, help="least theta s^2")
+    parser.add_argument("--least", type=float, default=LEAST_SPREAD, help="least theta s^2")
     parser.add_argument("--each", action="store_true", help="print each problem")
     given = parser.parse_args()
     with threadpool_limits(1):
