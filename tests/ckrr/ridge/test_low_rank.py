@@ -20,6 +20,7 @@ from ckrr.ridge.long_kernel import compute_long_kernel
 from ckrr.ridge.low_rank import LowRankRidge
 from ckrr.ridge.pivots import choose_pivots, factorise_accurately, factorise_kernel
 from ckrr.ridge.structure import bound_rank, make_kernel_ridge
+from tests.benchmarks.long_ridge import look, refer
 from tests.ckrr.accuracy import bound, max_error, mean_scale, problem
 from tests.ckrr.samples import same, sample
 from tests.oracles import coefficients
@@ -181,6 +182,19 @@ def test_kernels_have_more_digits_than_doubles(theta: float) -> None:
             off = arb(float(K[i, j])) + arb(float(rest[i, j])) - (-arb(theta) * square).exp()
             assert abs(float(off)) < 2e-18
     assert np.abs(K - gaussian(X, Z, theta)).max() < 3e-16
+
+
+@pytest.mark.parametrize("lam", [1e-7, 1e-2])
+def test_low_rank_is_more_accurate_than_the_exact_way(lam: float) -> None:
+    """Also far outside: against long doubles, which needs what rounding takes from kernels, too."""
+    rng = np.random.default_rng(0)
+    X, X_new = rng.random((250, 1)), np.array([[0.4], [1.003], [1.05], [-0.3], [1.8]])
+    y = np.sign(X[:, 0] - 0.5) + 0.3 * rng.standard_normal(250)
+    (truth,) = refer(X, [y], X_new, 20.0, lam)
+    low, exact = (look(ridge, y, X_new) for ridge in (make_low_rank(X, 20.0, lam), Ridge(X, 20.0, lam)))
+    for name, share in (("a", 0.1), ("diag_Q", 0.1), ("W", 0.5), ("mean", 0.5)):
+        ours, theirs = (np.abs(getattr(one, name) - getattr(truth, name)).max() for one in (low, exact))
+        assert ours < share * theirs, name
 
 
 def test_the_rule_is_one_of_counts() -> None:
