@@ -13,9 +13,10 @@ import numpy.typing as npt
 from ckrr._validation import Array, check_choice, quote_value
 from ckrr.kernels import KERNELS, Kernel
 from ckrr.likelihood.profile import FeatureLikelihood, Likelihood, Profile
-from ckrr.ridge.exact import Projection, Ridge, Target
+from ckrr.ridge.exact import Projection, Target
 from ckrr.ridge.feature_ridge import FeatureRidge
 from ckrr.ridge.random_features import SPECTRA, Features
+from ckrr.ridge.structure import make_kernel_ridge
 
 FEATURES = 500
 """Default number of random features."""
@@ -76,8 +77,8 @@ class KernelSpace(Space):
     kernel: Kernel
 
     def make_ridge(self, X: Array, theta: float, lam: float) -> FactorisedRidge:
-        """Factorise one n×n matrix."""
-        return Ridge(X, theta, lam, self.kernel)
+        """Factorise one n×n matrix, or without it where it has low rank."""
+        return make_kernel_ridge(X, theta, lam, self.kernel)
 
     def make_profile(self, X: Array, y: Array, lam: float) -> Profile:
         """Return the profile likelihood of the kernel."""

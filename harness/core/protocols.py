@@ -361,6 +361,15 @@ class SupportsKernel(Protocol):
 
 
 @runtime_checkable
+class SupportsRanges(Protocol):
+    """A family whose work depends on θ, λ and the ranges of the inputs, and not on n alone."""
+
+    def on_ranges(self, ranges: Sequence[float], theta: float, lam: float) -> Family:
+        """Return the same family, which estimates its work for one θ and λ and inputs in a box with these sides."""
+        ...
+
+
+@runtime_checkable
 class SupportsTestGrid(Protocol):
     """A source whose test points may lie on a fixed grid."""
 

@@ -163,7 +163,8 @@ def prepare(
     shape = ReplicationShape(source.test_points, loaded.keep)
     if not lacking:
         drawing = check_source(source, loaded.seeds, loaded.extent, loaded.where, loaded.keep)
-        shape = replace(shape, draw_seconds=drawing, timings=_probe_families(loaded, source))
+        timings = _probe_families(loaded, source)
+        shape = replace(shape, draw_seconds=drawing.seconds, ranges=drawing.ranges, timings=timings)
     manifest = _make_manifest(loaded, found, shape, machine)
     check_unit_count(manifest, loaded.where)
     done = receipts.list_receipts(backend, manifest.extent.grid.n) if found else {}

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
+import numpy as np
+
 import ckrr
 from ckrr.likelihood.holdout import HOLDOUT, kept_rows
 from ckrr.linalg.triangular import WHOLE
@@ -13,6 +15,8 @@ from ckrr.model import SEARCHES
 from ckrr.procedures import ALL_PROCEDURES
 from ckrr.ridge.exact import TEST_BLOCK
 from ckrr.ridge.feature_ridge import estimate_feature_memory
+from ckrr.ridge.low_rank import estimate_low_rank_flops, estimate_low_rank_memory
+from ckrr.ridge.structure import RANKS, bound_rank, is_low_rank
 from ckrr.space import FEATURES, is_random, make_space
 from harness.core.protocols import Factor, Target
 from harness.core.types import Array, Streams
@@ -21,6 +25,15 @@ _SCRATCH = 1e8
 """Bytes of buffers whose size does not depend on n."""
 _SEARCH = 45
 """Likelihood evaluations of a search that factorises at every θ: 36 for most kernels, 50 for random features."""
+
+
+@dataclass(frozen=True)
+class _Box:
+    """What the rank of a kernel matrix depends on: the range of each coordinate, θ and λ."""
+
+    ranges: tuple[float, ...]
+    theta: float
+    lam: float
 
 
 @dataclass(frozen=True)
@@ -34,6 +47,8 @@ class KernelRidge:
     """Random streams of the path; frequencies of random features are drawn from "frequencies"."""
     smoothed: bool = False
     """Whether p-values are smoothed, with random numbers from the replication's stream "smoothing"."""
+    box: _Box | None = None
+    """θ, λ and ranges for which work is estimated; None if they aren't known."""
 
     procedures: Sequence[str] = tuple(ALL_PROCEDURES)
     searches: Sequence[str] = tuple(SEARCHES)
@@ -57,6 +72,10 @@ class KernelRidge:
         """Return the family with another kernel; raise ValueError if the options are invalid."""
         make_space(dimension, kernel, scales, features)  # validates the options
         return replace(self, kernel=kernel, scales=None if scales is None else tuple(scales), features=features)
+
+    def on_ranges(self, ranges: Sequence[float], theta: float, lam: float) -> Self:
+        """Return the family with estimates for one θ and λ, and for inputs in a box with these sides."""
+        return replace(self, box=_Box(tuple(ranges), theta, lam))
 
     def smooth(self) -> Self:
         """Return the family with smoothed p-values."""
@@ -95,11 +114,16 @@ class KernelRidge:
         Factorisation and inverse take 2n³/3, products 2n²·points; passes over n × points numbers and the overhead of
         calls are added. The constants of the parts that aren't BLAS were measured relative to BLAS: the estimate is
         within a third of the true cost for n = 25 … 1500. So is that of a search for n up to 600, whether or not two γ
-        share it; for n = 1500 it takes a quarter of the estimate in one dimension, up to twice as much in two.
+        share it; for n = 1500 it takes a quarter of the estimate in one dimension, up to twice as much in two. Where K
+        has low rank r, which isn't known before the data, what is used for it is rather too high
+        (`ckrr.ridge.structure.bound_rank`).
         """
         scores = targets * (points * (86e3 + 1200.0 * n) + 1.6e7)
         if is_random(self.kernel):
             return scores + self._count_feature_flops(n, points, targets, searched)
+        rank = self._bound_rank(n)
+        if rank is not None and not searched:
+            return scores + estimate_low_rank_flops(n, points, rank)
         return 2 * n**3 / 3 + 2.0 * n * n * points + scores + (self._count_search_flops(n) if searched else 0.0)
 
     def _count_search_flops(self, n: int) -> float:
@@ -121,14 +145,26 @@ class KernelRidge:
             once * (1 + _SEARCH * searched) + passes * (1 + _SEARCH * searched) + 1.0 * n * D * D + 2.0 * n * D * points
         )
 
+    def _bound_rank(self, n: int) -> int | None:
+        """Return the rank that estimates assume; None where K is factorised exactly, or that isn't known."""
+        if self.kernel != "gaussian" or self.box is None:
+            return None
+        ranges = np.array(self.box.ranges) / (1.0 if self.scales is None else np.array(self.scales))
+        if not is_low_rank(n, ranges, self.box.theta, self.box.lam):
+            return None
+        return min(int(bound_rank(ranges, self.box.theta)), n // RANKS)
+
     def memory(self, n: int, points: int) -> float:
         """Estimate the bytes for one replication: the factor, its inverse in place, and blocks of test points.
 
-        With random features there are no n × n arrays. For large n a search takes no more than that; for small n
-        several samples are scored together, and a search may take twice the memory of the factor.
+        With random features, and where K has low rank, there are no n × n arrays. For large n a search takes no more
+        than that; for small n several samples are scored together, and a search may take twice the factor's memory.
         """
         if is_random(self.kernel):
             return estimate_feature_memory(n, points, self.features or FEATURES)
+        rank = self._bound_rank(n)
+        if rank is not None:
+            return estimate_low_rank_memory(n, points, rank) + _SCRATCH
         if n > WHOLE:
             return 8.0 * (n * n + 3 * n * TEST_BLOCK) + _SCRATCH
         return 8.0 * (2 * n * n + 12 * n * min(points, TEST_BLOCK))

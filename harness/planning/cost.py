@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import product
 from math import log, prod
 
 import numpy as np
 
 from harness.core.extent import find_included
 from harness.core.families import NO_VALUE, StudyFamily
+from harness.core.protocols import Family, SupportsRanges
 from harness.core.schema.axes import QUANTILES
 from harness.core.schema.measures import Variable, list_variables
 from harness.core.types import Bools, Extent, Unit
@@ -55,6 +57,8 @@ class ReplicationShape:
     keep: tuple[str, ...]
     draw_seconds: float = 4e-4
     """Seconds to draw a sample of the smallest n."""
+    ranges: tuple[float, ...] = ()
+    """Range of each coordinate of the inputs, in a sample of the smallest n; empty if none could be drawn."""
     timings: Mapping[str, FitTiming] = field(default_factory=dict)
     """Measured seconds of families that don't estimate their work, by the name of the family."""
 
@@ -122,14 +126,28 @@ def _estimate_family_seconds(
     fits: Bools, extent: Extent, n: int, shape: ReplicationShape, family: StudyFamily, flops: float
 ) -> float:
     """Estimate the seconds for some fits of a family, without those to draw the sample."""
-    thetas, seconds = extent.grid.theta if "theta" in family.axes else (NO_VALUE,), 0.0
+    (thetas, lams), seconds = _list_values(family, extent), 0.0
     for theta, some in zip(thetas, fits.swapaxes(0, 1), strict=True):
-        for gammas in some.sum(axis=0).tolist():  # one λ each
+        for lam, gammas in zip(lams, some.sum(axis=0).tolist(), strict=True):
+            one = replace(family, family=_specialise(family.family, shape, theta, lam))
             if isinstance(theta, str) and "theta" in family.given:
-                seconds += gammas * _estimate_fit_seconds(n, 1, True, shape, family, flops)
+                seconds += gammas * _estimate_fit_seconds(n, 1, True, shape, one, flops)
             elif gammas:
-                seconds += _estimate_fit_seconds(n, gammas, False, shape, family, flops)
+                seconds += _estimate_fit_seconds(n, gammas, False, shape, one, flops)
     return seconds + float(fits.sum()) * (_PER_TARGET + _PER_POINT * shape.test_points)
+
+
+def _list_values(family: StudyFamily, extent: Extent) -> tuple[tuple[float | str, ...], tuple[float, ...]]:
+    """Return the values of θ and of λ that a family's fits depend on."""
+    grid = extent.grid
+    return grid.theta if "theta" in family.axes else (NO_VALUE,), grid.lam if "lam" in family.axes else (NO_VALUE,)
+
+
+def _specialise(family: Family, shape: ReplicationShape, theta: float | str, lam: float) -> Family:
+    """Return the family for one θ and λ, if its work depends on them and θ is known before the data."""
+    if isinstance(theta, str) or not shape.ranges or not isinstance(family, SupportsRanges):
+        return family
+    return family.on_ranges(shape.ranges, theta, lam)
 
 
 def _estimate_fit_seconds(
@@ -224,7 +242,13 @@ def estimate_worker_memory(manifest: Manifest, asked: Extent, shape: Replication
     per = count_replication_bytes(manifest.extent, shape)
     return max(
         WORKER_BYTES
-        + sum(one.family.memory(n, shape.test_points) for one in families)  # each may have fits that wait for a batch
+        + sum(_estimate_family_memory(one, asked, n, shape) for one in families)  # each may have fits in a batch
         + 2.0 * per * manifest.groups[n].block[0] * manifest.groups[n].block[1]
         for n in asked.grid.n
     )
+
+
+def _estimate_family_memory(family: StudyFamily, asked: Extent, n: int, shape: ReplicationShape) -> float:
+    """Estimate the bytes that a family needs at this n for the most demanding θ and λ."""
+    each = (_specialise(family.family, shape, theta, lam) for theta, lam in product(*_list_values(family, asked)))
+    return max(one.memory(n, shape.test_points) for one in each)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from math import log, sqrt
 from time import perf_counter
 
@@ -25,8 +26,18 @@ _ATTEMPTS = 5
 """Number of samples that must all fail before a source counts as broken."""
 
 
-def check_source(source: Source, seeds: Seeds, extent: Extent, where: str, keep: Sequence[str] = ()) -> float:
-    """Return the seconds that a source takes to draw a sample of the smallest n; raise UserError if it is broken.
+@dataclass(frozen=True)
+class Drawing:
+    """What a sample of the smallest n tells about a source."""
+
+    seconds: float
+    """Seconds to draw it."""
+    ranges: tuple[float, ...]
+    """Range of each coordinate of its training and test inputs."""
+
+
+def check_source(source: Source, seeds: Seeds, extent: Extent, where: str, keep: Sequence[str] = ()) -> Drawing:
+    """Draw a sample of the smallest n; raise UserError if the source is broken.
 
     Parameters
     ----------
@@ -69,7 +80,7 @@ def check_source(source: Source, seeds: Seeds, extent: Extent, where: str, keep:
         if COVERAGE_EXPECTED in keep and isinstance(source, SupportsNoiseLaw):
             for wrong in _find_law_problems(sample, source):
                 raise UserError(f"{where}: {wrong}: mend noise_cdf, or set expected_coverage = false")
-        return min(times)
+        return Drawing(min(times), tuple(np.ptp(np.concatenate([sample.X, sample.X_test]), axis=0).tolist()))
     message, place = format_error(errors[0]), locate_error(errors[0])
     somewhere = f" ({place})" if place else ""
     raise UserError(f"{where}: source can't draw a sample of n = {n}: {message}{somewhere}") from errors[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from weakref import ref
@@ -25,12 +26,13 @@ from harness.families.krr import FAMILY, KernelRidge
 from harness.planning.blocks import choose_blocks
 from harness.planning.cost import ReplicationShape, estimate_replication_seconds
 from harness.planning.machine import Machine
-from harness.planning.plan import check_fits, make_plan
+from harness.planning.plan import Plan, check_fits, make_plan
 from harness.store.manifest import Manifest
 from scenarios import SOURCES
 from tests.harness.studies import only, unit
 
-GRID = Grid(ckrr.PROCEDURES, (0.1,), (100.0, 300.0), (1e-3,), (20_000,), (0.05, 0.25))
+GRID = Grid(ckrr.PROCEDURES, (0.1,), (1e6, 3e6), (1e-3,), (20_000,), (0.05, 0.25))
+"""With θ so large that the kernel matrix has full rank."""
 MEASURE = """
 import re, sys
 from pathlib import Path
@@ -43,19 +45,19 @@ from tests.harness.studies import only, unit
 def peak():  # getrusage would tell that of the process before, whose place this one took
     return int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])
 
-n = int(sys.argv[1])
+n, theta = int(sys.argv[1]), tuple(map(float, sys.argv[2:]))
 compute_unit(study(30), unit(30, range(1), range(1)))
 before = peak()
 with threadpool_limits(1):
-    block = compute_unit(study(n), unit(n, range(1), range(1)))
+    block = compute_unit(study(n, theta=theta), unit(n, range(1), range(1)))
 assert (block.values["status"] == 0).all(), block.failures
 print(1024 * (peak() - before))
 """
 
 
-def study(n: int, family: Any = FAMILY) -> Study:
+def study(n: int, family: Any = FAMILY, theta: tuple[float, ...] = GRID.theta) -> Study:
     """Two fits of a replication, one after the other."""
-    grid = Grid(GRID.procedure, GRID.gamma, GRID.theta, GRID.lam, (n,), GRID.alpha)
+    grid = Grid(GRID.procedure, GRID.gamma, theta, GRID.lam, (n,), GRID.alpha)
     source = SOURCES["heaviside"](test_points=40)
     return Study(Extent(grid, 1, 1), source, only(family), Seeds.from_source(7, {"function": "heaviside"}), ())
 
@@ -87,13 +89,45 @@ def test_there_is_one_large_factor_at_a_time(monkeypatch: pytest.MonkeyPatch) ->
     assert family.alive == [0, 0]
 
 
+def measure(n: int, *theta: float) -> int:
+    """The bytes that a unit takes, in a fresh process."""
+    command = [sys.executable, "-c", MEASURE, *map(str, (n, *theta))]
+    return int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+
 def test_a_unit_stays_within_what_the_plan_says() -> None:
     """Just above where tiles begin. What the second fit takes has to be what the first has left."""
     n = WHOLE + 100
-    done = subprocess.run([sys.executable, "-c", MEASURE, str(n)], check=True, capture_output=True, text=True)
-    taken = int(done.stdout)
+    taken = measure(n, *GRID.theta)
     assert 8 * n * n < taken < FAMILY.memory(n, 40) < 8 * n * n + 2.5e8
     assert taken < 1.9 * 8 * n * n, "a second factor would be more"
+
+
+def test_a_unit_of_low_rank_stays_within_what_the_plan_says() -> None:
+    """The matrix would take 7.2 GB."""
+    n = 30_000
+    planned = FAMILY.on_ranges((1.0,), 300.0, 1e-3).memory(n, 40)
+    assert planned / 3 < measure(n, 100.0, 300.0) < planned < 3e8
+
+
+def test_the_plan_of_a_hundred_thousand_of_low_rank() -> None:
+    """On [0,1]², where θ is given; not where it is searched for, or the box isn't known."""
+    machine = Machine(2.5e10, 1, 2e9)
+
+    def plan(ranges: tuple[float, ...], *theta: float | str, family: KernelRidge = FAMILY) -> Plan:
+        extent = Extent(replace(GRID, theta=theta, n=(100_000,)), 1, 1)
+        shape, families = ReplicationShape(200, (), ranges=ranges), only(family)
+        record = Manifest({}, {}, (extent,), choose_blocks(extent, shape, families, machine), (), 200)
+        return make_plan(record, extent, {}, shape, families, machine)
+
+    fits = plan((1.0, 1.0), 10.0)
+    check_fits(fits, machine, "my.toml")
+    assert fits.seconds < 30
+    smaller = FAMILY.on_kernel(2, scales=(2.0, 2.0))
+    assert plan((2.0, 2.0), 10.0, family=smaller).memory == fits.memory
+    for ranges, theta in (((1.0, 1.0), 1e4), ((1.0, 1.0), "ml"), ((), 10.0)):
+        with pytest.raises(UserError, match=r"grid.n = 100000 needs 8\d.\d GB per worker"):
+            check_fits(plan(ranges, 10.0, theta), machine, "my.toml")
 
 
 def test_the_plan_of_twenty_thousand() -> None:
@@ -114,7 +148,17 @@ def test_the_plan_of_twenty_thousand() -> None:
 
 def test_what_cannot_fit_is_refused_before_work_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    words = ["quickstart", "--set", "grid.n=[200000]", "--set", "replications.paths=1", "--workers", "1"]
+    words = [
+        "quickstart",
+        "--set",
+        "grid.n=[200000]",
+        "--set",
+        "grid.theta=['ml']",
+        "--set",
+        "replications.paths=1",
+        "--workers",
+        "1",
+    ]
     for command in ("plan", "run"):
         done = CliRunner().invoke(main, [command, *words])
         assert done.exit_code == 2, done.output

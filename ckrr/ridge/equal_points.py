@@ -1,0 +1,46 @@
+"""Find test points that equal training points by the kernel, K(x_i, x*) = 1, without computing all of its values."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+import numpy as np
+import numpy.typing as npt
+
+from ckrr._validation import Array
+
+_REACH = 2.0**-52
+"""exp(−θ‖x − x′‖²) is below 1 where θ‖x − x′‖² is above a quarter of this."""
+
+Places = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
+"""Positions of test points, ascending, and of the training points that each equals."""
+
+
+class EqualPoints:
+    """Training points, sorted along the coordinate with the largest range, for a Gaussian kernel."""
+
+    def __init__(self, X: Array, theta: float) -> None:
+        self._X, self._theta = X, theta
+        self._axis = int(np.argmax(np.ptp(X, axis=0)))
+        self._order = np.argsort(X[:, self._axis], kind="stable")
+        self._sorted = X[self._order, self._axis]
+
+    def find(self, X_new: Array) -> Places:
+        """Return which test points equal which training points.
+
+        Examples
+        --------
+        >>> EqualPoints(np.array([[3.0], [1.0], [3.0]]), theta=1.0).find(np.array([[2.0], [3.0]]))
+        (array([1, 1]), array([0, 2]))
+        """
+        x, reach = X_new[:, self._axis], sqrt(_REACH / self._theta)
+        first = np.searchsorted(self._sorted, x - reach, side="left")
+        count = np.searchsorted(self._sorted, x + reach, side="right") - first
+        row = np.repeat(np.arange(len(x)), count)
+        within = np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
+        col = self._order[np.repeat(first, count) + within]
+        squares = ((X_new[row] - self._X[col]) ** 2).sum(axis=1)
+        equal = np.exp(-self._theta * squares) == 1.0
+        row, col = row[equal], col[equal]
+        order = np.lexsort((col, row))
+        return row[order], col[order]
