@@ -205,6 +205,9 @@ def _generate_results(
             check_same_store(prepared.backend, prepared.manifest)
         return presence.asked_to_stop or is_interrupted()
 
+    if client is None and prepared.runs_here:
+        yield from run_serial(run_unit, arguments, queue or TaskList(jobs), machine.memory, stop, sandboxed=False)
+        return
     if client is None and prepared.cluster is None and machine.workers == 1 and len(jobs) <= 1:
         _run_preparations(run_serial(prepare_array, arguments, first, machine.memory, stop), first, note)
         yield from run_serial(run_unit, arguments, queue or TaskList(jobs), machine.memory, stop)

@@ -9,6 +9,7 @@ from typing import Any
 from harness.backends.base import Backend, open_backend
 from harness.core.errors import UserError
 from harness.core.families import MODEL_AXES, NO_VALUE, FamilyRecord
+from harness.core.packaged import SOURCES
 from harness.core.protocols import Source
 from harness.core.schema.cube import CUBE_VERSION
 from harness.core.schema.measures import COVERAGE_EXPECTED
@@ -42,6 +43,8 @@ from harness.store.manifest_io import load_manifest
 
 _QUICK = 2.0
 """Seconds that a family may take, by a cautious guess, to be timed at a second n."""
+_SHORT = 3.0
+"""Seconds of work that take less time in this process than it takes to start workers, which is 3 to 5 seconds."""
 _ROUND_PATHS = 50
 """Largest number of paths of a unit in a study that adds paths in rounds."""
 
@@ -70,6 +73,8 @@ class Prepared:
     """Receipts of units that lack a chunk: they are recomputed."""
     accept_changed: bool = False
     """Whether files of the source may have been edited since the store was created."""
+    runs_here: bool = False
+    """Whether units are computed in the driver's process, which for a short study is done before workers start."""
 
 
 def get_default_store(loaded: Loaded) -> str:
@@ -171,12 +176,26 @@ def prepare(
     damaged = [done.pop(name) for name in ([] if found is None else list_incomplete_units(backend, found, done))]
     plan = make_plan(manifest, loaded.extent, done, shape, loaded.families, machine, retry)
     plan = add_preparations(plan, lacking, machine)
+    runs_here = workers is None and cluster is None and client is None and _is_short(plan, loaded)
+    if runs_here:
+        machine, plan = replace(machine, workers=1), replace(plan, duration=plan.seconds)
     again = {unit.name for unit in plan.units}
     failed = sum(receipt.failed for name, receipt in done.items() if name not in again)
     before = None if found is None else (found.extents, found.fingerprint, found.families)
     grows = before is not None and before != (manifest.extents, manifest.fingerprint, manifest.families)
     shared = (loaded, backend, manifest, found is None, plan, machine, failed, retry, grows, cluster)
-    return Prepared(*shared, damaged=tuple(damaged), accept_changed=accept_changed)
+    return Prepared(*shared, damaged=tuple(damaged), accept_changed=accept_changed, runs_here=runs_here)
+
+
+def _is_short(plan: Plan, loaded: Loaded) -> bool:
+    """Return whether starting workers would take longer than the work, all of it by bundled code.
+
+    Code of the user runs on workers, where it may fail in any way.
+    """
+    bundled = loaded.scenario.source["function"] in SOURCES and all(
+        one.use in FAMILIES for one in loaded.records.values()
+    )
+    return bundled and bool(plan.units) and not plan.preparations and plan.seconds <= _SHORT
 
 
 def _make_manifest(loaded: Loaded, found: Manifest | None, shape: ReplicationShape, machine: Machine) -> Manifest:

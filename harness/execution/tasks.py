@@ -70,14 +70,15 @@ def run_serial(
     jobs: Iterable[Task] | TaskQueue,
     memory: float,
     stop: Callable[[], bool] = never_stop,
+    sandboxed: bool = True,
 ) -> Iterator[Result]:
-    """Run units one after the other, each in a sandbox: nothing would restart this process if it died."""
+    """Run units one after the other, as a rule each in a sandbox: nothing would restart this process if it died."""
     queue = jobs if isinstance(jobs, TaskQueue) else TaskList(jobs)
     while (tasks := queue.take(1, 0)) or not queue.is_empty:
         if stop():
             raise StoppedError
         for unit, care in tasks:
-            yield work(*arguments, unit, replace(care, sandboxed=True, memory=memory))
+            yield work(*arguments, unit, replace(care, sandboxed=sandboxed, memory=memory))
         if not tasks:
             sleep(IDLE)
 

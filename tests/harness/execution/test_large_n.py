@@ -31,8 +31,8 @@ from harness.store.manifest import Manifest
 from scenarios import SOURCES
 from tests.harness.studies import only, unit
 
-GRID = Grid(ckrr.PROCEDURES, (0.1,), (1e6, 3e6), (1e-3,), (20_000,), (0.05, 0.25))
-"""With θ so large that the kernel matrix has full rank."""
+GRID = Grid(ckrr.PROCEDURES, (0.1,), (100.0, 300.0), (1e-9,), (20_000,), (0.05, 0.25))
+"""With λ below those for which low rank is used."""
 MEASURE = """
 import re, sys
 from pathlib import Path
@@ -45,19 +45,19 @@ from tests.harness.studies import only, unit
 def peak():  # getrusage would tell that of the process before, whose place this one took
     return int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])
 
-n, theta = int(sys.argv[1]), tuple(map(float, sys.argv[2:]))
+n, lam = int(sys.argv[1]), float(sys.argv[2])
 compute_unit(study(30), unit(30, range(1), range(1)))
 before = peak()
 with threadpool_limits(1):
-    block = compute_unit(study(n, theta=theta), unit(n, range(1), range(1)))
+    block = compute_unit(study(n, lam=lam), unit(n, range(1), range(1)))
 assert (block.values["status"] == 0).all(), block.failures
 print(1024 * (peak() - before))
 """
 
 
-def study(n: int, family: Any = FAMILY, theta: tuple[float, ...] = GRID.theta) -> Study:
+def study(n: int, family: Any = FAMILY, lam: float = GRID.lam[0]) -> Study:
     """Two fits of a replication, one after the other."""
-    grid = Grid(GRID.procedure, GRID.gamma, theta, GRID.lam, (n,), GRID.alpha)
+    grid = replace(GRID, lam=(lam,), n=(n,))
     source = SOURCES["heaviside"](test_points=40)
     return Study(Extent(grid, 1, 1), source, only(family), Seeds.from_source(7, {"function": "heaviside"}), ())
 
@@ -89,16 +89,16 @@ def test_there_is_one_large_factor_at_a_time(monkeypatch: pytest.MonkeyPatch) ->
     assert family.alive == [0, 0]
 
 
-def measure(n: int, *theta: float) -> int:
+def measure(n: int, lam: float) -> int:
     """The bytes that a unit takes, in a fresh process."""
-    command = [sys.executable, "-c", MEASURE, *map(str, (n, *theta))]
+    command = [sys.executable, "-c", MEASURE, str(n), str(lam)]
     return int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
 def test_a_unit_stays_within_what_the_plan_says() -> None:
     """Just above where tiles begin. What the second fit takes has to be what the first has left."""
     n = WHOLE + 100
-    taken = measure(n, *GRID.theta)
+    taken = measure(n, GRID.lam[0])
     assert 8 * n * n < taken < FAMILY.memory(n, 40) < 8 * n * n + 2.5e8
     assert taken < 1.9 * 8 * n * n, "a second factor would be more"
 
@@ -107,7 +107,7 @@ def test_a_unit_of_low_rank_stays_within_what_the_plan_says() -> None:
     """The matrix would take 7.2 GB."""
     n = 30_000
     planned = FAMILY.on_ranges((1.0,), 300.0, 1e-3).memory(n, 40)
-    assert planned / 3 < measure(n, 100.0, 300.0) < planned < 3e8
+    assert planned / 3 < measure(n, 1e-3) < planned < 3e8
 
 
 def test_the_plan_of_a_hundred_thousand_of_low_rank() -> None:
@@ -115,7 +115,7 @@ def test_the_plan_of_a_hundred_thousand_of_low_rank() -> None:
     machine = Machine(2.5e10, 1, 2e9)
 
     def plan(ranges: tuple[float, ...], *theta: float | str, family: KernelRidge = FAMILY) -> Plan:
-        extent = Extent(replace(GRID, theta=theta, n=(100_000,)), 1, 1)
+        extent = Extent(replace(GRID, theta=theta, lam=(1e-3,), n=(100_000,)), 1, 1)
         shape, families = ReplicationShape(200, (), ranges=ranges), only(family)
         record = Manifest({}, {}, (extent,), choose_blocks(extent, shape, families, machine), (), 200)
         return make_plan(record, extent, {}, shape, families, machine)
