@@ -17,11 +17,11 @@ Places = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
 
 
 class EqualPoints:
-    """Training points, sorted along the coordinate with the largest range, for a Gaussian kernel."""
+    """Training points, sorted along the coordinate with the most different values, for a Gaussian kernel."""
 
     def __init__(self, X: Array, theta: float) -> None:
         self._X, self._theta = X, theta
-        self._axis = int(np.argmax(np.ptp(X, axis=0)))
+        self._axis = int(np.argmax([len(np.unique(column)) for column in X.T]))
         self._order = np.argsort(X[:, self._axis], kind="stable")
         self._sorted = X[self._order, self._axis]
 
@@ -36,11 +36,12 @@ class EqualPoints:
         x, reach = X_new[:, self._axis], sqrt(_REACH / self._theta)
         first = np.searchsorted(self._sorted, x - reach, side="left")
         count = np.searchsorted(self._sorted, x + reach, side="right") - first
-        row = np.repeat(np.arange(len(x)), count)
-        within = np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
-        col = self._order[np.repeat(first, count) + within]
-        squares = ((X_new[row] - self._X[col]) ** 2).sum(axis=1)
-        equal = np.exp(-self._theta * squares) == 1.0
-        row, col = row[equal], col[equal]
-        order = np.lexsort((col, row))
-        return row[order], col[order]
+        rows, cols = [], []
+        for i in np.flatnonzero(count):
+            col = self._order[first[i] : first[i] + count[i]]
+            squares = ((X_new[i] - self._X[col]) ** 2).sum(axis=1)
+            col = np.sort(col[np.exp(-self._theta * squares) == 1.0])
+            rows.append(np.full_like(col, i))
+            cols.append(col)
+        empty = np.empty(0, dtype=np.intp)
+        return np.concatenate([empty, *rows]), np.concatenate([empty, *cols])

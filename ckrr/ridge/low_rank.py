@@ -214,9 +214,12 @@ class _Projector:
 
 
 def estimate_low_rank_memory(n: int, points: int, rank: int) -> float:
-    """Estimate the peak memory of regions, in bytes: F, candidates for pivots, W and e of a strip, r×r matrices."""
+    """Estimate the peak memory of regions, in bytes: F, candidates for pivots, W and e of a strip, r×r matrices.
+
+    The features of candidates are held up to three times while room is made for more pivots.
+    """
     strip = min(round_up(points), _count_strip(n))
-    return 8.0 * (n * rank + rank * (min(n, CANDIDATES) + 8 * ROWS) + 2 * n * strip + 8 * rank * rank + 60 * n)
+    return 8.0 * (n * rank + rank * (3 * min(n, CANDIDATES) + 8 * ROWS) + 2 * n * strip + 8 * rank * rank + 60 * n)
 
 
 def estimate_low_rank_flops(n: int, points: int, rank: int) -> float:

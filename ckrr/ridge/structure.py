@@ -63,11 +63,11 @@ def is_low_rank(n: int, ranges: Array, theta: float, lam: float) -> bool:
 
 
 def bound_rank(ranges: Array, theta: float) -> float:
-    """Estimate, rather too high, the rank of a Gaussian kernel matrix of many points in a box.
+    """Estimate the rank of a Gaussian kernel matrix of many points in a box, rather too high as a rule.
 
     On a side of length s the kernel has about (2/π)√(−θs² log ε) + 8 terms above rounding; in d dimensions those in
-    a ball count. For points that fill the box it is above the rank by up to a tenth in one dimension, 45 % in two and
-    twice in three; in more dimensions by more.
+    a ball count. For points that fill the box it is within a tenth of the rank in one dimension, above it by up to 45 %
+    in two and twice in three; in more dimensions by more.
 
     Examples
     --------

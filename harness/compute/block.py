@@ -119,14 +119,17 @@ class BlockBuilder:
         """Return what a family is to score: its procedures of the grid, and its reference."""
         return self._scored[family.name]
 
-    def add_scores(self, jobs: Sequence[FactorJob], scores: Sequence[Scores]) -> None:
-        """Compute the measures of jobs of one family from their scores, and store them in all cells of each job."""
+    def compute_measures(self, jobs: Sequence[FactorJob], scores: Sequence[Scores]) -> Mapping[str, Values]:
+        """Compute the measures of jobs of one family from their scores, over all of their targets."""
         study, family = self.study, jobs[0].family
         reference = None if family.family.reference is None else self.get_scored(family).index(family.family.reference)
         y_test, laws = [job.target.Y_test.T for job in jobs], [job.law for job in jobs if job.law is not None]
         found = compute_measures(scores, y_test, study.extent.grid.alpha, reference, study.keep, laws)
         kept = len(self._places[family.name])
-        found = {name: values[:, :kept] for name, values in found.items()}
+        return {name: values[:, :kept] for name, values in found.items()}
+
+    def add_measures(self, jobs: Sequence[FactorJob], scores: Sequence[Scores], found: Mapping[str, Values]) -> None:
+        """Store measures in all cells of each job, and the time of each procedure where scores have it."""
         sums = found["coverage"] + found["width_mean"] + found.get(COVERAGE_EXPECTED, 0.0)
         bad = np.asarray(np.isnan(sums).any(axis=2))
         start = 0
@@ -135,7 +138,7 @@ class BlockBuilder:
             self._store(job, {name: values[rows] for name, values in found.items()}, bad[rows])
         if isinstance(scores[0], TimedScores):  # all are of one family, and asking each would take a while
             for timed in cast(Sequence[TimedScores], scores):
-                self._add_procedure_seconds(family, timed.seconds)
+                self._add_procedure_seconds(jobs[0].family, timed.seconds)
 
     def _store(self, job: FactorJob, found: Mapping[str, Values], bad: Bools) -> None:
         """Store the measures of a job, over (γ, procedure, …), and the status of its procedures.

@@ -133,7 +133,11 @@ class PointResults:
     def mean_hits_f(self) -> Array:
         """Return the share of test points whose f(x*) is in the region; NaN where f is unknown."""
         known = [one.hits_f for one in self._scores if one.hits_f is not None]
-        return self.mean(_join(known)) if len(known) == len(self._scores) else np.full(self.hits.shape[:3], np.nan)
+        found = np.full(self.hits.shape[:3], np.nan)
+        if known:
+            rows = np.concatenate([np.full(len(one.hits), one.hits_f is not None) for one in self._scores])
+            found[rows] = self.mean(_join(known))
+        return found
 
     def probability(self) -> Array:
         """Return the probability that y* falls into each region, given the training sample.
@@ -169,8 +173,10 @@ class PointResults:
 
 def _join(parts: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
     """Join arrays over (target, procedure, point, level) along their targets, with points on the last axis."""
+    if len(types := {each.dtype for each in parts}) > 1:
+        raise TypeError(f"scores must have one type, got {' and '.join(sorted(map(str, types)))}")
     _, procedures, points, levels = parts[0].shape
-    joined = np.empty((sum(map(len, parts)), procedures, levels, points), np.result_type(*parts))
+    joined = np.empty((sum(map(len, parts)), procedures, levels, points), parts[0].dtype)
     return np.concatenate([each.swapaxes(2, 3) for each in parts], out=joined)
 
 

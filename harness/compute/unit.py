@@ -288,8 +288,10 @@ def _score(builder: BlockBuilder, batch: Sequence[FactorJob]) -> None:
             scores = family.family.score(factors, targets, builder.get_scored(family), alpha, streams)
         with builder.time_step("measure", len(batch)):
             size = max(_MEASURED_TOGETHER // scores[0].lower.size, 1)
-            for start in range(0, len(batch), size):
-                builder.add_scores(batch[start : start + size], scores[start : start + size])
+            parts = [slice(start, start + size) for start in range(0, len(batch), size)]
+            measures = [builder.compute_measures(batch[part], scores[part]) for part in parts]
+            for part, found in zip(parts, measures, strict=True):  # once nothing can fail any more
+                builder.add_measures(batch[part], scores[part], found)
     except Exception as error:
         if len(batch) > 1:
             for job in batch:

@@ -149,8 +149,8 @@ def check_version(url: str, name: str, record: FamilyRecord, version: int | str)
     what = f"the family {name!r} is version {version} here, and {record.version} in {url}"
     if record.use in FAMILIES:
         raise UserError(
-            f"{what}, whose last digits differ: tables, figures and reports still read the store; to compute more, "
-            "choose another --store, or install the version of ckrr that made it"
+            f"{what}, whose last digits differ: tables, figures and reports still read the store; for all else "
+            "choose another --store, or install the version that made it"
         )
     raise UserError(f"{what}: install the version that the store was made with")
 

@@ -47,7 +47,8 @@ def acquire_store(prepared: Prepared, client: Any) -> Prepared:
     if prepared.is_new and load_manifest(backend) is not None:
         backend.delete(CLAIM)
         loaded, machine = prepared.loaded, prepared.machine
-        options = (machine.workers, machine.flops, prepared.retry, prepared.cluster, client, prepared.accept_changed)
+        workers = None if prepared.runs_here else machine.workers
+        options = (workers, machine.flops, prepared.retry, prepared.cluster, client, prepared.accept_changed)
         return replace(prepare(loaded, backend.url, *options), command=prepared.command)
     return prepared
 

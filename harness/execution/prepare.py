@@ -45,6 +45,8 @@ _QUICK = 2.0
 """Seconds that a family may take, by a cautious guess, to be timed at a second n."""
 _SHORT = 3.0
 """Seconds of work that take less time in this process than it takes to start workers, which is 3 to 5 seconds."""
+_SHORT_ROWS = 4000
+"""Largest n in such a study: a matrix of 128 MB, whatever its rank."""
 _ROUND_PATHS = 50
 """Largest number of paths of a unit in a study that adds paths in rounds."""
 
@@ -188,10 +190,12 @@ def prepare(
 
 
 def _is_short(plan: Plan, loaded: Loaded) -> bool:
-    """Return whether starting workers would take longer than the work, all of it by bundled code.
+    """Return whether starting workers would take longer than the work, all of it by bundled code on small samples.
 
-    Code of the user runs on workers, where it may fail in any way.
+    Code of the user, large arrays and limits of time need a process that may end without harm.
     """
+    if loaded.scenario.replications.seconds is not None or max(loaded.extent.grid.n) > _SHORT_ROWS:
+        return False
     bundled = loaded.scenario.source["function"] in SOURCES and all(
         one.use in FAMILIES for one in loaded.records.values()
     )

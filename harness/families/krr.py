@@ -25,6 +25,8 @@ _SCRATCH = 1e8
 """Bytes of buffers whose size does not depend on n."""
 _SEARCH = 45
 """Likelihood evaluations of a search that factorises at every θ: 36 for most kernels, 50 for random features."""
+_RANK_MARGIN = 1.1
+"""In one dimension ranks are up to this times `bound_rank`."""
 
 
 @dataclass(frozen=True)
@@ -145,14 +147,17 @@ class KernelRidge:
             once * (1 + _SEARCH * searched) + passes * (1 + _SEARCH * searched) + 1.0 * n * D * D + 2.0 * n * D * points
         )
 
-    def _bound_rank(self, n: int) -> int | None:
-        """Return the rank that estimates assume; None where K is factorised exactly, or that isn't known."""
+    def _bound_rank(self, n: int, stretch: float = 1.0) -> int | None:
+        """Return the rank that estimates assume; None where K may be factorised exactly, or that isn't known.
+
+        `stretch` multiplies the ranges: those of larger samples may be wider than those of the sample they are from.
+        """
         if self.kernel != "gaussian" or self.box is None:
             return None
-        ranges = np.array(self.box.ranges) / (1.0 if self.scales is None else np.array(self.scales))
-        if not is_low_rank(n, ranges, self.box.theta, self.box.lam):
-            return None
-        return min(int(bound_rank(ranges, self.box.theta)), n // RANKS)
+        ranges = stretch * np.array(self.box.ranges) / (1.0 if self.scales is None else np.array(self.scales))
+        rank = _RANK_MARGIN * bound_rank(ranges, self.box.theta)
+        is_sure = is_low_rank(n, ranges, self.box.theta, self.box.lam) and rank <= n // RANKS
+        return int(rank) if is_sure else None
 
     def memory(self, n: int, points: int) -> float:
         """Estimate the bytes for one replication: the factor, its inverse in place, and blocks of test points.
@@ -162,7 +167,7 @@ class KernelRidge:
         """
         if is_random(self.kernel):
             return estimate_feature_memory(n, points, self.features or FEATURES)
-        rank = self._bound_rank(n)
+        rank = self._bound_rank(n, stretch=2.0)
         if rank is not None:
             return estimate_low_rank_memory(n, points, rank) + _SCRATCH
         if n > WHOLE:

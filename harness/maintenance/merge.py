@@ -24,7 +24,7 @@ from harness.core.text import get_timestamp
 from harness.core.types import FAILED, INNER, Block, Extent, Failure, Status, Unit, Values
 from harness.cube.refresh import refresh
 from harness.cube.rounds import iter_rounds
-from harness.scenario.families import get_bundled_version
+from harness.scenario.families import FAMILIES, get_numerics_version
 from harness.store import arrays, artifacts, receipts
 from harness.store.layout import get_shape
 from harness.store.manifest import FILES, LARGEST_FILE, Manifest, merge_holdout_levels, merge_levels, split_fingerprint
@@ -111,9 +111,8 @@ def _open_input(url: str) -> _InputStore:
     if manifest is None:
         raise UserError(f"{url}: there is no store here")
     for name, record in manifest.families.items():
-        version = get_bundled_version(record.use)
-        if version is not None:
-            check_version(url, name, record, version)
+        if record.use in FAMILIES and isinstance(record.version, int):  # others are compared with one another
+            check_version(url, name, record, get_numerics_version())
     return _InputStore(backend, manifest, list(_iter_failures(backend, manifest)))
 
 

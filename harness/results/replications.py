@@ -37,7 +37,7 @@ _USUAL_BYTES, _MOST_BYTES = 64e6, min(512e6, arrays.get_memory_limit() / 2)
 """Most bytes of variables that are kept in memory, usually and while a report is made."""
 _VARIABLES: SizedCache[Values] = SizedCache(_USUAL_BYTES, lambda values: int(values.nbytes))
 State = tuple[str, str, int, int, int]
-"""Store, key of its manifest, n, number of paths, and hash of the names of the receipts."""
+"""Store, key of its manifest, n, number of paths, and hash of the names of the receipts and of the last run."""
 Where = Mapping[str, Sequence[object]]
 """Values to select along some axes."""
 
@@ -134,7 +134,9 @@ class ReplicationReader:
         """
         if n not in self._states:
             names = frozenset(open_backend(self.url).list_names(f"{FOLDER}/n={n}"))
-            self._states[n] = self.url, self._key, n, self.count_paths(n), hash(names)
+            history = self.manifest.history  # a damaged unit that is computed again has the same receipt
+            runs = len(history), repr(history[-1:])
+            self._states[n] = self.url, self._key, n, self.count_paths(n), hash((names, runs))
         return self._states[n]
 
     @cached_property

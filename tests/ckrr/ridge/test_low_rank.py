@@ -15,6 +15,7 @@ import ckrr
 from ckrr._validation import Array
 from ckrr.kernels import Matern52, gaussian
 from ckrr.ridge import low_rank, structure
+from ckrr.ridge.equal_points import EqualPoints
 from ckrr.ridge.exact import Ridge
 from ckrr.ridge.long_kernel import compute_long_kernel
 from ckrr.ridge.low_rank import LowRankRidge
@@ -195,6 +196,17 @@ def test_low_rank_is_more_accurate_than_the_exact_way(lam: float) -> None:
     for name, share in (("a", 0.1), ("diag_Q", 0.1), ("W", 0.5), ("mean", 0.5)):
         ours, theirs = (np.abs(getattr(one, name) - getattr(truth, name)).max() for one in (low, exact))
         assert ours < share * theirs, name
+
+
+def test_equal_points_are_found_whatever_the_axes() -> None:
+    """With ties on the widest axis, against all pairs."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([100.0 * rng.integers(0, 2, 300), rng.integers(0, 20, 300) / 20])
+    X_new = np.concatenate([X[:40], X[:5] + 1e-9, X[:5] + 0.01])
+    row, col = EqualPoints(X, 10.0).find(X_new)
+    expected = np.nonzero(gaussian(X_new, X, 10.0) == 1.0)
+    assert (row.tolist(), col.tolist()) == (expected[0].tolist(), expected[1].tolist())
+    assert len(row) > 200
 
 
 def test_the_rule_is_one_of_counts() -> None:

@@ -119,3 +119,22 @@ def test_samples_are_measured_each_for_itself(others: list[int]) -> None:
     for name, values in together.items():
         part = np.ascontiguousarray(values[start : start + 2])
         assert part.tobytes() == np.ascontiguousarray(alone[name]).tobytes(), name
+
+
+def test_a_sample_whose_f_is_unknown_costs_others_nothing() -> None:
+    (known, y), (other, _) = made(2), made(3)
+    blind = Made(other.hits, None, other.lower, other.upper, other.length, other.count)
+    found = compute_measures([blind, known], [y, y], ALPHA, 0)["coverage_f"]
+    assert np.isnan(found[:2]).all()
+    assert np.array_equal(found[2:], compute_measures([known], [y], ALPHA, 0)["coverage_f"])
+
+
+def test_samples_of_different_types_are_measured_one_by_one() -> None:
+    """Else the bits of one would depend on the other: the caller then measures each alone."""
+    scores, y = made(2)
+    short = Made(
+        *(each if each is None or each.dtype.kind != "f" else each.astype("f4") for each in vars(scores).values())
+    )
+    with pytest.raises(TypeError, match="one type, got float32 and float64"):
+        compute_measures([scores, short], [y, y], ALPHA, 0)
+    assert compute_measures([short], [y], ALPHA, 0)["width_mean"].dtype == np.float32

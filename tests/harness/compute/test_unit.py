@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
@@ -12,10 +12,10 @@ import pytest
 
 import ckrr
 from harness.compute import unit as module
-from harness.compute.block import classify_error
+from harness.compute.block import BlockBuilder, FactorJob, classify_error
 from harness.compute.study import Study
 from harness.compute.unit import compute_unit
-from harness.core.protocols import Family, Path, Sample
+from harness.core.protocols import Family, Path, Sample, Scores
 from harness.core.schema.measures import list_variables
 from harness.core.seeds import Seeds
 from harness.core.types import Extent, Grid, Status, Streams
@@ -78,6 +78,25 @@ def test_how_many_are_scored_together_changes_no_bit(monkeypatch: pytest.MonkeyP
     single = compute_unit(study(keep=("pointwise",)), unit(30, range(3), range(2)))
     for name, values in whole.values.items():
         assert values.tobytes() == single.values[name].tobytes(), name
+
+
+def test_what_is_measured_together_fails_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sample whose measures can't be computed leaves the others theirs, and nothing is recorded twice."""
+    whole, original = compute_unit(study(), unit(30, range(4), range(1))), BlockBuilder.compute_measures
+
+    def breaking(builder: BlockBuilder, jobs: Sequence[FactorJob], scores: Sequence[Scores]) -> Any:
+        if any(job.path == 2 for job in jobs):
+            raise ValueError("no measures of path 2")
+        return original(builder, jobs, scores)
+
+    monkeypatch.setattr(BlockBuilder, "compute_measures", breaking)
+    monkeypatch.setattr(module, "_MEASURED_TOGETHER", 1)
+    block = compute_unit(study(), unit(30, range(4), range(1)))
+    assert (block.values["status"][2] == Status.ERROR).all()
+    for name, values in whole.values.items():
+        assert np.delete(values, 2, axis=0).tobytes() == np.delete(block.values[name], 2, axis=0).tobytes(), name
+    assert {(one.path, one.message) for one in block.failures} == {(2, "ValueError: no measures of path 2")}
+    assert len(block.failures) == len(set(map(repr, block.failures)))
 
 
 def test_a_part_of_a_grid_has_the_bits_of_the_whole() -> None:

@@ -38,6 +38,8 @@ def test_what_runs_on_workers(tmp_path: Path) -> None:
     assert (short.machine.workers, short.plan.duration) == (1, short.plan.seconds)
     assert not make(where, workers=2).runs_here
     assert not make(where, speed=1e6).runs_here
+    assert not make(where, "replications.seconds=60").runs_here
+    assert not make(where, "grid.n=[5000]").runs_here
     custom = prepare.prepare(check(toy(), "toy.toml", ROOT), str(where), speed=1e12)
     assert custom.plan.seconds < 1
     assert not custom.runs_here

@@ -102,6 +102,20 @@ def test_units_written_since_are_seen(tmp_path: Path) -> None:
     assert not np.array_equal(before["value"], after["value"], equal_nan=True)
 
 
+def test_a_unit_that_was_damaged_and_computed_again_is_read_again(tmp_path: Path) -> None:
+    where, small = tmp_path / "toy.zarr", {"grid__n": [10], "grid__theta": [1]}
+    run_serially(where, **small)
+    before = estimate(str(where))
+    for chunk in (where / "replications/n=10/coverage").glob("c.0.*"):
+        chunk.unlink()
+    replications._VARIABLES.clear()
+    estimates._ESTIMATES.clear()
+    damaged = estimate(str(where))
+    assert int(damaged["replications"].sum()) < int(before["replications"].sum())
+    run_serially(where, **small)
+    assert estimate(str(where)).identical(before)
+
+
 def test_a_table_in_a_process_that_lives_long(tmp_path: Path) -> None:
     """The same as of a process that begins then: after more paths, and of another store in the same place."""
     where = tmp_path / "toy.zarr"
