@@ -107,7 +107,7 @@ def test_a_unit_of_low_rank_stays_within_what_the_plan_says() -> None:
     """The matrix would take 7.2 GB."""
     n = 30_000
     planned = FAMILY.on_ranges((1.0,), 300.0, 1e-3).memory(n, 40)
-    assert planned / 3 < measure(n, 1e-3) < planned < 3e8
+    assert planned / 6 < measure(n, 1e-3) < planned < 3e8
 
 
 def test_the_plan_of_a_hundred_thousand_of_low_rank() -> None:

@@ -30,7 +30,8 @@ def test_it_says_what_is_done_and_left(tmp_path: Path) -> None:
         "n = 10: 3 of 10 units done, 7 left",
         "n = 20: 0 of 10 units done, 10 left",
     ]
-    assert "a unit: 2 paths × 3 draws, about 0.259 s" in found
+    seconds = facts["sizes"][0]["seconds_per_unit"]  # type: ignore[index]
+    assert f"a unit: 2 paths × 3 draws, about {seconds:.3g} s" in found
     assert "cube" in found
     left = facts["replications_left"]
     assert {"Plan: toy", f"{left} of 120 replications left: about 2 s on 2 workers"} <= {*found}
