@@ -57,7 +57,7 @@ EXCEPTIONS = {
     "harness/execution/dask_executor.py": {"distributed"},  # the one place that talks to Dask
     "harness/execution/graph/build.py": {"dask"},  # a study as a graph, which users compute
     "harness/api.py": {"dask"},  # for a type
-    "harness/planning/machine.py": {"distributed"},  # how much memory there is
+    "harness/planning/machine.py": {"psutil"},  # how much memory there is
     "harness/display/notebook.py": {"IPython"},  # optional; only where it runs the notebook
     "harness/store/chunk_io.py": {"numcodecs", "google_crc32c"},  # the codecs that Zarr has, too
     "harness/backends/remote.py": {"fsspec"},  # stores in buckets

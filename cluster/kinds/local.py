@@ -14,12 +14,12 @@ from distributed import Client, LocalCluster, Nanny
 
 from cluster.config.base import LOOPBACK, ManagedClusterFile, Size, StartOptions
 from cluster.config.fields import Bytes, Count
+from cluster.runtime.children import defer_interrupts, hide_main, sigint_free_loop
 from cluster.runtime.errors import connect_client, dask_failures
-from cluster.runtime.forkserver import make_environment, start_fork_server
-from cluster.runtime.limits import check_limits, has_room
+from cluster.runtime.forkserver import make_environment, start_fork_server, warm_up
+from cluster.runtime.limits import check_limits
 from cluster.runtime.private import scratch_directory
 from cluster.runtime.scheduler import announce_dashboard, check_dashboard, make_dask_settings
-from cluster.runtime.settings import defer_interrupts, hide_main, sigint_free_loop
 from cluster.runtime.supervise import replace_ended_workers
 from cluster.runtime.tls import make_security
 
@@ -46,8 +46,7 @@ class Local(ManagedClusterFile):
 
     def warm_up(self, preload: Sequence[str]) -> None:
         """Start the fork server."""
-        if self.workers != 1 and has_room(self.workers or 1):
-            start_fork_server(preload)
+        warm_up(self.workers, preload)
 
     def connect(self, options: StartOptions) -> AbstractContextManager[Client]:
         """Start the workers."""

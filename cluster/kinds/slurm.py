@@ -27,6 +27,7 @@ from cluster.config.base import RemoteClusterFile, Size, StartOptions
 from cluster.config.fields import Bytes, Count, Duration, Seconds, Walltime
 from cluster.config.files import ClusterFileError
 from cluster.config.units import parse_walltime
+from cluster.runtime.children import defer_interrupts, preserve_sigint, sigint_free_loop
 from cluster.runtime.errors import connect_client, dask_failures
 from cluster.runtime.limits import ELSEWHERE, check_descriptors
 from cluster.runtime.private import SCRATCH, PrivateDirectory, make_scratch_lines, scratch_directory
@@ -38,7 +39,7 @@ from cluster.runtime.scheduler import (
     make_remote_security,
     make_scheduler_options,
 )
-from cluster.runtime.settings import EXPORTS, defer_interrupts, preserve_sigint, sigint_free_loop
+from cluster.runtime.settings import EXPORTS
 from cluster.runtime.supervise import run_in_background
 from cluster.runtime.tls import share_security
 

@@ -26,6 +26,7 @@ from pydantic_core import PydanticCustomError
 from cluster.config.base import RemoteClusterFile, Size, StartOptions
 from cluster.config.fields import Bytes, Count, RelativePath, Seconds
 from cluster.config.files import ClusterFileError
+from cluster.runtime.children import defer_interrupts, sigint_free_loop
 from cluster.runtime.errors import connect_client, dask_failures
 from cluster.runtime.limits import ELSEWHERE, check_descriptors
 from cluster.runtime.private import SCRATCH, make_scratch_lines, scratch_directory
@@ -37,7 +38,7 @@ from cluster.runtime.scheduler import (
     make_remote_security,
     make_scheduler_options,
 )
-from cluster.runtime.settings import EXPORTS, defer_interrupts, sigint_free_loop
+from cluster.runtime.settings import EXPORTS
 from cluster.runtime.supervise import replace_ended_workers
 
 NEEDS_ASYNCSSH = "kind = 'ssh' needs asyncssh: pip install 'ckrr[ssh]'"

@@ -5,9 +5,10 @@ from __future__ import annotations
 import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from distributed import Client
+if TYPE_CHECKING:
+    from distributed import Client
 
 DESCRIPTORS = "too few file descriptors: see ulimit -n"
 MEMORY = "too little memory or address space: see free -m and ulimit -v"
@@ -47,6 +48,8 @@ def connect_client(cluster: Any, is_default: bool = False) -> Iterator[Client]:
     is_default : bool
         Whether it becomes Dask's default client, which computes collections.
     """
+    from distributed import Client
+
     with dask_failures():
         client = Client(cluster, set_as_default=is_default)
     with client:

@@ -11,20 +11,29 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from multiprocessing import forkserver, util
+from multiprocessing.process import BaseProcess
 from pathlib import Path
+from typing import Any
 
 import dask
 
+from cluster.runtime.children import PRELOAD, block_sigint, hide_main, set_environment, start_tracker
 from cluster.runtime.errors import StartError
+from cluster.runtime.limits import has_room
 from cluster.runtime.private import hold_directory, make_directory
-from cluster.runtime.settings import PRELOAD, block_sigint, set_environment, start_tracker
 
 _METHOD = "forkserver"
 _LOADED = ("DASK_", "MALLOC_", "MKL_", "OMP_", "OPENBLAS_", "PYTHON", "ZARR_")
 """Prefixes of environment variables that are read once, when a process starts or imports a module."""
+_ENVIRONMENT = {
+    "MALLOC_TRIM_THRESHOLD_": 65536,
+    **dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), 1),
+}
+"""Dask's defaults of what a nanny sets before it starts a worker, which would be too late here. A user's settings come
+first; these are repeated here since Dask itself may not be loaded yet."""
 _server: list[tuple[dict[str, str], list[str]]] = []
 """Environment and `sys.path` that the fork server was started with; empty before it is started."""
 
@@ -47,6 +56,34 @@ def start_fork_server(preload: Sequence[str] = ()) -> dict[str, str]:
     return {"distributed.worker.multiprocessing-method": _METHOD}
 
 
+def warm_up(workers: int | None, preload: Sequence[str]) -> None:
+    """Start the fork server early, to hide how long it takes, unless one worker or too few files make it useless."""
+    if workers != 1 and has_room(workers or 1):
+        start_fork_server(preload)
+
+
+def start_process(target: Callable[..., None], arguments: tuple[Any, ...], preload: Sequence[str] = ()) -> BaseProcess:
+    """Start a process on this machine as local workers are started, but without Dask.
+
+    It ends with this process, and Ctrl-C doesn't reach it.
+
+    Parameters
+    ----------
+    target : callable
+        Function that the process calls.
+    arguments : tuple
+        Its arguments.
+    preload : sequence of str
+        Modules to import in the fork server, if it has to be started.
+    """
+    method = _METHOD if start_fork_server(preload) else "spawn"
+    context = multiprocessing.get_context(method)
+    process: BaseProcess = context.Process(target=target, args=arguments, daemon=True)  # type: ignore[attr-defined]
+    with hide_main(), block_sigint():
+        process.start()
+    return process
+
+
 def _ensure_running(preload: Sequence[str]) -> bool:
     if not _server:
         if multiprocessing.get_start_method(allow_none=True) == _METHOD:  # the user's own fork server, for other work
@@ -57,7 +94,7 @@ def _ensure_running(preload: Sequence[str]) -> bool:
         return False
     multiprocessing.get_context(_METHOD).set_forkserver_preload(["cluster.runtime.preload"])
     modules = os.pathsep.join(each or os.getcwd() for each in path)  # without the current directory in front
-    usual = dask.config.get("distributed.nanny.pre-spawn-environ")  # e.g. BLAS threads: a nanny would set them too late
+    usual = {**_ENVIRONMENT, **dask.config.get("distributed.nanny.pre-spawn-environ", {})}
     names = {PRELOAD: ",".join(preload), "PYTHONPATH": modules, "PYTHONSAFEPATH": "1"}
     try:
         start_tracker()  # first, since starting it unblocks SIGINT in the calling thread

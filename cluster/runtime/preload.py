@@ -13,8 +13,8 @@ import tempfile
 from importlib import import_module
 from pathlib import Path
 
+from cluster.runtime.children import PRELOAD
 from cluster.runtime.private import get_scratch_parent, remove_abandoned
-from cluster.runtime.settings import PRELOAD
 
 
 def _remove_directories(ours: int) -> None:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import cluster
-from cluster import ClusterFile
 from harness.core.errors import ClusterError, UserError
 from harness.core.plugins import CLUSTERS, find_plugin
 from harness.planning.machine import Machine, count_cores, get_free_disk, get_total_memory, measure_flops
 from harness.scenario.errors import from_pydantic, make_key_lookup, make_user_error
+
+if TYPE_CHECKING:
+    from cluster import ClusterFile, Size
 
 _PRELOAD = ("harness.worker.task", "harness.families.krr")
 """Modules that the fork server imports for workers: the task itself, and the family that most studies use."""
@@ -46,7 +49,10 @@ def check_installed(file: ClusterFile | None) -> None:
 
 def warm_up(file: ClusterFile | None, workers: int | None) -> None:
     """Start the fork server early, to hide the start-up time of workers."""
-    (file or cluster.Local(workers=workers)).warm_up(_PRELOAD)
+    if file is None:
+        cluster.warm_up(workers, _PRELOAD)
+    else:
+        file.warm_up(_PRELOAD)
 
 
 def measure_machine(
@@ -67,13 +73,24 @@ def measure_machine(
     client : distributed.Client, optional
         A client whose current workers count instead.
     """
-    described = file or cluster.Local(workers=workers)
     with _translate_errors():
-        size = described.get_size() if client is None else cluster.size_of_client(client, described.threads)
+        size = _get_size(workers, file, client)
     count = size.workers or max(1, count_cores() // size.threads)
     each = size.memory or 0.9 * get_total_memory() / count
     free, block = get_free_disk(url)
     return Machine(speed or _measure_speed(size.threads), count, each, free, size.lifetime, block)
+
+
+def _get_size(workers: int | None, file: ClusterFile | None, client: Any) -> Size:
+    """Return the size of the cluster, as far as it is known before it starts."""
+    if client is not None:
+        return cluster.size_of_client(client, 1 if file is None else file.threads)
+    return cluster.Size(workers) if file is None else file.get_size()
+
+
+def start_process(target: Callable[..., None], arguments: tuple[Any, ...]) -> BaseProcess:
+    """Start a process that computes units of a short study."""
+    return cluster.start_process(target, arguments, _PRELOAD)
 
 
 def _measure_speed(threads: int) -> float:

@@ -5,18 +5,14 @@ Progress is known from receipts alone, so the driver may die at any moment: the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from math import inf, nan
 from time import monotonic
 from typing import Any
 
-from harness.core.errors import ClusterError
-from harness.execution import clusters, dask_executor
 from harness.execution.cube_keeper import CubeKeeper
 from harness.execution.facts import Outcome
-from harness.execution.health import describe_scheduler
 from harness.execution.interrupts import is_interrupted
 from harness.execution.lifecycle import (
     acquire_store,
@@ -27,23 +23,24 @@ from harness.execution.lifecycle import (
     record_failure,
 )
 from harness.execution.prepare import Prepared
+from harness.execution.processes import ExtendedQueue, TasksLeftError, run_processes
 from harness.execution.progress import Progress, ProgressCounter
 from harness.execution.rounds import RoundQueue, describe_round, get_hours
 from harness.execution.tasks import (
     Result,
-    Task,
     TaskList,
+    TaskQueue,
     list_limits,
     list_preparations,
-    list_study_modules,
+    run_preparations,
     run_serial,
 )
+from harness.planning.machine import Machine
 from harness.planning.plan import check_fits
 from harness.store.heartbeat import Heartbeat, run_heartbeat
 from harness.store.identity import check_same_store, is_same_store
 from harness.store.manifest import Manifest, cache_key
 from harness.store.rounds import get_target
-from harness.worker import compatibility
 from harness.worker.task import prepare_artifact as prepare_array, run_unit
 
 
@@ -205,46 +202,27 @@ def _generate_results(
             check_same_store(prepared.backend, prepared.manifest)
         return presence.asked_to_stop or is_interrupted()
 
+    tasks: TaskQueue = queue or TaskList(jobs)
     if client is None and prepared.runs_here:
-        yield from run_serial(run_unit, arguments, queue or TaskList(jobs), machine.memory, stop, sandboxed=False)
+        try:
+            yield from _run_here(arguments, tasks, machine, stop)
+            return
+        except TasksLeftError as left:
+            note("a process has ended or failed: its unit is computed again, on a cluster of this machine")
+            tasks = ExtendedQueue(left.tasks, tasks)
+    elif client is None and prepared.cluster is None and machine.workers == 1 and len(jobs) <= 1:
+        run_preparations(run_serial(prepare_array, arguments, first, machine.memory, stop), first, note)
+        yield from run_serial(run_unit, arguments, tasks, machine.memory, stop)
         return
-    if client is None and prepared.cluster is None and machine.workers == 1 and len(jobs) <= 1:
-        _run_preparations(run_serial(prepare_array, arguments, first, machine.memory, stop), first, note)
-        yield from run_serial(run_unit, arguments, queue or TaskList(jobs), machine.memory, stop)
-        return
-    with clusters.connect(prepared.cluster, machine, note) if client is None else nullcontext(client) as connected:
-        presence.set_log_source(lambda: dask_executor.fetch_worker_logs(connected))
-        ours = _check_workers(prepared, connected, arguments, note)
-        patience = None if prepared.cluster is None else prepared.cluster.patience
-        terms = dask_executor.RunOptions(window, machine.workers, note, patience, ours, stop)
-        _run_preparations(dask_executor.run_dask(connected, prepare_array, arguments, first, terms), first, note)
-        yield from dask_executor.run_dask(connected, run_unit, arguments, queue or TaskList(jobs), terms)
+    from harness.execution.on_cluster import run_on_cluster  # loads Dask, which takes most of a second
+
+    yield from run_on_cluster(prepared, client, arguments, tasks, window, note, presence, stop)
 
 
-def _check_workers(
-    prepared: Prepared, client: Any, arguments: tuple[Any, ...], note: Callable[[str], None]
-) -> Mapping[str, str] | None:
-    """Refuse workers that cannot compute this study, or would compute other numbers.
-
-    Returns
-    -------
-    mapping or None
-        Facts that workers which join later must match, too; None if the cluster file allows any versions.
-    """
-    names = list_study_modules(prepared)
-    ours = compatibility.environment_facts(names)
-    strict = prepared.cluster is None or prepared.cluster.versions == "same"
-    try:
-        seen = dask_executor.inspect_cluster(client, compatibility.inspect_worker, (arguments[:3], names))
-    except OSError as error:  # connection errors only: exceptions on workers are returned
-        raise ClusterError(f"{describe_scheduler(client)} can't be reached ({type(error).__name__})") from None
-    compatibility.check_cluster(ours, seen, strict, note)
-    return ours if strict else None
-
-
-def _run_preparations(results: Iterator[Result], jobs: Sequence[Task], note: Callable[[str], None]) -> None:
-    """Prepare all shared arrays, before the first unit starts."""
-    if jobs:
-        note(f"preparing {', '.join(job.name for job, _ in jobs)}")
-    for result in results:
-        note(f"prepared {result['name']} in {result['seconds']:.0f} s")
+def _run_here(
+    arguments: tuple[Any, ...], tasks: TaskQueue, machine: Machine, stop: Callable[[], bool]
+) -> Iterator[Result]:
+    """Run the units of a short study: in this process, or in as many as there are workers."""
+    if machine.workers == 1:
+        return run_serial(run_unit, arguments, tasks, machine.memory, stop, sandboxed=False)
+    return run_processes(run_unit, arguments, tasks, machine.workers, machine.memory, stop)

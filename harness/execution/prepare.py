@@ -43,8 +43,11 @@ from harness.store.manifest_io import load_manifest
 
 _QUICK = 2.0
 """Seconds that a family may take, by a cautious guess, to be timed at a second n."""
-_SHORT = 3.0
-"""Seconds of work that take less time in this process than it takes to start workers, which is 3 to 5 seconds."""
+_TINY = 1.0
+"""Seconds of work that take less time in this process than in others, which have to be started."""
+_SHORT = 60.0
+"""Seconds of a run without a cluster, whose start takes 3 to 5: more time than processes without Dask, which heal
+nothing themselves."""
 _SHORT_ROWS = 4000
 """Largest n in such a study: a matrix of 128 MB, whatever its rank."""
 _ROUND_PATHS = 50
@@ -76,7 +79,8 @@ class Prepared:
     accept_changed: bool = False
     """Whether files of the source may have been edited since the store was created."""
     runs_here: bool = False
-    """Whether units are computed in the driver's process, which for a short study is done before workers start."""
+    """Whether a short study of bundled code is computed in the driver's process, or in some that it starts, without
+    Dask."""
 
 
 def get_default_store(loaded: Loaded) -> str:
@@ -179,7 +183,7 @@ def prepare(
     plan = make_plan(manifest, loaded.extent, done, shape, loaded.families, machine, retry)
     plan = add_preparations(plan, lacking, machine)
     runs_here = workers is None and cluster is None and client is None and _is_short(plan, loaded)
-    if runs_here:
+    if runs_here and plan.seconds <= _TINY:
         machine, plan = replace(machine, workers=1), replace(plan, duration=plan.seconds)
     again = {unit.name for unit in plan.units}
     failed = sum(receipt.failed for name, receipt in done.items() if name not in again)
@@ -190,16 +194,16 @@ def prepare(
 
 
 def _is_short(plan: Plan, loaded: Loaded) -> bool:
-    """Return whether starting workers would take longer than the work, all of it by bundled code on small samples.
+    """Return whether starting a cluster would take much of the run's time, and no unit needs what a cluster does.
 
-    Code of the user, large arrays and limits of time need a process that may end without harm.
+    Code of the user, large arrays and limits of time need processes that may end without harm.
     """
     if loaded.scenario.replications.seconds is not None or max(loaded.extent.grid.n) > _SHORT_ROWS:
         return False
     bundled = loaded.scenario.source["function"] in SOURCES and all(
         one.use in FAMILIES for one in loaded.records.values()
     )
-    return bundled and bool(plan.units) and not plan.preparations and plan.seconds <= _SHORT
+    return bundled and bool(plan.units) and not plan.preparations and plan.duration <= _SHORT
 
 
 def _make_manifest(loaded: Loaded, found: Manifest | None, shape: ReplicationShape, machine: Machine) -> Manifest:

@@ -101,6 +101,14 @@ def list_preparations(prepared: Prepared) -> list[Task]:
     ]
 
 
+def run_preparations(results: Iterator[Result], jobs: Sequence[Task], note: Callable[[str], None]) -> None:
+    """Prepare all shared arrays, before the first unit starts."""
+    if jobs:
+        note(f"preparing {', '.join(job.name for job, _ in jobs)}")
+    for result in results:
+        note(f"prepared {result['name']} in {result['seconds']:.0f} s")
+
+
 def list_study_modules(prepared: Prepared) -> tuple[str, ...]:
     """Return the modules and plugins of the user that tasks of a study import."""
     loaded = prepared.loaded

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import os
 import shutil
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 
 import numpy as np
+import psutil
 from scipy.linalg import lapack
 from threadpoolctl import threadpool_limits
 
 from harness.backends.address import is_url
 
 _N, _TURNS = 500, 5
+_CONTAINER_LIMITS = (
+    "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+    "/sys/fs/cgroup/memory.max",
+    "/sys/fs/cgroup/memory.high",
+)
+"""Files with the bytes that a container may use, by its kernel's versions 1 and 2 of control groups."""
 
 
 def measure_flops(threads: int = 1) -> float:
@@ -38,9 +46,11 @@ def count_cores() -> int:
 
 def get_total_memory() -> float:
     """Return the memory of this machine, or of its container, in bytes."""
-    from distributed.system import MEMORY_LIMIT
-
-    return float(MEMORY_LIMIT)
+    limits = [float(psutil.virtual_memory().total)]
+    for path in _CONTAINER_LIMITS:
+        with suppress(OSError, ValueError):  # there is no such file, or it says "max"
+            limits.append(float(int(Path(path).read_text())))
+    return min(each for each in limits if each > 0)
 
 
 def get_free_disk(url: str) -> tuple[float, int]:
