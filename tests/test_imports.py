@@ -54,7 +54,7 @@ EXCEPTIONS = {
     "cluster/runtime/worker_plugin.py": {"tornado"},  # the loop that Dask runs in
     "harness/execution/interrupts.py": {"cluster"},  # what is left to remove, if it was loaded
     "harness/execution/clusters.py": {"cluster"},  # the wiring: cluster files become clients
-    "harness/execution/dask_executor.py": {"distributed"},  # the one place that talks to Dask
+    "harness/execution/on_dask/executor.py": {"distributed"},  # the one place that talks to Dask
     "harness/execution/graph/build.py": {"dask"},  # a study as a graph, which users compute
     "harness/api.py": {"dask"},  # for a type
     "harness/planning/machine.py": {"psutil"},  # how much memory there is

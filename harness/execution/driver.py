@@ -214,7 +214,7 @@ def _generate_results(
         run_preparations(run_serial(prepare_array, arguments, first, machine.memory, stop), first, note)
         yield from run_serial(run_unit, arguments, tasks, machine.memory, stop)
         return
-    from harness.execution.on_cluster import run_on_cluster  # loads Dask, which takes most of a second
+    from harness.execution.on_dask.run import run_on_cluster  # loads Dask, which takes most of a second
 
     yield from run_on_cluster(prepared, client, arguments, tasks, window, note, presence, stop)
 

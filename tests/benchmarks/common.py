@@ -13,7 +13,8 @@ from unittest.mock import patch
 import numpy as np
 import psutil  # type: ignore[import-untyped]
 
-from harness.execution import dask_executor, driver, prepare
+from harness.execution import driver, prepare
+from harness.execution.on_dask import executor
 from harness.execution.progress import SilentProgress
 from harness.execution.tasks import Result
 from harness.scenario.load import Loaded, check, load
@@ -70,14 +71,14 @@ def scratch() -> Iterator[Path]:
 def recorded(prepared: prepare.Prepared, client: Any = None) -> tuple[driver.Outcome, list[Result]]:
     """A run, and what each of its units reported: `began`, `ended`, and `compute` seconds."""
     results: list[Result] = []
-    original = dask_executor.run_dask
+    original = executor.run_dask
 
     def on_dask(*arguments: Any) -> Iterator[Result]:
         for result in original(*arguments):
             results.append(result)
             yield result
 
-    with patch.object(dask_executor, "run_dask", on_dask):
+    with patch.object(executor, "run_dask", on_dask):
         outcome = driver.run_prepared(prepared, SilentProgress(), client)
     return outcome, results
 

@@ -18,7 +18,8 @@ import numpy as np
 from cluster import local
 from harness.core.types import Limits, Unit
 from harness.cube.refresh import refresh
-from harness.execution import dask_executor, prepare
+from harness.execution import prepare
+from harness.execution.on_dask import executor
 from harness.execution.tasks import Result
 from harness.planning.plan import sort_sizes
 from harness.scenario.load import check
@@ -87,9 +88,9 @@ def cost_of_units(folder: Path, count: int, workers: int) -> None:
     units = prepared.plan.units
     jobs = [(unit, Limits()) for unit in units]
     with local(workers, prepared.machine.memory) as client:
-        list(dask_executor.run_dask(client, nothing_at, ("warm", "up", 0), jobs[:200]))
+        list(executor.run_dask(client, nothing_at, ("warm", "up", 0), jobs[:200]))
         wall, cpu = perf_counter(), process_time()
-        list(dask_executor.run_dask(client, nothing_at, ("url", "none", 0), jobs))
+        list(executor.run_dask(client, nothing_at, ("url", "none", 0), jobs))
         wall, cpu = perf_counter() - wall, process_time() - cpu
         print(f"{len(units)} units that do nothing: {wall / len(units) * 1e3:.2f} ms of wall each,")
         print(f"    {cpu / len(units) * 1e3:.2f} ms of the driver's CPU (client and scheduler)")

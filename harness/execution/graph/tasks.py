@@ -15,8 +15,8 @@ from harness.backends.retry import retry_call
 from harness.core.errors import UserError
 from harness.core.types import Limits, Preparation
 from harness.execution.cube_keeper import CubeKeeper
-from harness.execution.dask_executor import run_on_worker
 from harness.execution.lifecycle import finish_run, record_failure
+from harness.execution.on_dask.executor import run_on_worker
 from harness.store import arrays, artifacts, receipts
 from harness.store.heartbeat import Heartbeat, run_heartbeat
 from harness.store.identity import check_same_store, is_same_store

@@ -13,7 +13,7 @@ from distributed import Client, LocalCluster
 
 from harness.core.errors import ClusterError
 from harness.core.types import Limits, Unit
-from harness.execution import dask_executor
+from harness.execution.on_dask import executor
 from tests.harness.studies import until
 
 
@@ -110,7 +110,7 @@ def test_a_result_that_could_not_be_fetched_is_fetched_again(scheduler: str, cap
 
         striker = Thread(target=strike)
         striker.start()
-        results = list(dask_executor.run_dask(client, work, ("", "v", 0), jobs(4)))
+        results = list(executor.run_dask(client, work, ("", "v", 0), jobs(4)))
         striker.join()
     assert proxy.refused > 1, "nothing was cut"
     assert sorted(one["name"] for one in results) == sorted(_begun)
@@ -129,5 +129,5 @@ def test_an_error_of_the_work_is_none_of_the_connection(scheduler: str) -> None:
         reached(scheduler) as (client, _),
         pytest.raises(ClusterError, match="failed 3 times: ConnectionError: of the work"),
     ):
-        list(dask_executor.run_dask(client, refuse, ("", "v", 1), jobs(1)))
-    assert len(_begun) == dask_executor.ATTEMPTS
+        list(executor.run_dask(client, refuse, ("", "v", 1), jobs(1)))
+    assert len(_begun) == executor.ATTEMPTS

@@ -15,8 +15,9 @@ import cluster
 from harness import ClusterError
 from harness.backends.base import open_backend
 from harness.core.types import Limits, Unit
-from harness.execution import dask_executor, driver, health, prepare
-from harness.execution.health import stall_limit
+from harness.execution import driver, prepare
+from harness.execution.on_dask import executor, health
+from harness.execution.on_dask.health import stall_limit
 from harness.monitor.state import status
 from harness.monitor.text import format_status
 from harness.store import receipts
@@ -69,7 +70,7 @@ def units(count: int, **limits: float) -> list[tuple[Unit, Limits]]:
 def test_a_cluster_that_gives_no_result_is_told() -> None:
     """A clock that is set back where the scheduler runs leaves its streams to workers waiting; all else looks well."""
     with cluster.local(1, 1e9) as client:
-        list(dask_executor.run_dask(client, _quick, ("", "v", 0), units(1)))
+        list(executor.run_dask(client, _quick, ("", "v", 0), units(1)))
         stream = client.cluster.scheduler.stream_comms[next(iter(client.nthreads()))]
 
         def silence() -> bool:
@@ -77,17 +78,17 @@ def test_a_cluster_that_gives_no_result_is_told() -> None:
             return False
 
         silence()
-        terms = dask_executor.RunOptions(grace=2.0, stop=silence)
+        terms = executor.RunOptions(grace=2.0, stop=silence)
         with pytest.raises(
             ClusterError, match=r"no result has come for \d s, far longer than planned: look at .* clocks"
         ):
-            list(dask_executor.run_dask(client, _quick, ("", "w", 0), units(20, seconds=0.1), terms))
+            list(executor.run_dask(client, _quick, ("", "w", 0), units(20, seconds=0.1), terms))
 
 
 def test_a_long_unit_is_no_stall() -> None:
     with cluster.local(1, 1e9) as client:
-        terms = dask_executor.RunOptions(grace=0.1)
-        results = list(dask_executor.run_dask(client, _long, ("", "v", 0), units(2, seconds=60.0), terms))
+        terms = executor.RunOptions(grace=0.1)
+        results = list(executor.run_dask(client, _long, ("", "v", 0), units(2, seconds=60.0), terms))
     assert results == [{"name": "n=10/p0_d0"}, {"name": "n=10/p1_d0"}]
 
 
@@ -95,8 +96,8 @@ def test_tasks_of_others_are_waited_for() -> None:
     """Whoever shares the cluster may hold its workers for longer than our units take."""
     with cluster.local(1, 1e9) as client:
         other = client.submit(sleep, 9, key="another's", pure=False)
-        options = dask_executor.RunOptions(grace=3.0)
-        results = list(dask_executor.run_dask(client, _quick, ("", "v", 0), units(2, seconds=0.1), options))
+        options = executor.RunOptions(grace=3.0)
+        results = list(executor.run_dask(client, _quick, ("", "v", 0), units(2, seconds=0.1), options))
         assert len(results) == 2
         other.release()
 

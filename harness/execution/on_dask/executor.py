@@ -32,8 +32,8 @@ from harness.core.errors import (
 )
 from harness.core.text import format_error
 from harness.core.types import Limits, Preparation, Unit
-from harness.execution.futures import CompletedFutures
-from harness.execution.health import GRACE, ClusterHealth, describe_scheduler, stall_limit
+from harness.execution.on_dask.futures import CompletedFutures
+from harness.execution.on_dask.health import GRACE, ClusterHealth, describe_scheduler, stall_limit
 from harness.execution.tasks import IDLE, Result, Task, TaskList, TaskQueue, never_stop
 from harness.worker.compatibility import check_worker
 
