@@ -2,7 +2,7 @@
 
 The quickstart, in the same bits, on two processes with one BLAS thread each:
 
-- ours: `driver.run`, with the start of its workers and the cube at the end;
+- ours: what `ckrr run` does, with the start of its processes and the cube at the end;
 - joblib: one task a replication, all results in memory, an xarray Dataset to Zarr at the end;
 - joblib, units: the same over our units, so with our batches of factors. What is left is what the harness costs;
 - xyzpy: `Harvester.harvest_combos(num_workers=2)`, to Zarr at the end;
@@ -32,7 +32,7 @@ import numpy as np
 import xarray as xr
 
 from harness.core.types import Values
-from harness.execution import driver, prepare
+from harness.execution import clusters, driver, prepare
 from harness.execution.progress import SilentProgress
 from harness.store.layout import get_group_name
 from tests.benchmarks.by_hand import VARIABLES, coordinates, for_xyzpy, replication, unit_values
@@ -50,7 +50,10 @@ GIVES = {
 
 
 def ours(folder: Path, paths: int, sizes: tuple[int, ...]) -> None:
-    driver.run_prepared(prepare.prepare(quickstart(paths, sizes), str(folder / "ours"), WORKERS), SilentProgress())
+    clusters.warm_up(None, None)
+    prepared = prepare.prepare(quickstart(paths, sizes), str(folder / "ours"))
+    assert prepared.machine.workers <= WORKERS, f"pin this to {WORKERS} cores: taskset -c 0,1"
+    driver.run_prepared(prepared, SilentProgress())
 
 
 def with_joblib(folder: Path, paths: int, sizes: tuple[int, ...]) -> None:
@@ -126,7 +129,8 @@ def timed(way: str, folder: Path, paths: int, sizes: tuple[int, ...]) -> None:
     """In a process of its own."""
     from importlib import import_module
 
-    import_module("distributed" if way == "ours" else way.split(",")[0])
+    if way != "ours":
+        import_module(way.split(",")[0])
     warnings.simplefilter("ignore")  # of xarray, about strings in Zarr
     start = perf_counter()
     WAYS[way](folder, paths, sizes)

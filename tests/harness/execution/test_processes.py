@@ -29,7 +29,7 @@ SETTINGS = ["replications.paths=12", "grid.n=[25,50]", "source.test_points=20"]
 
 def make(where: Path, *more: str) -> prepare.Prepared:
     """A study of several units, for two processes."""
-    prepared = prepare.prepare(load("quickstart", [*SETTINGS, *more]), str(where), speed=3e7)
+    prepared = prepare.prepare(load("quickstart", [*SETTINGS, *more]), str(where), speed=1e8)
     assert prepared.plan.seconds > 1
     assert prepared.runs_here
     assert len(prepared.plan.units) >= 4
