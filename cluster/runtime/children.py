@@ -18,6 +18,11 @@ from typing import Any
 
 PRELOAD = "CKRR_PRELOAD"
 """Environment variable with the modules that the fork server imports, separated by commas."""
+MALLOC = {"MALLOC_TRIM_THRESHOLD_": 1 << 25, "MALLOC_MMAP_THRESHOLD_": 1 << 25}
+"""Environment of workers: bytes of freed memory that glibc keeps, and those of arrays that are memory of their own.
+
+With Dask's default of 64 kB, arrays of a small sample are new pages of the system each time: twice the time a unit.
+"""
 
 
 @contextmanager

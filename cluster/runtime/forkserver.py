@@ -20,7 +20,7 @@ from typing import Any
 
 import dask
 
-from cluster.runtime.children import PRELOAD, block_sigint, hide_main, set_environment, start_tracker
+from cluster.runtime.children import MALLOC, PRELOAD, block_sigint, hide_main, set_environment, start_tracker
 from cluster.runtime.errors import StartError
 from cluster.runtime.limits import has_room
 from cluster.runtime.private import hold_directory, make_directory
@@ -28,10 +28,7 @@ from cluster.runtime.private import hold_directory, make_directory
 _METHOD = "forkserver"
 _LOADED = ("DASK_", "MALLOC_", "MKL_", "OMP_", "OPENBLAS_", "PYTHON", "ZARR_")
 """Prefixes of environment variables that are read once, when a process starts or imports a module."""
-_ENVIRONMENT = {
-    "MALLOC_TRIM_THRESHOLD_": 65536,
-    **dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), 1),
-}
+_ENVIRONMENT = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), 1)
 """Dask's defaults of what a nanny sets before it starts a worker, which would be too late here. A user's settings come
 first; these are repeated here since Dask itself may not be loaded yet."""
 _server: list[tuple[dict[str, str], list[str]]] = []
@@ -95,6 +92,7 @@ def _ensure_running(preload: Sequence[str]) -> bool:
     multiprocessing.get_context(_METHOD).set_forkserver_preload(["cluster.runtime.preload"])
     modules = os.pathsep.join(each or os.getcwd() for each in path)  # without the current directory in front
     usual = {**_ENVIRONMENT, **dask.config.get("distributed.nanny.pre-spawn-environ", {})}
+    usual |= {name: os.environ.get(name, value) for name, value in MALLOC.items()}
     names = {PRELOAD: ",".join(preload), "PYTHONPATH": modules, "PYTHONSAFEPATH": "1"}
     try:
         start_tracker()  # first, since starting it unblocks SIGINT in the calling thread

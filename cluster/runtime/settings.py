@@ -6,6 +6,8 @@ import shlex
 
 import dask
 
+from cluster.runtime.children import MALLOC
+
 _FAILURE_SETTINGS = {"distributed.scheduler.allowed-failures": 0, "distributed.scheduler.worker-saturation": 1.0}
 """The death of a worker counts at once as a failure of its task; a worker has one task only, so no other is blamed."""
 _MEMORY_SETTINGS = {
@@ -32,10 +34,14 @@ def _make_variable_name(key: str) -> str:
     return f"DASK_{key.upper().replace('.', '__').replace('-', '_')}"
 
 
-SETTINGS: dict[str, object] = {**_FAILURE_SETTINGS, **_MEMORY_SETTINGS}
+_MALLOC_SETTINGS = {f"distributed.nanny.pre-spawn-environ.{name}": value for name, value in MALLOC.items()}
+SETTINGS: dict[str, object] = {**_FAILURE_SETTINGS, **_MEMORY_SETTINGS, **_MALLOC_SETTINGS}
 """Dask settings for the schedulers and workers that we start; local processes inherit them."""
-EXPORTS = tuple(
-    f"export {_make_variable_name(key)}={shlex.quote(str(value))}"
-    for key, value in {**_MEMORY_SETTINGS, **make_no_web_settings("worker")}.items()
+EXPORTS = (
+    *(
+        f"export {_make_variable_name(key)}={shlex.quote(str(value))}"
+        for key, value in {**_MEMORY_SETTINGS, **make_no_web_settings("worker")}.items()
+    ),
+    *(f'export {name}="${{{name}:-{value}}}"' for name, value in MALLOC.items()),
 )
-"""Shell lines with the settings that remote workers need."""
+"""Shell lines with the settings that remote workers need; a nanny prefers variables to Dask's settings."""

@@ -3,10 +3,11 @@
 The question is the coverage of all cells of the quickstart, each with a standard error of at most 0.002. The ways:
 
 - until: `ckrr run quickstart --until se=0.002`, which stops at each n by itself, from expected coverage;
-- adjusted: a run with as many paths as suffice where expected coverage is adjusted by exact levels
-  (`study.estimate(…, adjust=True)`), found by a pilot;
-- loop: joblib, one task a replication, the same numerics without expected coverage, all in memory. It knows in advance
-  how many paths each n takes, from the pilot: nobody who writes such a loop does.
+- adjusted: a run at each n with as many paths as suffice where expected coverage is adjusted by exact levels
+  (`study.estimate(…, adjust=True)`), known in advance from a pilot;
+- loop: joblib, one task a replication, the same numerics without expected coverage, all in memory, with as many paths
+  at each n as suffice, known in advance from the pilot;
+- loop, one number: the same with as many paths at every n as the worst one takes.
 
 Each is a process of its own that imports before its clock starts, and all take turns. The best of each counts.
 """
@@ -32,7 +33,7 @@ from tests.benchmarks.by_hand import replication
 from tests.benchmarks.common import scratch
 
 TARGET, SIZES, WORKERS, PILOT, BUDGET = 0.002, (25, 50, 100, 200), 2, 400, 20_000
-WAYS = ("until", "adjusted", "loop")
+WAYS = ("until", "adjusted", "loop", "loop, one number")
 PROGRAM = "from tests.benchmarks import cost; cost.time_way({way!r}, {folder!r}, {paths!r})"
 
 
@@ -56,14 +57,18 @@ def run_until(folder: Path, paths: Mapping[int, int]) -> int:
 
 
 def run_adjusted(folder: Path, paths: Mapping[int, int]) -> int:
-    """Run as many paths as the largest n needs, adjust, and return the replications."""
+    """Run as many paths as each n needs, adjust, and return the replications."""
     clusters.warm_up(None, None)
-    store = str(folder / "adjusted.zarr")
-    settings = [f"replications.paths={max(paths.values())}", f"grid.n={list(SIZES)}"]
-    outcome = driver.run_prepared(prepare.prepare(load("quickstart", settings), store), SilentProgress())
-    worst = float(study.estimate(store, "coverage_expected", adjust=True)["se"].max())
+    replications, worst = 0, 0.0
+    for n, count in paths.items():
+        store = str(folder / f"adjusted-{n}.zarr")
+        settings = [f"replications.paths={count}", f"grid.n=[{n}]"]
+        replications += driver.run_prepared(
+            prepare.prepare(load("quickstart", settings), store), SilentProgress()
+        ).replications
+        worst = max(worst, float(study.estimate(store, "coverage_expected", adjust=True)["se"].max()))
     print(f"adjusted: the largest standard error is {worst:.4f}", file=sys.stderr)
-    return outcome.replications
+    return replications
 
 
 def run_loop(folder: Path, paths: Mapping[int, int]) -> int:
@@ -83,9 +88,9 @@ def run_loop(folder: Path, paths: Mapping[int, int]) -> int:
 
 def time_way(way: str, folder: str, paths: Mapping[int, int]) -> None:
     """Print the seconds and the replications of a way; in a process of its own."""
-    if way == "loop":
+    if way.startswith("loop"):
         import joblib  # noqa: F401
-    run = {"until": run_until, "adjusted": run_adjusted, "loop": run_loop}[way]
+    run = {"until": run_until, "adjusted": run_adjusted}.get(way, run_loop)
     start = perf_counter()
     replications = run(Path(folder), paths)
     print(json.dumps([perf_counter() - start, replications]))
@@ -106,6 +111,7 @@ def compare(turns: int) -> dict[str, tuple[float, float]]:
         store = str(folder / "pilot.zarr")
         study.run("quickstart", store=store, settings=[f"replications.paths={PILOT}", f"grid.n={list(SIZES)}"])
         paths = count_paths(store)
+    paths["loop, one number"] = dict.fromkeys(SIZES, max(paths["loop"].values()))
     print("paths by the pilot:", paths, file=sys.stderr)
     found = {way: [measure(way, paths.get(way, {})) for _ in range(turns)] for way in WAYS}
     return {way: (min(each)[0], min(each)[1]) for way, each in found.items()}
@@ -116,7 +122,7 @@ def main(turns: int) -> None:
     found = compare(turns)
     base = found["until"][0]
     for way, (seconds, replications) in found.items():
-        print(f"{way:9s} {seconds:6.1f} s  ×{seconds / base:5.2f}  {replications:7.0f} replications")
+        print(f"{way:16s} {seconds:6.1f} s  ×{seconds / base:5.2f}  {replications:7.0f} replications")
 
 
 if __name__ == "__main__":

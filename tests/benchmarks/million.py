@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -32,8 +33,8 @@ SIZES, DRAWS, MILLION, MOMENTS = (25, 50, 100), 10, 1_000_000, 10
 class Watch:
     """Progress that looks at memory now and then."""
 
-    def start(self, plan: Plan) -> None:
-        self._tally, self._next, self._start = ProgressCounter(plan), 0.0, perf_counter()
+    def start(self, plan: Plan, wanted: Sequence[Unit] | None = None) -> None:
+        self._tally, self._next, self._start = ProgressCounter(plan, wanted), 0.0, perf_counter()
         print("  done        s   driver MB   largest worker MB")
 
     def advance(self, unit: Unit, failed: int, seconds: float) -> None:
