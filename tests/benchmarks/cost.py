@@ -32,18 +32,23 @@ from harness.scenario.load import load
 from tests.benchmarks.by_hand import replication
 from tests.benchmarks.common import scratch
 
-TARGET, SIZES, WORKERS, PILOT, BUDGET = 0.002, (25, 50, 100, 200), 2, 400, 20_000
-WAYS = ("until", "adjusted", "loop", "loop, one number")
+TARGET, SIZES, WORKERS, BUDGET = 0.002, (25, 50, 100, 200), 2, 20_000
+WAYS = {
+    "until": "ckrr run quickstart --until se=0.002",
+    "adjusted": "adjusted by exact levels, paths known in advance for each n",
+    "loop": "joblib, paths known in advance for each n",
+    "loop, one number": "joblib, the paths of the worst n, known in advance",
+}
 PROGRAM = "from tests.benchmarks import cost; cost.time_way({way!r}, {folder!r}, {paths!r})"
 
 
-def count_paths(store: str) -> dict[str, dict[int, int]]:
+def count_paths(store: str, pilot: int) -> dict[str, dict[int, int]]:
     """Return the paths at each n that the loop and the adjusted way take, from the standard errors of a pilot."""
     found = {}
     for way, measure, adjusted in (("loop", "coverage", False), ("adjusted", "coverage_expected", True)):
         errors = study.estimate(store, measure, adjust=adjusted)["se"]
         largest = errors.max([dim for dim in errors.dims if dim != "n"])
-        found[way] = {int(n): int(np.ceil(PILOT * float(largest.sel(n=n) / TARGET) ** 2)) for n in errors.n}
+        found[way] = {int(n): int(np.ceil(pilot * float(largest.sel(n=n) / TARGET) ** 2)) for n in errors.n}
     return found
 
 
@@ -105,21 +110,21 @@ def measure(way: str, paths: Mapping[int, int]) -> list[float]:
     return found
 
 
-def compare(turns: int) -> dict[str, tuple[float, float]]:
-    """Return the least seconds of each way, and its replications."""
+def compare(turns: int, pilot: int) -> dict[str, tuple[float, float]]:
+    """Return the least seconds of each way, and its replications, with paths from a pilot of so many."""
     with scratch() as folder:
         store = str(folder / "pilot.zarr")
-        study.run("quickstart", store=store, settings=[f"replications.paths={PILOT}", f"grid.n={list(SIZES)}"])
-        paths = count_paths(store)
+        study.run("quickstart", store=store, settings=[f"replications.paths={pilot}", f"grid.n={list(SIZES)}"])
+        paths = count_paths(store, pilot)
     paths["loop, one number"] = dict.fromkeys(SIZES, max(paths["loop"].values()))
     print("paths by the pilot:", paths, file=sys.stderr)
     found = {way: [measure(way, paths.get(way, {})) for _ in range(turns)] for way in WAYS}
     return {way: (min(each)[0], min(each)[1]) for way, each in found.items()}
 
 
-def main(turns: int) -> None:
+def main(turns: int, pilot: int) -> None:
     print(f"a standard error of {TARGET} in every cell of the quickstart, best of {turns}")
-    found = compare(turns)
+    found = compare(turns, pilot)
     base = found["until"][0]
     for way, (seconds, replications) in found.items():
         print(f"{way:16s} {seconds:6.1f} s  ×{seconds / base:5.2f}  {replications:7.0f} replications")
@@ -129,4 +134,5 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--turns", type=int, default=2)
     os.environ.update(dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"), "1"))
-    main(parser.parse_args().turns)
+    parser.add_argument("--pilot", type=int, default=400)
+    main(**vars(parser.parse_args()))

@@ -21,7 +21,7 @@ from harness.core.text import format_duration, format_size as as_text
 from harness.core.types import Unit
 from harness.cube.refresh import refresh
 from harness.execution import driver, prepare
-from harness.execution.progress import ProgressCounter
+from harness.execution.progress import ProgressCounter, SilentProgress
 from harness.planning.plan import Plan
 from harness.store.manifest_io import load_manifest
 from tests.benchmarks.common import on_disk, resident, scratch, study
@@ -30,7 +30,7 @@ from tests.benchmarks.planning import SMALL
 SIZES, DRAWS, MILLION, MOMENTS = (25, 50, 100), 10, 1_000_000, 10
 
 
-class Watch:
+class Watch(SilentProgress):
     """Progress that looks at memory now and then."""
 
     def start(self, plan: Plan, wanted: Sequence[Unit] | None = None) -> None:

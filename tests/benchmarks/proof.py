@@ -1,4 +1,4 @@
-"""Everything we claim of speed and size, measured in one run: `python -m tests.benchmarks.proof`, a quarter of an hour.
+"""Everything we claim of speed and size, measured in one run: `python -m tests.benchmarks.proof`, half an hour.
 
 Prints one table, nearly all of it as ratios of times that were taken in turns on this machine, each by its own
 benchmark of this folder; what it was run with; and what was left out. `--only point --only growth` runs some parts.
@@ -25,7 +25,7 @@ from harness.core.text import format_size as as_text
 from harness.execution import driver
 from harness.execution.progress import SilentProgress
 from harness.planning.machine import count_cores
-from tests.benchmarks import baselines, floor, growth, loops, million, peers, scaling, small_n
+from tests.benchmarks import baselines, cost, floor, growth, loops, million, peers, scaling, small_n
 from tests.benchmarks.common import on_disk, scratch
 
 PACKAGES = (
@@ -47,9 +47,10 @@ class Size:
     paths: int = 200
     largest: int = 3200
     replications: int = 30_000
+    pilot: int = 400
 
 
-QUICK = Size(300, 2, 1, 4, 8, 400, 1500)
+QUICK = Size(300, 2, 1, 4, 8, 400, 1500, 40)
 """To see that it runs; its figures say nothing."""
 
 
@@ -133,6 +134,24 @@ def loop(size: Size) -> Found:
         yield Row(f"quickstart, {way}, time relative to ours", times(min(found[way])[0] / base), note)
 
 
+def answer(size: Size) -> Found:
+    """What a precise answer costs, beside a loop that knows in advance how many paths it takes."""
+    if not peers.installed("joblib"):
+        yield Missing("joblib", "not installed")
+        return
+    found = cost.compare(min(size.peer_turns, 2), size.pilot)
+    base, replications = found["until"]
+    yield Row(
+        f"a standard error of {cost.TARGET} in every cell of the quickstart, by --until",
+        f"{base:.0f} s",
+        f"{replications:,.0f} replications, 2 processes",
+    )
+    for way, what in cost.WAYS.items():
+        if way != "until":
+            seconds, replications = found[way]
+            yield Row(f"    {what}", times(seconds / base), f"{replications:,.0f} replications")
+
+
 def exponents(size: Size) -> Found:
     """How time grows."""
     sizes = [n for n in growth.SIZES if n <= size.largest]
@@ -192,6 +211,7 @@ PARTS: dict[str, Callable[[Size], Found]] = {
     "point": point,
     "width": width,
     "loop": loop,
+    "answer": answer,
     "growth": exponents,
     "workers": workers,
     "disk": disk,
