@@ -242,10 +242,15 @@ def test_a_directory_that_is_held_is_not_removed(tmp_path: Path) -> None:
     assert not foreign.exists()
 
 
+def hear_sigint() -> None:
+    """Also where the tests run in the background of a shell, which tells what it starts to ignore it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def shell(tmp_path: Path, parent: str | None, *lines: str, **variables: str) -> tuple[int, str, str]:
     text = "\n".join([*make_scratch_lines(parent), *lines])
     environment = {**os.environ, "TMPDIR": str(tmp_path), **variables}
-    done = subprocess.run(["bash", "-c", text], env=environment, capture_output=True, text=True)
+    done = subprocess.run(["bash", "-c", text], env=environment, capture_output=True, text=True, preexec_fn=hear_sigint)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -268,7 +273,8 @@ def test_shells_make_private_directories_and_remove_them(parent: str | None, fou
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_shells_remove_them_when_they_are_ended(number: signal.Signals, tmp_path: Path) -> None:
-    shell(tmp_path, None, f"kill -{int(number)} $$", "sleep 60")
+    code, _, _ = shell(tmp_path, None, f"kill -{int(number)} $$", "sleep 60")
+    assert code != 0, "it slept to the end"
     assert list(tmp_path.iterdir()) == []
 
 
