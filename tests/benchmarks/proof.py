@@ -2,8 +2,9 @@
 
 Prints one table, nearly all of it as ratios of times that were taken in turns on this machine, each by its own
 benchmark of this folder; what it was run with; and what was left out. `--only point --only growth` runs some parts.
-`--write README.md` puts the table, as Markdown, between the two lines of a file that say `<!-- proof -->`. It needs two
-quiet cores, and all peers: `pip install 'ckrr[bench]'`, in an environment of its own, since torch is among them.
+`--write` puts the table, as Markdown, between the two lines of `docs/benchmarks.md` that say `<!-- proof -->`, and its
+main rows between those of the README. It needs two quiet cores, and all peers: `pip install 'ckrr[bench]'`, in an
+environment of its own, since torch is among them.
 """
 
 from __future__ import annotations
@@ -19,13 +20,26 @@ from datetime import UTC, datetime
 from pathlib import Path
 from time import perf_counter
 
+import numpy as np
 from threadpoolctl import threadpool_limits
 
 from harness.core.text import format_size as as_text
 from harness.execution import driver
 from harness.execution.progress import SilentProgress
 from harness.planning.machine import count_cores
-from tests.benchmarks import baselines, cost, floor, growth, loops, million, peers, scaling, small_n
+from tests.benchmarks import (
+    baselines,
+    cost,
+    floor,
+    growth,
+    likelihood,
+    loops,
+    low_rank,
+    million,
+    peers,
+    scaling,
+    small_n,
+)
 from tests.benchmarks.common import on_disk, scratch
 
 PACKAGES = (
@@ -33,7 +47,7 @@ PACKAGES = (
     *("gpyconform", "torch", "online-cp", "scikit-learn", "mapie", "crepes", "joblib", "xyzpy"),
 )
 MARK = "<!-- proof -->"
-COMMAND = "python -m tests.benchmarks.proof"
+PAGE, README = Path("docs/benchmarks.md"), Path("README.md")
 
 
 @dataclass(frozen=True)
@@ -61,6 +75,8 @@ class Row:
     what: str
     figure: str
     note: str = ""
+    is_main: bool = False
+    """Whether it is one of those in the README."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +104,8 @@ def span(values: list[float]) -> str:
 def point(size: Size) -> Found:
     """Per test point, against packages that compute the same or nearly."""
     bare = floor.worst(size.turns)
-    yield Row("six procedures, four levels, by bare BLAS calls", times(bare), "n = 1500, 2601 points; the worst of 12")
+    note = "n = 1500, 2601 points; the worst of 12"
+    yield Row("six procedures, four levels, by bare BLAS calls", times(bare), note, is_main=True)
     gives = {"gpyconform": "hulls, as ours here; O(n³) a point", "online-cp": "hulls of CRR alone; O(n³) a point"}
     for name, (peer, procedures) in peers.PEERS.items():
         if not peers.installed(name):
@@ -100,13 +117,32 @@ def point(size: Size) -> Found:
             for procedure in procedures
         ]
         kinds = f"{len(procedures)} procedures, λ = 0.1 and 1e-6, n = {size.n}; {gives[name]}"
-        yield Row(f"{name}, a test point and procedure, without its fit", span([one.ratio for one in took]), kinds)
+        what = f"{name}, a test point and procedure, without its fit"
+        yield Row(what, span([one.ratio for one in took]), kinds, name == "gpyconform")
         yield Row(f"{name}, fit and {peers.FEW} test points", span([one.at_few for one in took]), "its best case")
     if not peers.installed("scikit-learn"):
         yield Missing("scikit-learn", "not installed")
         return
     found = [peers.scikit_learn(peers.sample(size.n, peers.THETA, lam), size.turns)[0] for lam in (1e-1, 1e-6)]
-    yield Row("scikit-learn's GPR, means and deviations alone, by all six of ours", span(found), f"n = {size.n}")
+    what = "scikit-learn's GPR, means and deviations alone, by all six of ours"
+    yield Row(what, span(found), f"n = {size.n}", is_main=True)
+
+
+def search(size: Size) -> Found:
+    """θ by likelihood, in fits with a given θ."""
+    for n in (50, 200, 400):
+        costs = likelihood.measure_size(likelihood.ONE_D, n, size.turns)
+        note = f"median of {len(costs.alone)} cases; {np.median(costs.shared):.1f} for each of two γ of one sample"
+        what = f"θ by likelihood, n = {n}, in fits with a given θ"
+        yield Row(what, f"{np.median(costs.alone):.1f}", note, n == 50)
+
+
+def large(size: Size) -> Found:
+    """A sample whose kernel matrix would take 80 GB."""
+    found, n = low_rank.measure_large_apart(), low_rank.LARGE
+    note = "on [0, 1]², θ = 10, 200 test points, six procedures, one core; the kernel matrix would take 80 GB"
+    yield Row(f"n = {n:,}, fit and score", f"{found.fit + found.score:.0f} s", note, is_main=True)
+    yield Row("    memory of the process", as_text(found.memory), "at its peak")
 
 
 def width(size: Size) -> Found:
@@ -119,7 +155,8 @@ def width(size: Size) -> Found:
             if name != baselines.OURS:
                 told = f"{one.width:.2f} of its width; covers {one.coverage:.3f}"
                 promised = "" if one.level is None else f" (exactly {one.level:.3f} promised)"
-                yield Row(f"{name}, time relative to RRCM-loo, n = {n}", times(one.cost), told + promised)
+                is_main = name == "MAPIE-jackknife+" and n == 50
+                yield Row(f"{name}, time relative to RRCM-loo, n = {n}", times(one.cost), told + promised, is_main)
 
 
 def loop(size: Size) -> Found:
@@ -131,7 +168,7 @@ def loop(size: Size) -> Found:
     base = min(found["ours"])[0]
     for way in ways[1:]:
         note = f"{checks[way]}; {4 * size.paths} replications, {loops.WORKERS} processes; {loops.GIVES[way]}"
-        yield Row(f"quickstart, {way}, time relative to ours", times(min(found[way])[0] / base), note)
+        yield Row(f"quickstart, {way}, time relative to ours", times(min(found[way])[0] / base), note, way == "joblib")
 
 
 def answer(size: Size) -> Found:
@@ -149,7 +186,8 @@ def answer(size: Size) -> Found:
     for way, what in cost.WAYS.items():
         if way != "until":
             seconds, replications = found[way]
-            yield Row(f"    {what}", times(seconds / base), f"{replications:,.0f} replications")
+            note = f"{replications:,.0f} replications"
+            yield Row(f"the same, {what}", times(seconds / base), note, way == "loop, one number")
 
 
 def exponents(size: Size) -> Found:
@@ -179,6 +217,7 @@ def workers(size: Size) -> Found:
             f"efficiency on {count} worker{'s' * (count > 1)}: computing by what workers had",
             f"{one.efficiency:.3f}",
             note,
+            count == 2,
         )
 
 
@@ -192,7 +231,7 @@ def disk(size: Size) -> Found:
         whole = million.prepared_at(folder / "none.zarr", million.MILLION, 2).plan
     plan = prepared.plan
     note = f"as planned for a million, by what {count} took by their plan; two procedures and levels, n = 25, 50, 100"
-    yield Row("a million replications on disk", as_text(whole.bytes * bytes_ / plan.bytes), note)
+    yield Row("a million replications on disk", as_text(whole.bytes * bytes_ / plan.bytes), note, is_main=True)
     yield Row("    in files", f"{whole.files * files / plan.files:,.0f}", "with the cube and all metadata")
     yield Row("    replications a second, two workers", f"{count / outcome.seconds:,.0f}", "with the start of workers")
 
@@ -209,6 +248,8 @@ def small(size: Size) -> Found:
 
 PARTS: dict[str, Callable[[Size], Found]] = {
     "point": point,
+    "search": search,
+    "large": large,
     "width": width,
     "loop": loop,
     "answer": answer,
@@ -259,12 +300,16 @@ def _processor() -> str:
     return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())
 
 
-def markdown(rows: list[Row], missing: list[Missing]) -> str:
-    """The table."""
+def markdown(rows: list[Row]) -> str:
+    """A table."""
     head = ["| what | figure | |", "|---|---|---|"]
-    body = [f"| {one.what.strip()} | {one.figure} | {one.note} |" for one in rows]
+    return "\n".join([*head, *(f"| {one.what.strip()} | {one.figure} | {one.note} |" for one in rows)])
+
+
+def describe_run(missing: list[Missing]) -> str:
+    """What it was run with, and what isn't in the table."""
     left = "; ".join(f"{one.what} ({one.why})" for one in missing) or "nothing"
-    return "\n".join([*head, *body, "", f"Run with {conditions()}. Left out: {left}."])
+    return f"Run with {conditions()}. Left out: {left}."
 
 
 def written(text: str, table: str) -> str:
@@ -279,21 +324,21 @@ def written(text: str, table: str) -> str:
     return f"{before}{MARK}\n{table}\n{MARK}{after}"
 
 
-def main(only: list[str], quick: bool, write: Path | None, turns: int | None) -> None:
+def main(only: list[str], quick: bool, write: bool, turns: int | None) -> None:
     size = QUICK if quick else Size()
     rows, missing = measured(only or list(PARTS), size if turns is None else replace(size, turns=turns))
-    print(f"\n{conditions()}")
-    if write is None:
-        print(f"\n{markdown(rows, missing)}")
-    else:
-        write.write_text(written(write.read_text(), markdown(rows, missing)))
+    whole = f"{markdown(rows)}\n\n{describe_run(missing)}"
+    print(f"\n{whole}")
+    if write:
+        PAGE.write_text(written(PAGE.read_text(), whole))
+        README.write_text(written(README.read_text(), markdown([one for one in rows if one.is_main])))
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", action="append", choices=PARTS, default=[], metavar="PART", help=", ".join(PARTS))
     parser.add_argument("--quick", action="store_true", help="to see that it runs: the figures say nothing")
-    parser.add_argument("--write", type=Path, metavar="FILE", help=f"that has two lines {MARK}")
+    parser.add_argument("--write", action="store_true", help=f"into {PAGE} and {README}")
     parser.add_argument("--turns", type=int)
     os.environ.update(dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
     main(**vars(parser.parse_args()))
