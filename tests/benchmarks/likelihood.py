@@ -29,8 +29,8 @@ from harness.planning.machine import measure_flops
 from tests.ckrr.likelihood.samples import ONE_D, TWO_D, sample
 
 TURNS = 7
-PROMISED = {25: 15.0, 50: 15.0, 100: 22.0, 200: 22.0, 400: 8.0, 1500: 3.0}
-"""Fits that the median search takes at most."""
+PROMISED = {25: 15.0, 50: 15.0, 100: 22.0, 200: 22.0, 400: 8.0, 1500: 10.0}
+"""Fits that the median search takes at most. At n = 1500 a fit is by low rank, and takes a fifteenth of a dense one."""
 SHARED = 15.0
 """Fits that it takes at most for each of two γ that share a sample."""
 GAMMAS = LAMS = (1e-6, 1e-1)

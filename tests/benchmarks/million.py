@@ -1,8 +1,7 @@
-"""A million replications: `python -m tests.benchmarks.million`; `--replications 30000` takes minutes.
+"""A million replications: `python -m tests.benchmarks.million`, three to four minutes on two cores.
 
 n = 25, 50 and 100, a third each, with the smallest grid that says something: two procedures and levels, 20 test points.
-Prints speed, files, bytes, who had how much memory when (it should be flat), and what reading a slice costs. A shorter
-run prints what a million would take, by rule of three.
+Prints speed, files, bytes, who had how much memory when (it should be flat), and what reading a slice costs.
 """
 
 from __future__ import annotations
@@ -124,9 +123,6 @@ def main(replications: int, workers: int) -> None:
         again = perf_counter() - start
         print(f"the cube anew: {again:.2f} s, {again / count * 1e6:.1f} µs a replication")
         reading(where)
-        if count < MILLION:
-            whole = outcome.seconds * MILLION / count
-            print(f"\nby rule of three, a million: {format_duration(whole)}, {as_text(size_ * MILLION / count)}")
 
 
 if __name__ == "__main__":
