@@ -129,8 +129,8 @@ class ConformalKernelRidge(_Base):
         θ of the fit: the one found, where `theta` names a search.
     n_features_in_ : int
         Number of columns of X in `fit`.
-    feature_names_in_ : (n_features_in_,) array of str
-        Names of these columns; set only if X has names that are all strings.
+    feature_names_in_ : array of str, of shape (columns,)
+        Names of the columns; set only if X has names that are all strings.
 
     Examples
     --------

@@ -65,9 +65,9 @@ def run(
 
     Raises
     ------
-    harness.core.errors.UserError
+    ckrr.study.UserError
         If the scenario or the store is invalid. The message lists every mistake, one per line.
-    harness.ClusterError
+    ckrr.study.ClusterError
         If the cluster died. Completed units are kept: the same call resumes the run.
     """
     _check_workers(workers)
@@ -116,7 +116,7 @@ def graph(
 
     Raises
     ------
-    harness.core.errors.UserError
+    ckrr.study.UserError
         If the scenario or the store is invalid, or the scenario has `until`.
 
     Examples

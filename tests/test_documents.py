@@ -36,9 +36,12 @@ from scenarios import SOURCES
 from tests.harness.studies import only, unit
 
 ROOT = Path(__file__).parent.parent
-README, HARNESS, SCENARIOS, CLUSTER = (
-    (ROOT / name).read_text() for name in ("README.md", "harness/README.md", "scenarios/README.md", "cluster/README.md")
-)
+DOCS = ROOT / "docs"
+README = (ROOT / "README.md").read_text()
+PAGES = {page.stem: page.read_text() for page in sorted(DOCS.glob("*.md"))}
+CUSTOM = PAGES["custom-procedure"]
+TUTORIAL = ("start", "study", "export")
+"""Pages whose shell commands are one session, in this order."""
 
 
 def blocks(text: str, language: str) -> list[str]:
@@ -60,10 +63,12 @@ def python(code: str, folder: Path) -> None:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where the tutorial was followed, command by command."""
     here = tmp_path_factory.mktemp("tutorial")
-    (here / "jump.toml").write_text(fenced(HARNESS, "toml", 'name = "jump"'))
+    (here / "jump.toml").write_text(fenced(PAGES["start"], "toml", 'name = "jump"'))
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(here)
-        for line in "".join(blocks(HARNESS, "sh")).splitlines():
+        lines = "".join(code for page in TUTORIAL for code in blocks(PAGES[page], "sh")).splitlines()
+        assert len(lines) > 12
+        for line in lines:
             program, *words = shlex.split(line)
             assert program == "ckrr"
             done = CliRunner().invoke(main, words)
@@ -95,16 +100,17 @@ def test_what_the_tutorial_says_is_so(folder: Path, capsys: pytest.CaptureFixtur
 
 
 def test_its_code_runs(folder: Path) -> None:
-    cube, replications = fenced(HARNESS, "python", "open_zarr"), fenced(HARNESS, "python", "open_datatree")
-    lazy = fenced(HARNESS, "python", "open_replications")
+    page = PAGES["cube"]
+    cube, replications = fenced(page, "python", "open_zarr"), fenced(page, "python", "open_datatree")
+    lazy = fenced(page, "python", "open_replications")
     same = "import numpy as np\nnp.testing.assert_allclose(by_n['mean'], cube.coverage.transpose(*by_n['mean'].dims))"
-    python("\n".join([cube, replications, lazy, same, fenced(HARNESS, "python", "study.estimate")]), folder)
+    python("\n".join([cube, replications, lazy, same, fenced(PAGES["how-sure"], "python", "study.estimate")]), folder)
 
 
 def test_its_graph_is_computed_beside_other_work(folder: Path) -> None:
-    code = fenced(HARNESS, "python", "study.graph")
+    code = fenced(PAGES["python"], "python", "study.graph")
     python(f"{code}\nassert six == 6\nassert (cube.replication_count == 60).all()", folder)
-    (found,) = re.findall(r"`(ckrr plan .*? --graph .*?)`", HARNESS)
+    (found,) = re.findall(r"`(ckrr plan jump.toml\s+--graph .*?)`", PAGES["python"])
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         assert CliRunner().invoke(main, shlex.split(found)[1:]).exit_code == 0
@@ -112,11 +118,15 @@ def test_its_graph_is_computed_beside_other_work(folder: Path) -> None:
 
 
 def test_the_readme_s_cube_is_sliced_as_it_says(folder: Path) -> None:
-    code = fenced(README, "python", "open_zarr")
-    for old, new in [("quickstart", "jump"), ("lam=1e-6", "lam=0.1")]:
-        assert old in code
-        code = code.replace(old, new)
-    python(code, folder)
+    assert fenced(README, "toml", 'name = "jump"') == fenced(PAGES["start"], "toml", 'name = "jump"')
+    python(fenced(README, "python", "open_zarr"), folder)
+
+
+def test_the_first_slice_of_the_tutorial_runs(folder: Path) -> None:
+    """Of the quickstart, whose results have the same axes."""
+    code = fenced(PAGES["start"], "python", "open_zarr")
+    assert "results/quickstart.zarr" in code
+    python(code.replace("quickstart", "jump"), folder)
 
 
 def run_family(family: Family, procedures: Sequence[str], paths: int = 12) -> dict[str, Values]:
@@ -135,7 +145,7 @@ def execute(code: str, name: str) -> Any:
 
 
 def test_its_regressor_runs() -> None:
-    scenario = tomllib.loads(fenced(HARNESS, "toml", 'name = "forest"\nseed'))
+    scenario = tomllib.loads(fenced(CUSTOM, "toml", 'name = "forest"\nseed'))
     known, given = scenario["family"]
     name, family = given.pop("name"), make_family(given.pop("use").removeprefix("sklearn:"), **given)
     names = {f"{name}-{procedure}" for procedure in family.procedures}
@@ -147,7 +157,7 @@ def test_its_regressor_runs() -> None:
 
 
 def test_its_function_runs() -> None:
-    family = execute(fenced(HARNESS, "python", "@study.procedure"), "forest_split")
+    family = execute(fenced(CUSTOM, "python", "@study.procedure(level=split_level)"), "forest_split")
     assert family.level("forest_split", 25, 0.1) == split_level(25, 0.1)
     found = run_family(family.with_parameters(trees=10), ["forest_split"], 30)["coverage"].mean(axis=0).squeeze()
     for k, alpha in enumerate((0.1, 0.25)):
@@ -156,7 +166,7 @@ def test_its_function_runs() -> None:
 
 def test_its_family_runs() -> None:
     """Both procedures share a fit, and each is what it is alone."""
-    family = execute(fenced(HARNESS, "python", "class Forest"), "Forest")()
+    family = execute(fenced(CUSTOM, "python", "class Forest"), "Forest")()
     together = run_family(family, family.procedures, 8)
     for p, name in enumerate(family.procedures):
         assert np.array_equal(together["width_mean"][:, p], run_family(family, [name], 8)["width_mean"][:, 0])
@@ -167,9 +177,9 @@ def test_its_family_runs() -> None:
 
 def test_its_three_families_run_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Beside krr, in one cube; what uses no θ stands at every θ."""
-    for name, part in {"mine.py": "@study.procedure", "own.py": "class Forest"}.items():
-        (tmp_path / name).write_text(fenced(HARNESS, "python", part))
-    scenario = fenced(HARNESS, "toml", 'name = "forest"\nseed')
+    for name, part in {"mine.py": "@study.procedure(level=split_level)", "own.py": "class Forest"}.items():
+        (tmp_path / name).write_text(fenced(CUSTOM, "python", part))
+    scenario = fenced(CUSTOM, "toml", 'name = "forest"\nseed')
     more = ', { use = "mine.py:forest_split", trees = 5 }, "own.py:Forest"]'
     scenario = scenario.replace("n_estimators = 50 }]", "n_estimators = 5 }" + more).replace("[100]", "[100, 10]")
     scenario = scenario.replace('"forest-CV+"]', '"forest_split", "forest-oob"]')
@@ -189,22 +199,22 @@ def test_its_three_families_run_side_by_side(tmp_path: Path, monkeypatch: pytest
 
 @pytest.mark.parametrize("name", ["sine", "Fan"])
 def test_sources_of_one_s_own_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "mine.py").write_text(fenced(SCENARIOS, "python", f" {name}"))
-    scenario = fenced(HARNESS, "toml", 'name = "jump"')
+    (tmp_path / "mine.py").write_text(fenced(PAGES["custom-source"], "python", f" {name}"))
+    scenario = fenced(PAGES["start"], "toml", 'name = "jump"')
     (tmp_path / "jump.toml").write_text(re.sub(r'function = "heaviside".*', f'function = "mine.py:{name}"', scenario))
     monkeypatch.chdir(tmp_path)
     done = CliRunner().invoke(main, ["run", "jump.toml", "--smoke", "--workers", "1"])
     assert done.exit_code == 0, done.output
 
 
-def test_the_readme_s_own_procedure_runs_on_own_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "mine.py").write_text(fenced(README, "python", "@study.procedure"))
-    (tmp_path / "mine.toml").write_text(fenced(README, "toml", "mine.py"))
+def test_a_procedure_of_one_s_own_runs_on_own_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mine.py").write_text(fenced(CUSTOM, "python", "@study.procedure\n"))
+    (tmp_path / "mine.toml").write_text(fenced(CUSTOM, "toml", 'name = "mine"'))
     X = np.random.default_rng(5).random((320, 2))
     rows = [f"{a},{'left' if a < 0.5 else 'right'},{b},{np.sin(6 * a) + b}" for a, b in X]
     (tmp_path / "data.csv").write_text("\n".join(["a,side,b,y", *rows]))
     monkeypatch.chdir(tmp_path)
-    line = fenced(README, "sh", "mine.toml")
+    line = fenced(CUSTOM, "sh", "mine.toml")
     for words in (shlex.split(each) for each in line.split("&&")):
         few = ["--set", "replications.paths=3", "--workers", "1"] if words[1] == "run" else []
         done = CliRunner().invoke(main, [*words[1:], *few])
@@ -215,16 +225,16 @@ def test_the_readme_s_own_procedure_runs_on_own_data(tmp_path: Path, monkeypatch
     assert "forest_split" in Path("results/mine.html").read_text()
 
 
-def test_the_readme_s_scenario_is_good(tmp_path: Path) -> None:
-    (tmp_path / "my.toml").write_text(fenced(README, "toml", 'name = "my"'))
+def test_the_scenario_with_comments_is_good(tmp_path: Path) -> None:
+    (tmp_path / "my.toml").write_text(fenced(PAGES["scenario"], "toml", 'name = "my"'))
     assert load(str(tmp_path / "my.toml")).extent.draws == 5
 
 
 def test_the_commands_of_the_workflow_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With few replications, which decide nothing."""
-    (tmp_path / "my.toml").write_text(fenced(README, "toml", 'name = "my"'))
+    (tmp_path / "my.toml").write_text(fenced(PAGES["scenario"], "toml", 'name = "my"'))
     monkeypatch.chdir(tmp_path)
-    steps = yaml.safe_load(fenced(README, "yaml", "ckrr check"))["jobs"]["coverage"]["steps"]
+    steps = yaml.safe_load(fenced(PAGES["ci"], "yaml", "ckrr check"))["jobs"]["coverage"]["steps"]
     run, check = (shlex.split(each["run"]) for each in steps if each.get("run", "").startswith("ckrr "))
     few = ["--set", "replications.paths=2", "--set", "grid.n=[25]", "--workers", "1"]
     assert CliRunner().invoke(main, [*run[1:], *few]).exit_code == 0
@@ -239,7 +249,7 @@ def test_the_commands_of_the_workflow_run(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_every_variable_has_its_meaning() -> None:
     """In the same words as in the store."""
-    rows = dict(re.findall(r"^\| `(\w+)` \| (.*?)(?: \(kept with .*\))? \|$", HARNESS, flags=re.MULTILINE))
+    rows = dict(re.findall(r"^\| `(\w+)` \| (.*?)(?: \(kept with .*\))? \|$", PAGES["cube"], flags=re.MULTILINE))
     stored = {one.name: one.description for one in (*STORED, THETA_HAT, STATUS, *POINTWISE)}
     assert stored.items() <= rows.items()
     assert rows.items() - stored.items() <= {(one.name, one.description) for one in CUBE}
@@ -247,15 +257,39 @@ def test_every_variable_has_its_meaning() -> None:
 
 
 def test_every_measure_is_named() -> None:
-    listed = HARNESS[HARNESS.index("The measures:") : HARNESS.index("**A verdict**")]
+    page = PAGES["cube"]
+    listed = page[page.index("The measures:") : page.index("The quantiles of coverage")]
     assert set(re.findall(r"`(\w+)`", listed)) == {*MEASURES, "mad", "level", "verdict"}
 
 
 def test_links_lead_somewhere() -> None:
-    texts = {"": README, "harness": HARNESS, "scenarios": SCENARIOS, "cluster": CLUSTER}
-    for folder, text in ((ROOT / name, text) for name, text in texts.items()):
-        for link in re.findall(r"\]\((?!http)([^)#]+)\)", text):
-            assert (folder / link).exists(), link
+    """Those of documents that Sphinx doesn't read; it checks those between pages."""
+    names = ["README", "CONTRIBUTING", "ARCHITECTURE", "CHANGELOG", "SECURITY"]
+    names += [f"{package}/README" for package in ("ckrr", "harness", "scenarios", "cluster")]
+    for path in (ROOT / f"{name}.md" for name in [*names, "docs/inventories/README"]):
+        for link in re.findall(r"\]\((?!http)([^)#]+)\)", path.read_text()):
+            assert (path.parent / link).exists(), f"{path.name}: {link}"
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    """Also where Sphinx isn't installed; `test_pages.py` checks their anchors, too."""
+    for name, text in PAGES.items():
+        for link in re.findall(r"\]\((?!http)([^)#\s]+)(?:#[^)]*)?\)", text):
+            assert (DOCS / link).exists() or link.startswith("auto_examples/"), f"{name}: {link}"
+
+
+def test_files_that_are_named_exist() -> None:
+    """Paths of our modules and tests in pages and short READMEs."""
+    texts = {**PAGES, **{path.parent.name: path.read_text() for path in ROOT.glob("*/README.md")}}
+    for name, text in texts.items():
+        for path in re.findall(r"`((?:ckrr|harness|scenarios|cluster|tests)/[\w/-]+\.\w+)`", text):
+            assert (ROOT / path).exists(), f"{name}: {path}"
+
+
+def test_the_readme_is_one_screen() -> None:
+    assert len(README.splitlines()) < 150
+    assert len(re.findall(r"^python3 -m venv .*/bin/pytest$", README, flags=re.MULTILINE)) == 1
+    assert README.count("<!-- proof -->") == PAGES["benchmarks"].count("<!-- proof -->") == 2
 
 
 def test_tests_that_are_named_exist() -> None:
@@ -264,19 +298,19 @@ def test_tests_that_are_named_exist() -> None:
         name for path in ROOT.glob("tests/**/test_*.py") for name in re.findall(r"def (test_\w+)", path.read_text())
     }
     texts = [path.read_text() for folder in ("statistics", "results") for path in ROOT.glob(f"harness/{folder}/*.py")]
-    named = {name for text in (HARNESS, *texts) for name in re.findall(r"`(test_\w+)`", text)} - {"test_points"}
+    named = {name for text in (*PAGES.values(), *texts) for name in re.findall(r"`(test_\w+)`", text)} - {"test_points"}
     assert len(named) > 20
     assert named <= tests
 
 
-def test_commands_are_in_the_readme_s_table() -> None:
-    named = set(re.findall(r"`ckrr (\w+)", README))
+def test_commands_are_in_their_table() -> None:
+    named = set(re.findall(r"^\| `ckrr (\w+)", PAGES["commands"], flags=re.MULTILINE))
     assert set(main.commands) <= named, set(main.commands) - named
 
 
 def test_code_is_as_it_is_written_elsewhere() -> None:
     """Blocks of Python can at least be read."""
-    for text in (README, HARNESS, SCENARIOS):
+    for text in (README, *PAGES.values()):
         for block in blocks(text, "python"):
             if ">>>" not in block:
                 compile(textwrap.dedent(block), "block", "exec")

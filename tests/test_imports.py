@@ -109,6 +109,7 @@ LAYERS = (
     ["harness.paper.figures"],
     ["harness.paper.page"],
     ["harness.cli"],
+    ["harness.__main__"],
 )
 LEVELS = {package: level for level, packages in enumerate(LAYERS) for package in packages}
 NAMED = re.compile(r"(ckrr|cluster|harness|scenarios)(\.\w+)+(:\w+)?")

@@ -26,7 +26,7 @@ def list_decisions(decisions: Mapping[str, Any]) -> list[Part]:
     some = f", the smallest and the largest of {len(known)} α" if is_range else ""
     head = (
         f"what {paths} can decide in {format_count(decisions['cells'], 'cell')}{some}, if test points of a path have a "
-        f"correlation of 1/(n + 2), here at most {decisions['correlation']:.2g} (an assumption: see harness/README.md):"
+        f"correlation of 1/(n + 2), here at most {decisions['correlation']:.2g} (an assumption: see docs/how-sure.md):"
     )
     columns = [
         "α",

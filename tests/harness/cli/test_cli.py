@@ -285,6 +285,28 @@ def test_list_names_what_comes_along(folder: Path) -> None:
     assert any(line.startswith("  baselines  GPR-f, ") and line.endswith(", split, jackknife+, CV+") for line in lines)
 
 
+@pytest.mark.parametrize("words", [["list"], ["plan", "toy.toml"], ["rum"]])
+def test_python_m_harness_is_the_same_command(words: list[str], folder: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    short, long = (
+        subprocess.run([sys.executable, "-m", name, *words], cwd=folder, env=environment, capture_output=True, text=True)
+        for name in ("harness", "harness.cli")
+    )
+    assert (short.returncode, short.stdout) == (long.returncode, long.stdout)
+    assert short.stderr == long.stderr.replace("harness.cli", "harness")
+    assert short.returncode == (2 if words == ["rum"] else 0)
+
+
+def test_bash_completes_it(folder: Path) -> None:
+    """As the page of commands says; bash asks for the words so."""
+    for words, expected in [("ckrr st", "plain,status"), ("ckrr run --clu", "plain,--cluster")]:
+        environment = {**os.environ, "_CKRR_COMPLETE": "bash_complete", "COMP_WORDS": words}
+        environment["COMP_CWORD"] = str(len(words.split()) - 1)
+        script = Path(sys.executable).with_name("ckrr")
+        done = subprocess.run([script], cwd=folder, env=environment, capture_output=True, text=True, check=True)
+        assert expected in done.stdout.splitlines()
+
+
 def test_it_is_a_command_of_dask_too(folder: Path) -> None:
     words = [sys.executable, "-m", "dask", "ckrr", "list"]
     done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=True)

@@ -12,12 +12,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from harness.core.packaged import find_scenario_folder
 from scenarios.sources.datasets import make_dataset, read_dataset
 from scenarios.sources.registry import DATASETS
 from scenarios.sources.tables import scale_table
+from tests.house import ROOT
 
-README = (find_scenario_folder() / "README.md").read_text()
+PAGE = (ROOT / "docs/data.md").read_text()
 LOADERS = {
     "abalone": "from sklego.datasets import load_abalone; frame = load_abalone(as_frame=True)",
     "auto-mpg": "from mlxtend.data import autompg_data; X, y = autompg_data(); frame = pd.DataFrame(X); frame['y'] = y",
@@ -70,7 +70,7 @@ def test_entries_are_complete(name: str) -> None:
     assert "==" in entry.package
     package = entry.package.partition("==")[0]
     cells = (f"`{name}`", entry.rows, f"{len(entry.inputs)}: {', '.join(entry.inputs)}", entry.target)
-    assert f"| {' | '.join(map(str, (*cells, entry.origin, entry.licence, package)))} |" in README
+    assert f"| {' | '.join(map(str, (*cells, entry.origin, entry.licence, package)))} |" in PAGE
     need(name)
     assert sha256(read_dataset(name)).hexdigest() == entry.sha256
 
