@@ -27,8 +27,8 @@ exclude_patterns = ["_build", "gallery", "notebooks", "inventories/README.md"]
 templates_path = ["_templates"]
 html_static_path = ["_static"]
 
-# Every reference must lead somewhere (`sphinx-build -W` fails otherwise), except for types in docstrings and signatures,
-# many of which are words or aliases, such as "(n, d) array".
+# Every reference must lead somewhere (`sphinx-build -W` fails otherwise), except for types in docstrings and
+# signatures, many of which are words or aliases, such as "(n, d) array".
 nitpicky = True
 nitpick_ignore_regex = [(r"py:class", r".*")]
 

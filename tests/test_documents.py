@@ -87,6 +87,8 @@ def test_what_the_tutorial_says_is_so(folder: Path, capsys: pytest.CaptureFixtur
 
     store = str(folder / "60.zarr")
     harness.run(folder / "jump.toml", store=store, workers=1)
+    done = CliRunner().invoke(main, ["table", store, "--measure", "coverage_expected,width"])
+    assert done.output.partition("\n")[2] == fenced(PAGES["start"], "text", "procedure")
     found = harness.estimate(store).value.squeeze().sel(n=25)
     assert float(found.sel(procedure="GPR-f")) == pytest.approx(0.84, abs=0.005)
     for name in ("RRCM-loo", "CRR-loo"):
@@ -115,6 +117,42 @@ def test_its_graph_is_computed_beside_other_work(folder: Path) -> None:
         patch.chdir(folder)
         assert CliRunner().invoke(main, shlex.split(found)[1:]).exit_code == 0
     assert (folder / "plan.svg").is_file()
+
+
+def test_the_conclusion_of_the_study(folder: Path) -> None:
+    """Its widths."""
+    import harness
+
+    found = harness.estimate(str(folder / "results/jump.zarr"), "width").squeeze()
+    for name, n, value in [
+        ("RRCM-loo", 25, "1.57 ± 0.03"),
+        ("GPR-f", 25, "1.13 ± 0.02"),
+        ("RRCM-loo", 100, "1.16 ± 0.01"),
+        ("GPR-f", 100, "1.084 ± 0.006"),
+    ]:
+        one = found.sel(procedure=name, n=n)
+        value_digits, error_digits = (len(text.partition(".")[2]) for text in value.split(" ± "))
+        assert f"{float(one.value):.{value_digits}f} ± {float(one.se):.{error_digits}f}" == value
+        assert value in " ".join(PAGES["study"].split())
+
+
+def test_the_messages_of_the_frequent_questions(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    sessions = blocks(PAGES["faq"], "console")
+    assert len(sessions) >= 5
+    for session in sessions:
+        line, _, expected = session.partition("\n")
+        program, *words = shlex.split(line.removeprefix("$ "))
+        assert program == "ckrr"
+        done = CliRunner().invoke(main, words)
+        assert done.output.replace(str(folder), "/home/me") == expected, line
+
+
+def test_the_code_of_the_frequent_questions(folder: Path) -> None:
+    """Its doctests, in the folder of the tutorial."""
+    flags = "doctest.NORMALIZE_WHITESPACE"
+    code = f"import doctest; done = doctest.testfile({str(DOCS / 'faq.md')!r}, False, optionflags={flags})"
+    python(f"{code}\nassert done.failed == 0 and done.attempted > 8, done", folder)
 
 
 def test_the_readme_s_cube_is_sliced_as_it_says(folder: Path) -> None:

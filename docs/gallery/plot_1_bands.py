@@ -21,14 +21,14 @@ X, X_new = rng.random(51), rng.random(2000)
 y, y_new = (jump(x) + 0.1 * rng.standard_normal(len(x)) for x in (X, X_new))
 
 # %%
-# One factorisation serves all procedures. GPR-f and the conformal procedures give regions for y; GPR-p is an interval for
-# f(x), and so it is narrower.
+# One factorisation serves all procedures. GPR-f and the conformal procedures give regions for y; GPR-p is an interval
+# for f(x), and so it is narrower.
 fit = ckrr.fit(X, y, theta=100.0, lam=0.1)
 ckrr.plot_bands(fit, alpha=0.1, truth=jump)
 
 # %%
-# Coverage of 2000 new observations by the regions of this one sample. Conformal regions have their level on average over
-# samples; on one sample coverage varies around it.
+# Coverage of 2000 new observations by the regions of this one sample. Conformal regions have their level on average
+# over samples; on one sample coverage varies around it.
 scores = fit.score(X_new, y_new, alpha=0.1)
 for name, hits, length in zip(ckrr.PROCEDURES, scores.hits, scores.length, strict=True):
     print(f"{name:9} covers {hits.mean():.3f}, median length {np.median(length):.3f}")

@@ -45,11 +45,13 @@ for name, colour in {"RRCM-loo": "C0", "GPR-f": "0.5"}.items():
     errors = np.abs(np.stack([one.low, one.high]) - one.value.values)
     ax.errorbar(one.n, one.value, errors, fmt="o", color=colour, label=f"{name}, 95 % interval")
 n = np.arange(9, 52)
-ax.step(n, [ckrr.exact_level("RRCM-loo", int(k), 0.1) for k in n], where="mid", color="C0", label="exact level of RRCM-loo")
+levels = [ckrr.exact_level("RRCM-loo", int(k), 0.1) for k in n]
+ax.step(n, levels, where="mid", color="C0", label="exact level of RRCM-loo")
 ax.axhline(0.9, color="C3", linestyle="--", label="1 − α")
 ax.set(xlabel="training sample size n", ylabel="coverage")
 ax.legend()
 
 # %%
 # The cube has the exact level beside coverage.
-print(cube[["coverage", "coverage_se", "level"]].sel(procedure="RRCM-loo").squeeze().reset_coords(drop=True).to_dataframe())
+shown = cube[["coverage", "coverage_se", "level"]].sel(procedure="RRCM-loo").squeeze().reset_coords(drop=True)
+print(shown.to_dataframe().round(3))

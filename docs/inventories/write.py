@@ -1,4 +1,4 @@
-"""Write `numpy.inv` and `zarr.inv`, whose projects ship no inventory in a package: `python docs/inventories/write.py`.
+"""Write the inventories that no package has: `python docs/inventories/write.py`.
 
 They have only the objects that our pages and docstrings refer to. README.md says where the addresses come from.
 """
@@ -11,12 +11,20 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parent
 NUMPY = {
-    "numpy.ndarray": ("class", "reference/generated/numpy.ndarray.html#$"),
-    "numpy.quantile": ("function", "reference/generated/numpy.quantile.html#$"),
+    "numpy.ndarray": ("class", "reference/generated/$.html#$"),
+    "numpy.quantile": ("function", "reference/generated/$.html#$"),
     "numpy.random.Generator": ("class", "reference/random/generator.html#$"),
     "numpy.random.default_rng": ("function", "reference/random/generator.html#$"),
     "numpy.typing.ArrayLike": ("data", "reference/typing.html#$"),
     "numpy.typing.NDArray": ("data", "reference/typing.html#$"),
+}
+XARRAY = {
+    "xarray.DataArray": ("class", "generated/$.html#$"),
+    "xarray.Dataset": ("class", "generated/$.html#$"),
+    "xarray.Dataset.sel": ("method", "generated/$.html#$"),
+    "xarray.DataTree": ("class", "generated/$.html#$"),
+    "xarray.open_datatree": ("function", "generated/$.html#$"),
+    "xarray.open_zarr": ("function", "generated/$.html#$"),
 }
 ZARR = {
     "zarr.open_group": ("function", "api/zarr/open/#$"),
@@ -33,10 +41,13 @@ def write_inventory(project: str, objects: dict[str, tuple[str, str]]) -> None:
         f"# Version: {version(project)}\n"
         "# The remainder of this file is compressed using zlib.\n"
     )
-    lines = "".join(f"{name} py:{role} 1 {address} -\n" for name, (role, address) in sorted(objects.items()))
+    lines = "".join(
+        f"{name} py:{role} 1 {address.replace('$', name)} -\n" for name, (role, address) in sorted(objects.items())
+    )
     (FOLDER / f"{project}.inv").write_bytes(head.encode() + zlib.compress(lines.encode(), 9))
 
 
 if __name__ == "__main__":
     write_inventory("numpy", NUMPY)
+    write_inventory("xarray", XARRAY)
     write_inventory("zarr", ZARR)

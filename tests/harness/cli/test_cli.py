@@ -289,7 +289,9 @@ def test_list_names_what_comes_along(folder: Path) -> None:
 def test_python_m_harness_is_the_same_command(words: list[str], folder: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     short, long = (
-        subprocess.run([sys.executable, "-m", name, *words], cwd=folder, env=environment, capture_output=True, text=True)
+        subprocess.run(
+            [sys.executable, "-m", name, *words], cwd=folder, env=environment, capture_output=True, text=True
+        )
         for name in ("harness", "harness.cli")
     )
     assert (short.returncode, short.stdout) == (long.returncode, long.stdout)
