@@ -32,6 +32,7 @@ html_static_path = ["_static"]
 nitpicky = True
 nitpick_ignore_regex = [(r"py:class", r".*")]
 
+default_role = "code"  # of `text` in docstrings
 myst_enable_extensions = ["colon_fence", "deflist", "fieldlist"]
 myst_heading_anchors = 3
 
@@ -49,6 +50,8 @@ intersphinx_mapping = {
 autodoc_default_options = {"members": True, "show-inheritance": False}
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
+ALIASES = ("npt.ArrayLike", "Array", "Bools", "Alpha", "Level", "Scales", "Seed", "Smoothed", "Selection", "Kernel")
+autodoc_type_aliases = {name: name.rpartition(".")[2] for name in ALIASES}
 autodoc_preserve_defaults = True
 python_maximum_signature_line_length = 100
 napoleon_google_docstring = False
@@ -60,6 +63,7 @@ sphinx_gallery_conf = {
     "filename_pattern": r"/plot_",
     "within_subsection_order": "FileNameSortKey",
     "abort_on_example_error": True,
+    "capture_repr": (),
     "remove_config_comments": True,
     "show_memory": False,
     "show_signature": False,

@@ -20,13 +20,13 @@ fit = ckrr.fit(X, y, theta=100.0, lam=1e-3)
 # Look for a test point whose region is bounded and has more than one piece.
 X_new, alpha = np.linspace(0, 1, 400), 0.1
 regions = fit.regions(X_new, procedure="RRCM", alpha=alpha)
-bounded = np.isfinite(regions.lower + regions.upper)[:, 0]
+bounded = (np.isfinite(regions.lower) & np.isfinite(regions.upper))[:, 0]
 i = int(np.argmax(regions.count[:, 0] * bounded))
 print(f"x = {X_new[i]:.3f}: {regions.components(i, 0)}")
 
 # %%
 # The region is where the p-value is at least α.
-z = np.linspace(-1.8, 1.1, 2001)
+z = np.linspace(-1.8, 2.1, 2001)
 p = fit.p_values(np.full(len(z), X_new[i]), z, procedure="RRCM")
 
 figure, ax = plt.subplots(layout="constrained")

@@ -36,7 +36,7 @@ folder = Path(mkdtemp())
 cube = study.run(folder / "levels.toml", store=folder / "levels.zarr")
 
 # %%
-# `study.estimate` has the Monte-Carlo interval of each number.
+# ``study.estimate`` has the Monte-Carlo interval of each number.
 found = study.estimate(folder / "levels.zarr").squeeze()
 
 figure, ax = plt.subplots(layout="constrained")
