@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 import warnings
 from importlib.metadata import version as find_version
+from typing import TYPE_CHECKING, Any
+
+from sphinx.util.inspect import TypeAliasForwardRef
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # examples of the gallery show the same numbers everywhere
 
@@ -24,8 +31,8 @@ extensions = [
     "sphinx_gallery.gen_gallery",
 ]
 exclude_patterns = ["_build", "gallery", "notebooks", "inventories/README.md"]
-templates_path = ["_templates"]
 html_static_path = ["_static"]
+html_css_files = ["ckrr.css"]
 
 # Every reference must lead somewhere (`sphinx-build -W` fails otherwise), except for types in docstrings and
 # signatures, many of which are words or aliases, such as "(n, d) array".
@@ -47,10 +54,10 @@ intersphinx_mapping = {
     "sklearn": ("https://scikit-learn.org/stable/", "inventories/sklearn.inv"),
 }
 
-autodoc_default_options = {"members": True, "show-inheritance": False}
+autodoc_default_options = {"members": True}
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
-ALIASES = ("npt.ArrayLike", "Array", "Bools", "Alpha", "Level", "Scales", "Seed", "Smoothed", "Selection", "Kernel")
+ALIASES = ("npt.ArrayLike", "Array", "Bools", "Alpha", "Level", "Scales", "Seed", "Smoothed", "Selection")
 autodoc_type_aliases = {name: name.rpartition(".")[2] for name in ALIASES}
 autodoc_preserve_defaults = True
 python_maximum_signature_line_length = 100
@@ -86,3 +93,37 @@ html_theme_options = {
 html_show_sourcelink = False
 
 warnings.filterwarnings("ignore", message=".*FigureCanvasAgg is non-interactive.*")
+
+MADE_BY_FUNCTIONS = ("ckrr.Fit", "ckrr.Regions", "ckrr.Scores", "ckrr.Factor", "harness.core.protocols.")
+"""Classes that users don't construct: their pages show no signature."""
+
+
+TypeAliasForwardRef.__repr__ = lambda self: self.name  # unions show it in signatures
+
+
+def hide_constructor(
+    app: Sphinx, what: str, name: str, obj: Any, options: Any, signature: str | None, returns: str | None
+) -> tuple[str, None] | None:
+    """Leave out the signatures of constructors that users don't call."""
+    return ("", None) if what == "class" and name.startswith(MADE_BY_FUNCTIONS) else None
+
+
+def protect_colon(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """Keep napoleon from reading the start of "Layout: one of …" as the type of a property."""
+    if what in ("property", "attribute"):
+        lines[:0] = ["..", ""]  # an empty comment
+
+
+def mark_options(app: Sphinx, context: Any, lines: list[str]) -> None:
+    """Mark options in help texts as code, or their two hyphens become a dash."""
+    for i, line in enumerate(lines):
+        if not line.lstrip().startswith(".."):
+            lines[i] = re.sub(r"(?<![`\w-])(--[a-z][a-z-]*)", r"``\1``", line)
+
+
+def setup(app: Sphinx) -> None:
+    """Connect the hooks above."""
+    for part in ("description", "options"):
+        app.connect(f"sphinx-click-process-{part}", mark_options)
+    app.connect("autodoc-process-signature", hide_constructor)
+    app.connect("autodoc-process-docstring", protect_colon, priority=400)  # before napoleon, which has 500
