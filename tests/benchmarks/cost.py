@@ -35,9 +35,9 @@ from tests.benchmarks.common import scratch
 TARGET, SIZES, WORKERS, BUDGET = 0.002, (25, 50, 100, 200), 2, 20_000
 WAYS = {
     "until": "ckrr run quickstart --until se=0.002",
-    "adjusted": "adjusted by exact levels, paths known in advance for each n",
-    "loop": "joblib, paths known in advance for each n",
-    "loop, one number": "joblib, the paths of the worst n, known in advance",
+    "adjusted": "runs with known numbers of paths, adjusted by exact levels",
+    "loop": "joblib with known numbers of paths",
+    "loop, one number": "joblib with the paths of the worst n",
 }
 PROGRAM = "from tests.benchmarks import cost; cost.time_way({way!r}, {folder!r}, {paths!r})"
 

@@ -4,9 +4,8 @@ Prints the CPU seconds of fit + score of six procedures at four levels by each, 
 ratio, on [0,1] with n = 1600 and on [0,1]² with n = 1500, where low rank isn't used by its rule. Then, in a fresh
 process, the CPU seconds and the peak of the resident memory at n = 100,000 on [0,1]², θ = 10, with 200 test points.
 
-Exact/low on two cores shared with much else, with 201 | 2601 test points: 6.5 | 2.5 for θ = 10, 4.4 | 2.3 for 100 and
-2.1 | 1.8 for 1000; on [0,1]² 0.8 | 1.0, and with 201 1.1, 1.5 and 1.8 for n = 2000, 2400 and 3000. n = 100,000: 19 s at
-worst and 0.65 GB.
+Exact/low on a quiet core, with 201 | 2601 test points: 9.3 | 4.8 for θ = 10, 6.4 | 4.5 for 100 and 2.7 | 3.0 for 1000;
+on [0,1]² 0.9 | 1.3. n = 100,000: 6.7 s and 0.62 GB.
 """
 
 from __future__ import annotations
