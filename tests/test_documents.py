@@ -235,11 +235,20 @@ def test_its_three_families_run_side_by_side(tmp_path: Path, monkeypatch: pytest
     assert cube.level.sel(theta="10", procedure="forest_split") == cube.level.sel(theta="10", procedure="forest-split")
 
 
-@pytest.mark.parametrize("name", ["sine", "Fan"])
-def test_sources_of_one_s_own_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "mine.py").write_text(fenced(PAGES["custom-source"], "python", f" {name}"))
+def test_a_function_with_noise_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = PAGES["custom-source"]
+    (tmp_path / "mine.py").write_text(fenced(page, "python", " sine"))
+    (tmp_path / "sine.toml").write_text(fenced(page, "toml", 'name = "sine"'))
+    monkeypatch.chdir(tmp_path)
+    for words in map(shlex.split, fenced(page, "sh", "sine.toml").splitlines()):
+        done = CliRunner().invoke(main, [*words[1:], "--workers", "1"])
+        assert done.exit_code == 0, done.output
+
+
+def test_a_source_of_other_data_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mine.py").write_text(fenced(PAGES["custom-source"], "python", " Fan"))
     scenario = fenced(PAGES["start"], "toml", 'name = "jump"')
-    (tmp_path / "jump.toml").write_text(re.sub(r'function = "heaviside".*', f'function = "mine.py:{name}"', scenario))
+    (tmp_path / "jump.toml").write_text(re.sub(r'function = "heaviside".*', 'function = "mine.py:Fan"', scenario))
     monkeypatch.chdir(tmp_path)
     done = CliRunner().invoke(main, ["run", "jump.toml", "--smoke", "--workers", "1"])
     assert done.exit_code == 0, done.output
@@ -248,10 +257,8 @@ def test_sources_of_one_s_own_run(name: str, tmp_path: Path, monkeypatch: pytest
 def test_a_procedure_of_one_s_own_runs_on_own_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "mine.py").write_text(fenced(CUSTOM, "python", "@study.procedure\n"))
     (tmp_path / "mine.toml").write_text(fenced(CUSTOM, "toml", 'name = "mine"'))
-    X = np.random.default_rng(5).random((320, 2))
-    rows = [f"{a},{'left' if a < 0.5 else 'right'},{b},{np.sin(6 * a) + b}" for a, b in X]
-    (tmp_path / "data.csv").write_text("\n".join(["a,side,b,y", *rows]))
     monkeypatch.chdir(tmp_path)
+    exec(fenced(CUSTOM, "python", "data.csv"), {})
     line = fenced(CUSTOM, "sh", "mine.toml")
     for words in (shlex.split(each) for each in line.split("&&")):
         few = ["--set", "replications.paths=3", "--workers", "1"] if words[1] == "run" else []
