@@ -148,6 +148,28 @@ def test_the_messages_of_the_frequent_questions(folder: Path, monkeypatch: pytes
         assert done.output.replace(str(folder), "/home/me") == expected, line
 
 
+def test_other_messages_of_the_frequent_questions(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the frequent questions, too."""
+    monkeypatch.chdir(tmp_path)
+    scenario = (folder / "jump.toml").read_text().replace("paths = 60", "paths = 3")
+    source = tmp_path / "mine.py"
+    source.write_text(fenced(PAGES["custom-source"], "python", " sine"))
+    mine, sing = (scenario.replace('"jump"', f'"{name}"') for name in ("mine", "sing"))
+    (tmp_path / "mine.toml").write_text(mine.replace('"heaviside"', '"mine.py:sine"'))
+    (tmp_path / "sing.toml").write_text(sing.replace("lam = [0.1]", "lam = [1e-14]"))
+
+    def say(*words: str) -> str:
+        return CliRunner().invoke(main, words).output.replace(str(tmp_path), "/home/me")
+
+    say("run", "mine.toml", "--workers", "1")
+    source.write_text(source.read_text() + "# a comment\n")
+    assert say("run", "mine.toml") == fenced(PAGES["faq"], "console", "was edited")
+    say("run", "sing.toml", "--workers", "1")
+    assert fenced(PAGES["faq"], "console", "lost its digits") in say("errors", "results/sing.zarr")
+
+
 def test_the_code_of_the_frequent_questions(folder: Path) -> None:
     """Its doctests, in the folder of the tutorial."""
     flags = "doctest.NORMALIZE_WHITESPACE"
