@@ -27,8 +27,8 @@ from ckrr.linalg.workspace import Workspace
 Indices = npt.NDArray[np.intp]
 
 _SHORT = 100
-"""Rows of up to this length are sorted: as fast as a selection with AVX2, in two thirds of its time with AVX-512. Results
-are bitwise independent of it."""
+"""Rows of up to this length are sorted: as fast as a selection with AVX2, in two thirds of its time with AVX-512.
+Results are bitwise independent of it."""
 
 
 @dataclass(frozen=True)
