@@ -42,7 +42,7 @@ def run(
     store : str or Path, optional
         Where results are stored. Default: results/<name>.zarr.
     client : distributed.Client, optional
-        A connected client. Default: workers are started on this machine for the duration of the run.
+        A connected client. Default: workers of this machine, started for the run; a short study takes none.
     workers : int, optional
         Number of workers to start. Default: one per core.
     settings : iterable of str

@@ -10,9 +10,11 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from multiprocessing import resource_tracker
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from multiprocessing import parent_process, resource_tracker
+from multiprocessing.connection import wait
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -23,6 +25,31 @@ MALLOC = {"MALLOC_TRIM_THRESHOLD_": 1 << 25, "MALLOC_MMAP_THRESHOLD_": 1 << 25}
 
 With Dask's default of 64 kB, arrays of a small sample are new pages of the system each time: twice the time a unit.
 """
+NICE = 5
+"""Niceness of local workers: the driver, which supplies them with work, and other processes have priority."""
+
+
+def run_child(environment: Mapping[str, str], target: Callable[..., None], arguments: tuple[Any, ...]) -> None:
+    """Call a function in a process that has just started: what `cluster.start_process` runs.
+
+    The process gets the driver's current environment, comes after it in priority, is the first to be killed when memory
+    runs out, and ends with it, even in the middle of a computation.
+    """
+    os.environ.clear()
+    os.environ.update(environment)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    if hasattr(os, "nice"):
+        os.nice(NICE)
+    with suppress(OSError):  # there is no such file on other systems than Linux
+        Path("/proc/self/oom_score_adj").write_text("1000")
+    target(*arguments)
+
+
+def _end_with_parent() -> None:
+    parent = parent_process()
+    assert parent is not None, "only child processes call this"
+    wait([parent.sentinel])
+    os._exit(1)
 
 
 @contextmanager

@@ -12,7 +12,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from multiprocessing import forkserver, util
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -20,17 +20,25 @@ from typing import Any
 
 import dask
 
-from cluster.runtime.children import MALLOC, PRELOAD, block_sigint, hide_main, set_environment, start_tracker
-from cluster.runtime.errors import StartError
-from cluster.runtime.limits import has_room
+from cluster.runtime.children import (
+    MALLOC,
+    PRELOAD,
+    block_sigint,
+    hide_main,
+    run_child,
+    set_environment,
+    start_tracker,
+)
+from cluster.runtime.errors import StartError, explain
+from cluster.runtime.limits import check_descriptors, has_room
 from cluster.runtime.private import hold_directory, make_directory
 
 _METHOD = "forkserver"
 _LOADED = ("DASK_", "MALLOC_", "MKL_", "OMP_", "OPENBLAS_", "PYTHON", "ZARR_")
 """Prefixes of environment variables that are read once, when a process starts or imports a module."""
 _ENVIRONMENT = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), 1)
-"""Dask's defaults of what a nanny sets before it starts a worker, which would be too late here. A user's settings come
-first; these are repeated here since Dask itself may not be loaded yet."""
+"""Dask's defaults of what a nanny sets before it starts a worker, which would be too late here. The user's variables
+come first; these are repeated here since Dask itself may not be loaded yet."""
 _server: list[tuple[dict[str, str], list[str]]] = []
 """Environment and `sys.path` that the fork server was started with; empty before it is started."""
 
@@ -62,7 +70,7 @@ def warm_up(workers: int | None, preload: Sequence[str]) -> None:
 def start_process(target: Callable[..., None], arguments: tuple[Any, ...], preload: Sequence[str] = ()) -> BaseProcess:
     """Start a process on this machine as local workers are started, but without Dask.
 
-    It ends with this process, and Ctrl-C doesn't reach it.
+    It has the current environment, ends with this process, and Ctrl-C doesn't reach it.
 
     Parameters
     ----------
@@ -72,13 +80,37 @@ def start_process(target: Callable[..., None], arguments: tuple[Any, ...], prelo
         Its arguments.
     preload : sequence of str
         Modules to import in the fork server, if it has to be started.
+
+    Raises
+    ------
+    cluster.StartError
+        If it can't be started.
     """
-    method = _METHOD if start_fork_server(preload) else "spawn"
-    context = multiprocessing.get_context(method)
-    process: BaseProcess = context.Process(target=target, args=arguments, daemon=True)  # type: ignore[attr-defined]
-    with hide_main(), block_sigint():
-        process.start()
+    check_descriptors(1)
+    can_fork = bool(start_fork_server(preload))
+    context = multiprocessing.get_context(_METHOD if can_fork else "spawn")
+    words = ({**_make_variables(), **os.environ}, target, arguments)
+    process: BaseProcess = context.Process(target=run_child, args=words, daemon=True)  # type: ignore[attr-defined]
+    # The fork server's children block SIGINT as it does. Blocking it here, too, would make Ctrl-C wait for the server.
+    with hide_main(), nullcontext() if can_fork else _start_apart():
+        try:
+            process.start()
+        except (OSError, EOFError) as error:
+            raise StartError(f"a process can't be started: {explain(error)}") from None
     return process
+
+
+@contextmanager
+def _start_apart() -> Iterator[None]:
+    """Start new processes with the variables that libraries read once, and without Ctrl-C."""
+    with set_environment(_make_variables()), block_sigint():
+        yield
+
+
+def _make_variables() -> dict[str, str]:
+    """Return the environment variables that libraries read once, as Dask sets them for local workers."""
+    usual = {**_ENVIRONMENT, **dask.config.get("distributed.nanny.pre-spawn-environ", {}), **MALLOC}
+    return {name: os.environ.get(name, str(value)) for name, value in usual.items()}
 
 
 def _ensure_running(preload: Sequence[str]) -> bool:
@@ -91,12 +123,10 @@ def _ensure_running(preload: Sequence[str]) -> bool:
         return False
     multiprocessing.get_context(_METHOD).set_forkserver_preload(["cluster.runtime.preload"])
     modules = os.pathsep.join(each or os.getcwd() for each in path)  # without the current directory in front
-    usual = {**_ENVIRONMENT, **dask.config.get("distributed.nanny.pre-spawn-environ", {})}
-    usual |= {name: os.environ.get(name, value) for name, value in MALLOC.items()}
     names = {PRELOAD: ",".join(preload), "PYTHONPATH": modules, "PYTHONSAFEPATH": "1"}
     try:
         start_tracker()  # first, since starting it unblocks SIGINT in the calling thread
-        with set_environment({**usual, **names}), block_sigint(), _own_sockets():
+        with set_environment({**_make_variables(), **names}), block_sigint(), _own_sockets():
             forkserver.ensure_running()
     except (OSError, StartError):  # its socket can't be created: the path of the temporary directory may be too long
         return False

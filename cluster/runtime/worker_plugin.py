@@ -9,8 +9,7 @@ from dask.utils import key_split
 from distributed import WorkerPlugin
 from tornado.ioloop import PeriodicCallback
 
-NICE = 5
-"""Niceness of local workers: the driver, which supplies them with work, and other processes have priority."""
+from cluster.runtime.children import NICE
 
 
 async def dask_setup(worker: Any) -> None:

@@ -38,7 +38,7 @@ _set_for: list[float] = []
 def watch_steps(seconds: float, file: int) -> Iterator[None]:
     """End the process if a step of this thread takes too long within the context.
 
-    Use it only in a process that is restarted when it ends: a worker with a nanny, or a sandbox.
+    Use it only in a process whose end does no harm: a worker with a nanny, a process of a short study, or a sandbox.
 
     Parameters
     ----------

@@ -133,8 +133,8 @@ class Limits:
     """Whether the scenario sets the time limit, so that it must be enforced on every worker."""
     sandboxed: bool = False
     """Whether to compute one replication at a time in a child process, which may crash without harm."""
-    has_nanny: bool = False
-    """Whether a nanny restarts this process, so that it may be killed when a step exceeds the time limit."""
+    may_end: bool = False
+    """Whether this process may be ended when a step exceeds the time limit, because a nanny or the driver goes on."""
     memory: float | None = None
     """Bytes that the child process may use; None for no limit."""
     planned: float = 0.0

@@ -90,7 +90,8 @@ def _get_size(workers: int | None, file: ClusterFile | None, client: Any) -> Siz
 
 def start_process(target: Callable[..., None], arguments: tuple[Any, ...]) -> BaseProcess:
     """Start a process that computes units of a short study."""
-    return cluster.start_process(target, arguments, _PRELOAD)
+    with _translate_errors():
+        return cluster.start_process(target, arguments, _PRELOAD)
 
 
 def _measure_speed(threads: int) -> float:

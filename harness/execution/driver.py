@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from math import inf, nan
+from multiprocessing import current_process
 from time import monotonic
 from typing import Any
 
@@ -23,7 +24,7 @@ from harness.execution.lifecycle import (
     record_failure,
 )
 from harness.execution.prepare import Prepared
-from harness.execution.processes import ExtendedQueue, TasksLeftError, run_processes
+from harness.execution.processes import ExtendedQueue, TasksLeftError, run_here, run_processes
 from harness.execution.progress import Progress, ProgressCounter
 from harness.execution.rounds import RoundQueue, describe_round, get_hours
 from harness.execution.tasks import (
@@ -35,7 +36,6 @@ from harness.execution.tasks import (
     run_preparations,
     run_serial,
 )
-from harness.planning.machine import Machine
 from harness.planning.plan import check_fits
 from harness.store.heartbeat import Heartbeat, run_heartbeat
 from harness.store.identity import check_same_store, is_same_store
@@ -205,10 +205,11 @@ def _generate_results(
     tasks: TaskQueue = queue or TaskList(jobs)
     if client is None and prepared.runs_here:
         try:
-            yield from _run_here(arguments, tasks, machine, stop)
+            yield from _run_here(arguments, tasks, prepared, stop)
             return
         except TasksLeftError as left:
-            note("a process has ended or failed: its unit is computed again, on a cluster of this machine")
+            units = ", ".join(unit.name for unit, _ in left.tasks)
+            note(f"{left.why}: computing {units} again, on a cluster of this machine")
             tasks = ExtendedQueue(left.tasks, tasks)
     elif client is None and prepared.cluster is None and machine.workers == 1 and len(jobs) <= 1:
         run_preparations(run_serial(prepare_array, arguments, first, machine.memory, stop), first, note)
@@ -220,9 +221,9 @@ def _generate_results(
 
 
 def _run_here(
-    arguments: tuple[Any, ...], tasks: TaskQueue, machine: Machine, stop: Callable[[], bool]
+    arguments: tuple[Any, ...], tasks: TaskQueue, prepared: Prepared, stop: Callable[[], bool]
 ) -> Iterator[Result]:
-    """Run the units of a short study: in this process, or in as many as there are workers."""
-    if machine.workers == 1:
-        return run_serial(run_unit, arguments, tasks, machine.memory, stop, sandboxed=False)
-    return run_processes(run_unit, arguments, tasks, machine.workers, machine.memory, stop)
+    """Run the units of a short study: in this process if they take a second, else in as many as there are workers."""
+    if prepared.is_tiny or current_process().daemon:  # such a process may not have any of its own
+        return run_here(run_unit, arguments, tasks, stop)
+    return run_processes(run_unit, arguments, tasks, prepared.machine.workers, stop)

@@ -82,6 +82,11 @@ class Prepared:
     """Whether a short study of bundled code is computed in the driver's process, or in some that it starts, without
     Dask."""
 
+    @property
+    def is_tiny(self) -> bool:
+        """Whether the work that is left takes less time than starting a process."""
+        return self.runs_here and self.plan.seconds <= _TINY
+
 
 def get_default_store(loaded: Loaded) -> str:
     """Return the URL of the store that a study uses by default."""

@@ -1,7 +1,7 @@
-"""Run units in processes of this machine, without a scheduler: for studies that are over before a cluster has started.
+"""Run units in this process or in some of this machine, without a scheduler: for studies that are over soon.
 
-Nothing here heals. A unit that raises an exception, or takes its process with it, is left to the cluster, which knows
-what to do (`TasksLeftError`): units can be computed any number of times.
+Nothing here heals. A unit that raises an exception, takes its process with it or doesn't end is left to a cluster,
+which knows what to do (`TasksLeftError`): units can be computed any number of times.
 """
 
 from __future__ import annotations
@@ -12,29 +12,34 @@ from dataclasses import replace
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
-from time import sleep
+from time import monotonic, sleep
 from typing import Any
 
-from harness.core.errors import StoppedError
+from harness.core.errors import ClusterError, StoppedError, StoreReplacedError, StoreUnreachableError
+from harness.core.text import format_error
 from harness.execution import clusters
-from harness.execution.tasks import IDLE, Result, Task, TaskQueue
+from harness.execution.tasks import GRACE, IDLE, Result, Task, TaskQueue, stall_limit
 
 _POLL = 0.05
 """Seconds between two looks at whether the run was asked to stop."""
+_STORE_ERRORS = (StoreReplacedError, StoreUnreachableError)
+"""Errors that every other process would meet, too."""
 
 
 class TasksLeftError(Exception):
-    """A process ended, or its unit raised an exception.
+    """Tasks couldn't be completed here.
 
     Parameters
     ----------
     tasks : sequence of (Unit or Preparation, Limits)
         The tasks that were running then.
+    why : str
+        What happened, as one line.
     """
 
-    def __init__(self, tasks: Sequence[Task]) -> None:
-        super().__init__(f"{len(tasks)} tasks are left")
-        self.tasks = tasks
+    def __init__(self, tasks: Sequence[Task], why: str) -> None:
+        super().__init__(why)
+        self.tasks, self.why = tasks, why
 
 
 class ExtendedQueue:
@@ -62,13 +67,32 @@ class ExtendedQueue:
         return [*found, *self._queue.take(room - len(found), running + len(found))]
 
 
+def run_here(
+    work: Callable[..., Result], arguments: tuple[Any, ...], queue: TaskQueue, stop: Callable[[], bool]
+) -> Iterator[Result]:
+    """Run units one after the other in this process, and yield their results.
+
+    Parameters and exceptions are those of `run_processes`.
+    """
+    while (tasks := queue.take(1, 0)) or not queue.is_empty:
+        if stop():
+            raise StoppedError
+        for unit, limits in tasks:
+            outcome = _try_unit(work, arguments, unit, replace(limits, sandboxed=False, may_end=False))
+            if isinstance(outcome, Exception):
+                raise _explain(outcome, [(unit, limits)])
+            yield outcome
+        if not tasks:
+            sleep(IDLE)
+
+
 def run_processes(
     work: Callable[..., Result],
     arguments: tuple[Any, ...],
     queue: TaskQueue,
     workers: int,
-    memory: float,
     stop: Callable[[], bool],
+    grace: float = GRACE,
 ) -> Iterator[Result]:
     """Run units in some processes, and yield their results as they complete.
 
@@ -82,45 +106,61 @@ def run_processes(
         The work.
     workers : int
         Number of processes.
-    memory : float
-        Bytes that each may use.
     stop : callable
         Returns whether the run was asked to stop.
+    grace : float
+        Seconds without a result that are always allowed.
 
     Raises
     ------
     TasksLeftError
-        If a process has ended, or a unit raised an exception.
+        If a process has ended or takes far longer than planned, or a unit raised an exception.
+    ClusterError
+        If the store can't be reached, or no process can be started.
+    StoreReplacedError
+        If the store was removed or replaced.
     StoppedError
         If the run was asked to stop.
     """
     processes: dict[Connection, BaseProcess] = {}
     running: dict[Connection, Task] = {}
+    last = monotonic()
     try:
         while True:
             for unit, limits in queue.take(workers - len(running), len(running)):
                 idle = _find_idle(processes, running, work, arguments)
                 running[idle] = (unit, limits)
                 with suppress(OSError):  # the process has ended, which is seen below
-                    idle.send((unit, replace(limits, sandboxed=False, has_nanny=True, memory=memory)))
+                    idle.send((unit, replace(limits, sandboxed=False, may_end=True)))
             if not running and queue.is_empty:
                 return
             if not running:  # what other drivers do decides what comes next
                 sleep(IDLE)
+                last = monotonic()
             for connection in wait(list(running), _POLL):
                 assert isinstance(connection, Connection)
-                result = _receive(connection)
-                if result is None:
-                    raise TasksLeftError(list(running.values()))
+                outcome = _receive(connection)
+                if isinstance(outcome, Exception):
+                    raise _explain(outcome, list(running.values()))
                 del running[connection]
-                yield result
+                last = monotonic()
+                yield outcome
             if stop():
                 raise StoppedError
+            if running and monotonic() - last > stall_limit(running.values(), grace):
+                raise TasksLeftError(list(running.values()), f"no result for {monotonic() - last:.0f} s")
     finally:
         for connection, process in processes.items():
             connection.close()
             process.kill()
             process.join()
+
+
+def _explain(error: Exception, tasks: Sequence[Task]) -> Exception:
+    """Return the exception to raise for one that a unit raised: a cluster can't help if the store is the cause."""
+    if isinstance(error, StoreReplacedError):
+        return error
+    return ClusterError(str(error)) if isinstance(error, _STORE_ERRORS) else TasksLeftError(tasks, str(error))
 
 
 def _find_idle(
@@ -139,13 +179,13 @@ def _find_idle(
     return ours
 
 
-def _receive(connection: Connection) -> Result | None:
-    """Return the result of a unit; None if it raised an exception or its process has ended."""
+def _receive(connection: Connection) -> Result | Exception:
+    """Return the result of a unit, or the exception that it raised."""
     try:
-        result: Result | None = connection.recv()
+        outcome: Result | Exception = connection.recv()
     except (EOFError, OSError):
-        return None
-    return result
+        return RuntimeError("a process has ended")
+    return outcome
 
 
 def serve(connection: Connection, work: Callable[..., Result], arguments: tuple[Any, ...]) -> None:
@@ -153,8 +193,14 @@ def serve(connection: Connection, work: Callable[..., Result], arguments: tuple[
     with suppress(EOFError, OSError):
         while True:
             unit, limits = connection.recv()
-            try:
-                result = work(*arguments, unit, limits)
-            except Exception:
-                result = None
-            connection.send(result)
+            connection.send(_try_unit(work, arguments, unit, limits))
+
+
+def _try_unit(work: Callable[..., Result], arguments: tuple[Any, ...], *task: Any) -> Result | Exception:
+    """Compute a unit; return the exception that it raises, in a form that can be sent to another process."""
+    try:
+        return work(*arguments, *task)
+    except _STORE_ERRORS as error:
+        return error
+    except Exception as error:
+        return RuntimeError(format_error(error))

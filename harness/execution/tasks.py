@@ -17,6 +17,10 @@ _HANG_FACTOR = 30.0
 """A step of a replication counts as hung if it takes this many times the planned time of the whole replication."""
 IDLE = 0.5
 """Seconds between two looks at a queue that has nothing to do now."""
+_PLANNED = 10.0
+"""A unit may take this many times its planned seconds."""
+GRACE = 60.0
+"""Seconds without a result that are always allowed: workers have to start and load the study."""
 
 Result = dict[str, Any]
 """What a task returns: a receipt, as plain values."""
@@ -70,17 +74,36 @@ def run_serial(
     jobs: Iterable[Task] | TaskQueue,
     memory: float,
     stop: Callable[[], bool] = never_stop,
-    sandboxed: bool = True,
 ) -> Iterator[Result]:
-    """Run units one after the other, as a rule each in a sandbox: nothing would restart this process if it died."""
+    """Run units one after the other, each in a sandbox: nothing would restart this process if it died."""
     queue = jobs if isinstance(jobs, TaskQueue) else TaskList(jobs)
     while (tasks := queue.take(1, 0)) or not queue.is_empty:
         if stop():
             raise StoppedError
         for unit, care in tasks:
-            yield work(*arguments, unit, replace(care, sandboxed=sandboxed, memory=memory))
+            yield work(*arguments, unit, replace(care, sandboxed=True, memory=memory))
         if not tasks:
             sleep(IDLE)
+
+
+def stall_limit(units: Iterable[Task], grace: float) -> float:
+    """Return the seconds without a result after which a run has stalled.
+
+    A unit may take many times as long as planned. In addition a hung step takes up to its time limit; in a sandbox,
+    which is used after a failure, every replication may.
+
+    Examples
+    --------
+    >>> unit = Unit(10, 0, 0, range(5), range(2))
+    >>> stall_limit([(unit, Limits(seconds=600.0, planned=3.0))], grace=60.0)
+    1290.0
+    """
+    return grace + max((_longest(unit, care) for unit, care in units), default=0.0)
+
+
+def _longest(unit: Unit | Preparation, care: Limits) -> float:
+    steps = len(unit) if (care.sandboxed or care.user_set) and isinstance(unit, Unit) else 2
+    return _PLANNED * care.planned + steps * care.seconds
 
 
 def list_limits(prepared: Prepared) -> dict[int, Limits]:

@@ -97,8 +97,8 @@ def _write_checked(
 
 
 def _compute_here(study: Study, unit: Unit, left: Bools | None, care: Limits) -> Block:
-    """Compute in this process, with a time limit only if a nanny restarts the process after it ends."""
-    with limit_threads(study.threads), watch_steps(care.seconds, _open_devnull()) if care.has_nanny else nullcontext():
+    """Compute in this process, with a time limit only if the process may be ended."""
+    with limit_threads(study.threads), watch_steps(care.seconds, _open_devnull()) if care.may_end else nullcontext():
         return compute_unit(study, unit, left)
 
 
@@ -109,7 +109,7 @@ def prepare_artifact(
     study, start = load_study(url, fingerprint, generation)[1], perf_counter()
     source = study.source
     assert isinstance(source, SupportsPreparation)
-    with limit_threads(study.threads), watch_steps(care.seconds, _open_devnull()) if care.has_nanny else nullcontext():
+    with limit_threads(study.threads), watch_steps(care.seconds, _open_devnull()) if care.may_end else nullcontext():
         array = source.prepare(preparation.name)
     seconds = perf_counter() - start
     retry_call(lambda: artifacts.write(open_backend(url), preparation.name, array, seconds))

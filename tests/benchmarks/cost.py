@@ -118,7 +118,8 @@ def compare(turns: int, pilot: int) -> dict[str, tuple[float, float]]:
         paths = count_paths(store, pilot)
     paths["loop, one number"] = dict.fromkeys(SIZES, max(paths["loop"].values()))
     print("paths by the pilot:", paths, file=sys.stderr)
-    found = {way: [measure(way, paths.get(way, {})) for _ in range(turns)] for way in WAYS}
+    rows = [{way: measure(way, paths.get(way, {})) for way in WAYS} for _ in range(turns)]
+    found = {way: [row[way] for row in rows] for way in WAYS}
     return {way: (min(each)[0], min(each)[1]) for way, each in found.items()}
 
 

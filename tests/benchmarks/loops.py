@@ -10,7 +10,7 @@ The quickstart, in the same bits, on two processes with one BLAS thread each:
 
 All ways take turns, and the best of each counts; the worst is told, because machines are noisy. Each is a process of
 its own that does the imports before its clock starts. "cpu" is of all its processes, "peak" the largest memory of the
-driving process, "worker" that of the largest other one.
+driving process.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ from harness.execution.progress import SilentProgress
 from harness.store.layout import get_group_name
 from tests.benchmarks.by_hand import VARIABLES, coordinates, for_xyzpy, replication, unit_values
 from tests.benchmarks.common import quickstart, scratch
+from tests.benchmarks.growth import peak
 
 WORKERS = 2
 
@@ -139,11 +140,12 @@ def timed(way: str, folder: Path, paths: int, sizes: tuple[int, ...]) -> None:
     if way != "ours":
         from joblib.externals.loky import get_reusable_executor
 
-        get_reusable_executor().shutdown(wait=True)  # only then is the memory of processes known
+        get_reusable_executor().shutdown(wait=True)  # only then is their CPU time known
     used = [getrusage(who) for who in (RUSAGE_SELF, RUSAGE_CHILDREN)]
     alive = [child.cpu_times() for child in psutil.Process().children(recursive=True)]  # the fork server, for its own
-    cpu = sum(one.ru_utime + one.ru_stime for one in used) + sum(map(sum, alive))
-    print(json.dumps([seconds, cpu, *(one.ru_maxrss / 1024 for one in used)]))
+    cpu = sum(one.ru_utime + one.ru_stime for one in used)
+    cpu += sum(one.user + one.system + one.children_user + one.children_system for one in alive)
+    print(json.dumps([seconds, cpu, peak() / 1e6]))
 
 
 def same(folder: Path, way: str, sizes: Sequence[int]) -> str:
@@ -162,7 +164,7 @@ def same(folder: Path, way: str, sizes: Sequence[int]) -> str:
 
 
 def measured(way: str, folder: Path, paths: int, sizes: tuple[int, ...]) -> list[float]:
-    """Seconds, of wall and of CPU, and megabytes, here and in the largest child."""
+    """Seconds, of wall and of CPU, and megabytes of the driving process."""
     command = [sys.executable, "-m", "tests.benchmarks.loops", "--one", way, "--folder", str(folder)]
     command += ["--paths", str(paths), "--n", *map(str, sizes)]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
@@ -187,13 +189,13 @@ def compared(
 def main(paths: int, sizes: tuple[int, ...], turns: int) -> None:
     print(f"{paths * len(sizes)} replications, n = {sizes}, {WORKERS} processes, best of {turns}")
     found, checks = compared(paths, sizes, turns)
-    print("                   s   ratio   worst s    cpu s   peak MB   worker MB")
+    print("                   s   ratio   worst s    cpu s   peak MB")
     base = min(found["ours"])[0]
     for way, each in found.items():
-        seconds, cpu, peak, worker = np.min(each, axis=0)
+        seconds, cpu, memory = np.min(each, axis=0)
         print(
-            f"{way:13s}  {seconds:5.1f}  {seconds / base:6.2f}  {max(each)[0]:8.1f}  {cpu:7.1f}  {peak:8.0f}"
-            f"  {worker:10.0f}   {checks[way]}"
+            f"{way:13s}  {seconds:5.1f}  {seconds / base:6.2f}  {max(each)[0]:8.1f}  {cpu:7.1f}  {memory:8.0f}"
+            f"   {checks[way]}"
         )
     print("\n" + "\n".join(f"{way:13s}  {what}" for way, what in GIVES.items()))
 

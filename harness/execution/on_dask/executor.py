@@ -33,8 +33,8 @@ from harness.core.errors import (
 from harness.core.text import format_error
 from harness.core.types import Limits, Preparation, Unit
 from harness.execution.on_dask.futures import CompletedFutures
-from harness.execution.on_dask.health import GRACE, ClusterHealth, describe_scheduler, stall_limit
-from harness.execution.tasks import IDLE, Result, Task, TaskList, TaskQueue, never_stop
+from harness.execution.on_dask.health import ClusterHealth, describe_scheduler
+from harness.execution.tasks import GRACE, IDLE, Result, Task, TaskList, TaskQueue, never_stop, stall_limit
 from harness.worker.compatibility import check_worker
 
 T = TypeVar("T")
@@ -108,7 +108,7 @@ def run_on_worker(work: Callable[..., T], arguments: tuple[Any, ...], unit: obje
     alone = care.sandboxed or (care.user_set and not replaced)
     memory = None if worker is None else worker.memory_manager.memory_limit or None
     try:
-        return work(*arguments, unit, replace(care, sandboxed=alone, has_nanny=replaced, memory=memory))
+        return work(*arguments, unit, replace(care, sandboxed=alone, may_end=replaced, memory=memory))
     except StoreUnreachableError as error:
         if worker is None:
             raise

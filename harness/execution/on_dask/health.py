@@ -8,14 +8,13 @@ client, and nothing else of Dask.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from math import inf
 from time import monotonic, sleep
 from typing import Any
 
 from harness.core.errors import ClusterError, StoppedError
-from harness.core.types import Limits, Preparation, Unit
 
 PATIENCE = 60.0
 """Seconds to wait for lost workers or for a lost scheduler."""
@@ -25,10 +24,6 @@ _DRIVER = re.compile(r"ckrr-[^=]*-[0-9a-f]{8}")
 """Keys of tasks that are drivers of submitted studies."""
 _SUSPENDED = 30.0
 """Seconds between two checks that only a suspended process takes."""
-_PLANNED = 10.0
-"""A unit may take this many times its planned seconds."""
-GRACE = 60.0
-"""Seconds without a result that are always allowed: workers have to start and load the study."""
 
 
 def get_scheduler_address(client: Any) -> str:
@@ -39,26 +34,6 @@ def get_scheduler_address(client: Any) -> str:
 def describe_scheduler(client: Any) -> str:
     """Describe a client's scheduler for messages."""
     return f"the scheduler at {get_scheduler_address(client)}" if client.scheduler is not None else "the scheduler"
-
-
-def stall_limit(units: Iterable[tuple[Unit | Preparation, Limits]], grace: float) -> float:
-    """Return the seconds without a result after which a run has stalled.
-
-    A unit may take many times as long as planned. In addition a hung step takes up to its time limit; in a sandbox,
-    which is used after a failure, every replication may.
-
-    Examples
-    --------
-    >>> unit = Unit(10, 0, 0, range(5), range(2))
-    >>> stall_limit([(unit, Limits(seconds=600.0, planned=3.0))], grace=60.0)
-    1290.0
-    """
-    return grace + max((_longest(unit, care) for unit, care in units), default=0.0)
-
-
-def _longest(unit: Unit | Preparation, care: Limits) -> float:
-    steps = len(unit) if (care.sandboxed or care.user_set) and isinstance(unit, Unit) else 2
-    return _PLANNED * care.planned + steps * care.seconds
 
 
 @dataclass

@@ -17,7 +17,7 @@ from harness.backends.base import open_backend
 from harness.core.types import Limits, Unit
 from harness.execution import driver, prepare
 from harness.execution.on_dask import executor, health
-from harness.execution.on_dask.health import stall_limit
+from harness.execution.tasks import stall_limit
 from harness.monitor.state import status
 from harness.monitor.text import format_status
 from harness.store import receipts

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from time import sleep
 from typing import Any
@@ -15,10 +16,11 @@ from typing import Any
 import psutil
 import pytest
 
-from harness.core.errors import StoppedError
+from cluster.runtime.children import NICE
+from harness.core.errors import ClusterError, StoppedError, StoreRefusedError, StoreReplacedError
 from harness.core.types import Limits, Unit
 from harness.execution import clusters, driver, prepare
-from harness.execution.processes import ExtendedQueue, TasksLeftError, run_processes
+from harness.execution.processes import ExtendedQueue, TasksLeftError, run_here, run_processes
 from harness.execution.progress import SilentProgress
 from harness.execution.tasks import TaskList
 from harness.scenario.load import load
@@ -77,7 +79,8 @@ def kill_children() -> None:
 def test_a_cluster_goes_on_where_a_process_was_killed(tmp_path: Path) -> None:
     progress = Progress(kill_children)
     outcome = driver.run_prepared(make(tmp_path / "a.zarr"), progress)
-    assert [note for note in progress.notes if "on a cluster of this machine" in note]
+    (note,) = [note for note in progress.notes if "on a cluster of this machine" in note]
+    assert note.startswith("a process has ended: computing n=")
     assert outcome.failed == 0
     assert outcome.replications == 24
     serially(make(tmp_path / "b.zarr"))
@@ -86,7 +89,14 @@ def test_a_cluster_goes_on_where_a_process_was_killed(tmp_path: Path) -> None:
 
 def work(how: str, unit: Unit, limits: Limits) -> dict[str, Any]:
     """A unit that fails, hangs, or tells its number."""
+    if how == "tells":
+        names = ("CKRR_TEST_NOW", "OPENBLAS_NUM_THREADS", "PYTHONSAFEPATH")
+        return {"unit": {name: os.environ.get(name) for name in names}, "nice": os.nice(0)}
     if unit.path_block == 2:
+        if how == "replaced":
+            raise StoreReplacedError("the store was removed")
+        if how == "refused":
+            raise StoreRefusedError("the store is read-only")
         if how == "raises":
             raise ValueError("two")
         if how == "exits":
@@ -100,12 +110,15 @@ def list_tasks(count: int) -> list[tuple[Unit, Limits]]:
     return [(Unit(25, i, 0, range(1), range(1)), Limits()) for i in range(count)]
 
 
-@pytest.mark.parametrize("how", ["raises", "exits"])
+WHY = {"raises": "^ValueError: two$", "exits": "^a process has ended$"}
+
+
+@pytest.mark.parametrize("how", WHY)
 def test_what_fails_is_left(how: str) -> None:
     tasks, done = list_tasks(6), list[int]()
     queue = TaskList(tasks)
-    with pytest.raises(TasksLeftError, match="left") as left:  # noqa: PT012 - results come before
-        for result in run_processes(work, (how,), queue, 2, 1e9, lambda: False):
+    with pytest.raises(TasksLeftError, match=WHY[how]) as left:  # noqa: PT012 - results come before
+        for result in run_processes(work, (how,), queue, 2, lambda: False):
             done.append(result["unit"])
     rest = [unit.path_block for unit, _ in ExtendedQueue(left.value.tasks, queue).take(9, 0)]
     assert sorted([*done, *rest]) == list(range(6))
@@ -113,10 +126,82 @@ def test_what_fails_is_left(how: str) -> None:
     assert multiprocessing.active_children() == []
 
 
+@pytest.mark.parametrize(
+    ("how", "error"), [("replaced", StoreReplacedError), ("refused", ClusterError)], ids=["replaced", "refused"]
+)
+@pytest.mark.parametrize("run", [run_here, partial(run_processes, workers=2)], ids=["here", "processes"])
+def test_errors_that_a_cluster_would_meet_too(how: str, error: type[Exception], run: Any) -> None:
+    with pytest.raises(error, match=r"^the store "):
+        list(run(work, (how,), queue=TaskList(list_tasks(6)), stop=lambda: False))
+    assert multiprocessing.active_children() == []
+
+
+def test_what_fails_in_this_process_is_left() -> None:
+    tasks, done = list_tasks(6), list[int]()
+    with pytest.raises(TasksLeftError, match=r"^ValueError: two$") as left:  # noqa: PT012 - results come before
+        for result in run_here(work, ("raises",), TaskList(tasks), lambda: False):
+            done.append(result["unit"])
+    assert (done, [unit.path_block for unit, _ in left.value.tasks]) == ([0, 1], [2])
+
+
+def test_a_process_that_never_answers_is_left() -> None:
+    """No watchdog ends one that the system has stopped: its step isn't even slow."""
+    tasks = [(unit, Limits(seconds=0.0)) for unit, _ in list_tasks(3)[2:]]
+    with pytest.raises(TasksLeftError, match=r"^no result for \d+ s$") as left:
+        list(run_processes(work, ("hangs",), TaskList(tasks), 1, lambda: False, grace=1.0))
+    assert [unit.path_block for unit, _ in left.value.tasks] == [2]
+    assert multiprocessing.active_children() == []
+
+
+def test_processes_have_the_environment_of_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = []
+    for value in ("first", "second"):  # the fork server keeps that in which it was started
+        monkeypatch.setenv("CKRR_TEST_NOW", value)
+        found += list(run_processes(work, ("tells",), TaskList(list_tasks(1)), 1, lambda: False))
+    assert [one["unit"]["CKRR_TEST_NOW"] for one in found] == ["first", "second"]
+    assert {one["unit"]["PYTHONSAFEPATH"] for one in found} == {os.environ.get("PYTHONSAFEPATH")}
+    assert {one["nice"] for one in found} == {NICE + os.nice(0)}
+
+
+SPAWN = """
+import multiprocessing
+multiprocessing.set_start_method("forkserver")
+from harness.execution.processes import run_processes
+from harness.execution.tasks import TaskList
+from tests.harness.execution.test_processes import list_tasks, work
+(one,) = run_processes(work, ("tells",), TaskList(list_tasks(1)), 1, lambda: False)
+print(one["unit"]["OPENBLAS_NUM_THREADS"])
+"""
+
+
+def test_without_a_fork_server_processes_have_one_thread_for_blas() -> None:
+    environment = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
+    words = [sys.executable, "-c", SPAWN]
+    done = subprocess.run(words, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == "1\n", done
+
+
+def run_in_pool(where: str) -> int:
+    return driver.run_prepared(make(Path(where)), SilentProgress()).failed
+
+
+def test_a_process_that_may_not_have_children_computes_itself(tmp_path: Path) -> None:
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        assert pool.apply(run_in_pool, [str(tmp_path / "a.zarr")]) == 0
+
+
+def test_too_few_descriptors_are_the_machines(tmp_path: Path) -> None:
+    run = f"{sys.executable} -m harness.cli run quickstart --set replications.paths=250 --store {tmp_path}/a"
+    command = f"ulimit -n 24; {run}"
+    done = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 3, done
+    assert "too few file descriptors: see ulimit -n, which is 24" in done.stderr
+
+
 def test_a_run_that_is_stopped_leaves_no_process() -> None:
     asked = iter([False, False, True])
     with pytest.raises(StoppedError):
-        list(run_processes(work, ("hangs",), TaskList(list_tasks(6)), 2, 1e9, lambda: next(asked)))
+        list(run_processes(work, ("hangs",), TaskList(list_tasks(6)), 2, lambda: next(asked)))
     assert multiprocessing.active_children() == []
 
 
@@ -128,22 +213,23 @@ def test_an_extended_queue() -> None:
     assert queue.is_empty
 
 
-RUN = """
-from harness.execution import driver, prepare
-from harness.execution.progress import SilentProgress
-from tests.harness.execution.test_processes import Progress, make
-from pathlib import Path
-import multiprocessing, sys, time
-def tell():
-    print(*(child.pid for child in multiprocessing.active_children()), flush=True)
-    time.sleep(60)
-driver.run_prepared(make(Path(sys.argv[1])), Progress(tell))
+BUSY = """
+import multiprocessing
+from harness.execution.processes import run_processes
+from harness.execution.tasks import TaskList
+from tests.harness.execution.test_processes import list_tasks, work
+def stop():
+    children = multiprocessing.active_children()
+    if len(children) == 2:
+        print(*(child.pid for child in children), flush=True)
+    return False
+list(run_processes(work, ("hangs",), TaskList(list_tasks(3)[2:] * 2), 2, stop))
 """
 
 
-def test_processes_end_with_a_driver_that_is_killed(tmp_path: Path) -> None:
-    words = [sys.executable, "-c", RUN, str(tmp_path / "a.zarr")]
-    with subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+def test_processes_end_with_a_driver_that_is_killed() -> None:
+    """In the middle of a unit."""
+    with subprocess.Popen([sys.executable, "-c", BUSY], cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         children = [psutil.Process(int(pid)) for pid in process.stdout.readline().split()]
         assert len(children) == 2

@@ -1,4 +1,4 @@
-"""A study that takes less time than starting workers is computed in the driver's process."""
+"""A study that takes less time than starting a cluster is computed without one: in the driver's process, if tiny."""
 
 from __future__ import annotations
 
@@ -35,6 +35,10 @@ def test_what_runs_on_workers(tmp_path: Path) -> None:
     where = tmp_path / "a.zarr"
     short = make(where)
     assert short.runs_here
+    assert short.is_tiny
+    longer = make(where, speed=1e8)
+    assert longer.runs_here
+    assert not longer.is_tiny, "whatever the number of cores"
     assert (short.machine.workers, short.plan.duration) == (1, short.plan.seconds)
     assert not make(where, workers=2).runs_here
     assert not make(where, speed=1e6).runs_here
