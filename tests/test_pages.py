@@ -24,10 +24,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What Sphinx made of a copy, since the gallery writes beside its sources."""
     folder = tmp_path_factory.mktemp("pages")
     shutil.copytree(ROOT / "docs", folder / "docs", ignore=shutil.ignore_patterns("_build", "auto_examples"))
-    shutil.copytree(ROOT / ".readme", folder / ".readme")    for name in ("SECURITY.md", "CHANGELOG.md"):
+    shutil.copytree(ROOT / ".readme", folder / ".readme")
+    for name in ("SECURITY.md", "CHANGELOG.md"):
         shutil.copy(ROOT / name, folder)
     shutil.copytree(ROOT / "cluster", folder / "cluster", ignore=shutil.ignore_patterns("*.py", "__pycache__"))
-options = ["-W", "-q", "--keep-going", "-D", "plot_gallery=0"]
+    options = ["-W", "-q", "--keep-going", "-D", "plot_gallery=0"]
     command = [sys.executable, "-m", "sphinx", *options, str(folder / "docs"), str(folder / "html")]
     done = subprocess.run(command, capture_output=True, text=True, cwd=folder)
     assert done.returncode == 0, done.stdout + done.stderr
