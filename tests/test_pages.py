@@ -30,7 +30,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(ROOT / "cluster", folder / "cluster", ignore=shutil.ignore_patterns("*.py", "__pycache__"))
     options = ["-W", "-q", "--keep-going", "-D", "plot_gallery=0"]
     command = [sys.executable, "-m", "sphinx", *options, str(folder / "docs"), str(folder / "html")]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=folder)
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder / "docs")
     assert done.returncode == 0, done.stdout + done.stderr
     return folder / "html"
 
