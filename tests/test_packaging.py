@@ -60,6 +60,7 @@ def test_the_wheel_has_data(installed: Path) -> None:
         "ckrr/py.typed",
     ):
         assert (installed / name).is_file()
+    assert not (installed / "docs").exists()
 
 
 @pytest.mark.parametrize("name", ["scenarios", "cluster"])
