@@ -27,8 +27,9 @@ fit = ckrr.fit(X, y, theta=100.0, lam=0.1)
 ckrr.plot_bands(fit, alpha=0.1, truth=jump)
 
 # %%
-# Coverage of 2000 new observations by the regions of this one sample. Conformal regions have their level on average
-# over samples; on one sample coverage varies around it.
+# Coverage of 2000 new observations by the regions of this one sample. Levels hold on average over samples, and on one
+# sample coverage varies around them: so one sample says little about a procedure. A study has many samples, as in
+# :ref:`sphx_glr_auto_examples_plot_3_level.py`.
 scores = fit.score(X_new, y_new, alpha=0.1)
 for name, hits, length in zip(ckrr.PROCEDURES, scores.hits, scores.length, strict=True):
     print(f"{name:9} covers {hits.mean():.3f}, median length {np.median(length):.3f}")
