@@ -166,7 +166,7 @@ def test_other_messages_of_the_frequent_questions(
     say("run", "mine.toml", "--workers", "1")
     source.write_text(source.read_text() + "# a comment\n")
     assert say("run", "mine.toml") == fenced(PAGES["faq"], "console", "was edited")
-    say("run", "sing.toml", "--workers", "1")
+    say("run", "sing.toml")  # bundled code runs in this process, which is quicker
     assert fenced(PAGES["faq"], "console", "lost its digits") in say("errors", "results/sing.zarr")
 
 
