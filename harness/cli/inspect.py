@@ -70,19 +70,24 @@ def table(
 @click.option(
     "--where", "wheres", multiple=True, metavar="AXIS=VALUE,...", help="Select values, e.g. theta=ml,lam=0.1."
 )
+@click.option("--versus", metavar="PROCEDURE", help="For relative and difference: compare with this procedure.")
 @click.option("-o", "--output", metavar="FILE", help="A .png, .svg or .pdf file. [default: NAME.png]")
 @user_errors
-def figure(store: str, name: str, wheres: tuple[str, ...], output: str | None) -> None:
-    """Draw NAME of STORE: coverage, width, tradeoff, pointwise, paths, failures or seconds."""
+def figure(store: str, name: str, wheres: tuple[str, ...], versus: str | None, output: str | None) -> None:
+    """Draw NAME of STORE.
+
+    NAME is one of coverage, target, lollipop, width, relative, difference, calibration, nested, tradeoff, pointwise,
+    paths, failures and seconds.
+    """
     from harness.figures import draw, save
     from harness.figures.export import check_ending
     from harness.figures.registry import check_name
     from harness.parsing.selections import parse_where
 
-    check_name(name)
+    check_name(name, versus)
     path = output or f"{name}.png"
     check_ending(path)  # before the work
-    save(draw(store, name, parse_where(wheres)), path)
+    save(draw(store, name, parse_where(wheres), versus), path)
     echo(f"wrote {path}")
 
 
