@@ -151,7 +151,9 @@ def errors(store: str, as_json: bool) -> None:
 @click.option("--gamma", type=float, help="[default: all]")
 @click.option("--save", type=click.Path(dir_okay=False), help="Write data, fits and regions to this .npz file.")
 @click.option(
-    "--plot", type=click.Path(dir_okay=False), help="Draw the bands of a cell with 1-d inputs to this image file."
+    "--plot",
+    type=click.Path(dir_okay=False),
+    help="Draw the regions of cells with 1-d inputs to this .png, .svg or .pdf file.",
 )
 @click.option("--trust", is_flag=True, help="Run the code contained in the store: only if you trust its author.")
 @user_errors
@@ -175,8 +177,11 @@ def replay(
     from harness.cli.text import format_replay
     from harness.core.errors import UserError
     from harness.core.labels import parse_theta
+    from harness.figures import export
     from harness.maintenance.replay import CellSelection, check_code, extract_arrays, replay_one as again
 
+    if plot:
+        export.check_ending(plot)  # before the work
     check_code(store, trust)
     asked = CellSelection(n, path, draw, gamma, None if theta is None else parse_theta(theta), lam)
     found = again(store, asked, lambda text: echo(text, err=True))
@@ -193,7 +198,7 @@ def replay(
         if plot:
             from harness.figures.plots.bands import draw_bands
 
-            draw_bands(store, arrays, plot)
+            export.save(draw_bands(store, arrays, f"n = {n}, path {path}, draw {draw}"), plot)
             echo(f"wrote {plot}")
     return 0 if found.equal else EXIT_FAILED
 

@@ -15,6 +15,7 @@ from harness.core.errors import UserError
 from harness.core.procedures import PROCEDURES, assign_strokes
 from harness.figures import draw
 from harness.figures.plots import nested
+from harness.figures.plots.bands import draw_bands
 from harness.results.estimates import difference, estimate, estimate_cells
 from harness.results.measures import make_relative_width
 from harness.results.replications import open_reader
@@ -157,3 +158,24 @@ def test_the_command_names_all_figures() -> None:
 
     said = CliRunner().invoke(main, ["figure", "--help"]).output.replace(",", " ").split()
     assert not set(FIGURES) - {*said, "seconds"}
+
+
+def test_a_replication_is_drawn_with_what_it_missed(store: str, tmp_path: Path) -> None:
+    words = ["replay", store, "--n", "12", "--path", "3", "--gamma", "0.1", "--save", str(tmp_path / "a.npz")]
+    done = CliRunner().invoke(main, [*words, "--plot", str(tmp_path / "a.svg")])
+    assert done.exit_code == 0, done.output
+    arrays = dict(np.load(tmp_path / "a.npz"))
+    figure = draw_bands(store, arrays, "n = 12, path 3, draw 0")
+    assert len(figure.axes) == 2 * len(NAMES)
+    cells = sorted({key.rpartition("/")[0] for key in arrays})
+    for place, ax in enumerate(figure.axes):
+        cell, p = cells[place // len(NAMES)], place % len(NAMES)
+        (missed,) = [line for line in ax.lines if line.get_marker() == "x"]
+        hits, y_test = arrays[f"{cell}/hits"][p, :, 0], arrays[f"{cell}/y_test"]
+        assert sorted(np.asarray(missed.get_ydata()).tolist()) == sorted(y_test[~hits].tolist())
+    said = texts(figure)
+    for text in ("Regions of one replication", "n = 12, path 3, draw 0, α = 0.1", "training sample", "The θ found is"):
+        assert text in said
+    assert [ax.get_xlabel() for ax in figure.axes[len(NAMES) :]] == ["x"] * len(NAMES)
+    wrong = CliRunner().invoke(main, [*words, "--plot", str(tmp_path / "a.jpg")])
+    assert (wrong.exit_code, "must end in .png, .svg or .pdf" in wrong.output) == (2, True)
