@@ -70,19 +70,24 @@ def table(
 @click.option(
     "--where", "wheres", multiple=True, metavar="AXIS=VALUE,...", help="Select values, e.g. theta=ml,lam=0.1."
 )
+@click.option("--versus", metavar="PROCEDURE", help="For relative and difference: compare with this procedure.")
 @click.option("-o", "--output", metavar="FILE", help="A .png, .svg or .pdf file. [default: NAME.png]")
 @user_errors
-def figure(store: str, name: str, wheres: tuple[str, ...], output: str | None) -> None:
-    """Draw NAME of STORE: coverage, width, tradeoff, pointwise, paths, failures or seconds."""
+def figure(store: str, name: str, wheres: tuple[str, ...], versus: str | None, output: str | None) -> None:
+    """Draw NAME of STORE.
+
+    NAME is one of coverage, target, lollipop, width, relative, difference, calibration, nested, tradeoff, pointwise,
+    paths, failures and seconds.
+    """
     from harness.figures import draw, save
     from harness.figures.export import check_ending
     from harness.figures.registry import check_name
     from harness.parsing.selections import parse_where
 
-    check_name(name)
+    check_name(name, versus)
     path = output or f"{name}.png"
     check_ending(path)  # before the work
-    save(draw(store, name, parse_where(wheres)), path)
+    save(draw(store, name, parse_where(wheres), versus), path)
     echo(f"wrote {path}")
 
 
@@ -146,7 +151,9 @@ def errors(store: str, as_json: bool) -> None:
 @click.option("--gamma", type=float, help="[default: all]")
 @click.option("--save", type=click.Path(dir_okay=False), help="Write data, fits and regions to this .npz file.")
 @click.option(
-    "--plot", type=click.Path(dir_okay=False), help="Draw the bands of a cell with 1-d inputs to this image file."
+    "--plot",
+    type=click.Path(dir_okay=False),
+    help="Draw the regions of cells with 1-d inputs to this .png, .svg or .pdf file.",
 )
 @click.option("--trust", is_flag=True, help="Run the code contained in the store: only if you trust its author.")
 @user_errors
@@ -170,8 +177,11 @@ def replay(
     from harness.cli.text import format_replay
     from harness.core.errors import UserError
     from harness.core.labels import parse_theta
+    from harness.figures import export
     from harness.maintenance.replay import CellSelection, check_code, extract_arrays, replay_one as again
 
+    if plot:
+        export.check_ending(plot)  # before the work
     check_code(store, trust)
     asked = CellSelection(n, path, draw, gamma, None if theta is None else parse_theta(theta), lam)
     found = again(store, asked, lambda text: echo(text, err=True))
@@ -188,7 +198,7 @@ def replay(
         if plot:
             from harness.figures.plots.bands import draw_bands
 
-            draw_bands(store, arrays, plot)
+            export.save(draw_bands(store, arrays, f"n = {n}, path {path}, draw {draw}"), plot)
             echo(f"wrote {plot}")
     return 0 if found.equal else EXIT_FAILED
 

@@ -175,7 +175,9 @@ class Edges:
     def apply(self, ax: Axes, along: Literal["x", "y"], labelled: bool = True) -> None:
         """Set the limits and ticks, and draw a rule between the numbers and each strip."""
         (ax.set_ylim if along == "y" else ax.set_xlim)(self.start, self.end)
-        set_log_ticks(ax.yaxis if along == "y" else ax.xaxis, self.low, self.high)
+        narrow = self.strip**0.6  # room for the labels of the strips
+        low, high = self.low * (narrow if self.has_nought else 1.0), self.high / (narrow if self.has_infinity else 1.0)
+        set_log_ticks(ax.yaxis if along == "y" else ax.xaxis, low, high)
         for is_used, at, bound, text in (
             (self.has_infinity, self.infinity, self.high, "∞"),
             (self.has_nought, self.nought, self.low, "0"),

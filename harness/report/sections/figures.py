@@ -20,9 +20,9 @@ from harness.report.sections.glossary import AXES
 
 CHOSEN = ("coverage", "width")
 """Figures drawn for every combination."""
-FIRST = ("tradeoff",)
+FIRST = ("target", "relative", "tradeoff")
 """Figures drawn for the first combination only."""
-ONCE = ("failures", "seconds")
+ONCE = ("nested", "failures", "seconds")
 """Figures drawn once, for the whole study."""
 _AXES = ("gamma", "theta", "lam", "alpha")
 SETTINGS = 12
@@ -85,9 +85,13 @@ def _draw_choices(facts: Facts, store: str, drawn: Mapping[str, Sequence[int]], 
         where = {axis: [texts[axis][drawn[axis][i]]] for axis, i in zip(_AXES, places, strict=True)}
         marks = buttons.format_classes(**{AXES[axis]: i for axis, i in zip(_AXES, places, strict=True)})
         for name in (*CHOSEN, *(FIRST if not found else ())):
-            one = _draw_figure(facts.url, name, where, marks) if room > 0 else None
-            room -= len(one.image or "") if one else 0
-            found.append(one or Drawing(marks, command=_format_command(name, where, store)))
+            if room <= 0:
+                found.append(Drawing(marks, command=_format_command(name, where, store)))
+                continue
+            one = _draw_figure(facts.url, name, where, marks)
+            if one is not None:
+                room -= len(one.image or "")
+                found.append(one)
     return found
 
 

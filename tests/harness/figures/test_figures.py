@@ -84,6 +84,10 @@ def test_every_figure_of_every_study_can_be_written(
     name: str, which: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     """Warnings are errors, so nothing is squeezed out and no value is lost on a log scale."""
+    if FIGURES[name].is_paired and which == "single":
+        with pytest.raises(UserError, match="no other procedure to compare with exact"):
+            draw(request.getfixturevalue(which), name)
+        return
     figure = draw(request.getfixturevalue(which), name, SOME if which == "store" else None)
     save(figure, tmp_path / "a.png")
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
