@@ -29,6 +29,7 @@ from harness.core.schema.measures import MEASURES as STORED, POINTWISE, STATUS, 
 from harness.core.seeds import Seeds
 from harness.core.types import Extent, Grid, Values
 from harness.families.regressors import make_family
+from harness.figures import FIGURES
 from harness.results.measures import MEASURES
 from harness.scenario.families import find_family
 from harness.scenario.load import load
@@ -373,6 +374,13 @@ def test_tests_that_are_named_exist() -> None:
 def test_commands_are_in_their_table() -> None:
     named = set(re.findall(r"^\| `ckrr (\w+)", PAGES["commands"], flags=re.MULTILINE))
     assert set(main.commands) <= named, set(main.commands) - named
+
+
+def test_every_figure_has_its_row() -> None:
+    """In the words of the code."""
+    page = PAGES["commands"]
+    rows = re.findall(r"^\| `(\w+)` \| (.*) \|$", page[page.index("## Figures") :], flags=re.MULTILINE)
+    assert rows == [(one.name, one.what) for one in FIGURES.values()]
 
 
 def test_code_is_as_it_is_written_elsewhere() -> None:
