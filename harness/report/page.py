@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from harness.monitor.text import list_unrequested
+from harness.report.explore.section import make_explore_section
 from harness.report.html.choices import Section
 from harness.report.html.document import render_document, render_footer
 from harness.report.html.templating import TEMPLATES
@@ -54,9 +55,11 @@ def render_page(url: str, shown: str, settings: int = SETTINGS, design: str | No
         Design of the verdicts. Default: as the study needs it.
     """
     facts = gather_facts(url, design)
+    explore = make_explore_section(facts, shown)
     sections = [
         _make_verdicts_section(facts),
         _make_numbers_section(facts, shown),
+        *([explore] if explore else []),
         *([_make_figures_section(facts, shown, settings)] if settings else []),
         Section("asked", "Study design", render_design(facts)),
         Section("sure", "Uncertainty", render_uncertainty(facts)),

@@ -1,0 +1,72 @@
+// The cells that are drawn, and what is said of each.
+
+// The name of a value as the rest of the report has it: an interval for f(x*) that is judged on y* says so.
+const nameValue = (data, axis, place, measure) => {
+  const text = axis.values[place];
+  return axis.name === "procedure" && data.strokes[place].function && measure.covers === "y*" ? `${text} (y*)` : text;
+};
+
+const nameCell = (data, i, measure, axes = data.varying) => axes
+  .map(axis => axis.name === "procedure"
+    ? nameValue(data, axis, axis.places[i], measure)
+    : `${axis.letter} = ${axis.values[axis.places[i]]}`)
+  .join(", ");
+
+const formatNumber = one => one === Infinity ? "∞" : one === -Infinity ? "−∞" : Number.isNaN(one) ? MISSING : String(one);
+
+const describeVerdict = (data, i, measure) => {
+  const of = measure.covers === "f(x*)" && data.verdicts["f(x*)"] ? "f(x*)" : "y*";
+  const word = data.verdicts.words[data.verdicts[of][i]] || data.verdicts.words[data.verdicts["y*"][i]];
+  if (!word) return "no verdict";
+  return of === "y*" && data.target[i] < Infinity ? `verdict on ${of}: ${word}, level ${data.target[i]}` : `verdict on ${of}: ${word}`;
+};
+
+// Three lines: the cell, its value with error and interval, and its verdict.
+const describeCell = (data, i, measure) => {
+  const interval = Number.isNaN(measure.low[i])
+    ? "no interval" : `95 % interval ${formatNumber(measure.low[i])} to ${formatNumber(measure.high[i])}`;
+  return [
+    nameCell(data, i, measure) || data.axes.get("procedure").values[0],
+    `${measure.label}: ${measure.text[i]}; ${interval}`,
+    describeVerdict(data, i, measure),
+  ];
+};
+
+const getPanelAxes = (data, chosen) => [...new Set([chosen.facet, chosen.facet2])].filter(Boolean).map(name => data.axes.get(name));
+
+// Cells that agree with every fixed value, and whose colour is shown.
+const selectCells = (data, chosen) => {
+  const used = new Set([chosen.x, chosen.colour, chosen.facet, chosen.facet2]);
+  const fixed = data.varying.filter(axis => !used.has(axis.name)).map(axis => [axis.places, chosen.fixed.get(axis.name)]);
+  const colours = data.axes.get(chosen.colour);
+  const hidden = chosen.hidden.get(chosen.colour) ?? new Set();
+  const found = [];
+  for (let i = 0; i < data.count; i++) {
+    if (fixed.every(([places, place]) => places[i] === place) && !hidden.has(colours.places[i])) found.push(i);
+  }
+  return found;
+};
+
+// Rows for Vega-Lite. Names of fields are fixed; labels are values, and nothing else.
+const makeRows = (data, chosen) => {
+  const measure = data.measures.get(chosen.measure);
+  const x = data.axes.get(chosen.x), colour = data.axes.get(chosen.colour), panels = getPanelAxes(data, chosen);
+  return selectCells(data, chosen).filter(i => !Number.isNaN(measure.value[i])).map(i => ({
+    cell: i,
+    x: nameValue(data, x, x.places[i], measure),
+    colour: nameValue(data, colour, colour.places[i], measure),
+    panel: nameCell(data, i, measure, panels),
+    place: [panels.map(axis => axis.places[i]).join(), colour.places[i], x.places[i]],
+    value: measure.value[i],
+    low: measure.low[i],
+    high: measure.high[i],
+    target: measure.covers === "y*" ? data.target[i] : NaN,
+    label: describeCell(data, i, measure).join(". "),
+  })).sort(comparePlaces);
+};
+
+const comparePlaces = (a, b) => {
+  const [p, q] = [a, b].map(one => [...one.place[0].split(",").map(Number), ...one.place.slice(1)]);
+  const at = p.findIndex((one, k) => one !== q[k]);
+  return at < 0 ? 0 : p[at] - q[at];
+};
