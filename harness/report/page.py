@@ -30,6 +30,11 @@ from harness.report.sections.verdict_map import make_choices, render_verdict_map
 from harness.results.replications import format_damage
 from harness.store.heartbeat import Driver
 
+LARGEST = 6_000_000
+"""Size up to which a report can be sent by e-mail, in bytes."""
+_REST = 100_000
+"""Bytes of a page besides its sections: header, style and scripts."""
+
 
 @dataclass(frozen=True)
 class Progress:
@@ -55,16 +60,17 @@ def render_page(url: str, shown: str, settings: int = SETTINGS, design: str | No
         Design of the verdicts. Default: as the study needs it.
     """
     facts = gather_facts(url, design)
-    explore = make_explore_section(facts, shown)
-    sections = [
+    verdicts, numbers, *others = [
         _make_verdicts_section(facts),
         _make_numbers_section(facts, shown),
-        *([explore] if explore else []),
         *([_make_figures_section(facts, shown, settings)] if settings else []),
         Section("asked", "Study design", render_design(facts)),
         Section("sure", "Uncertainty", render_uncertainty(facts)),
         Section("made", "Provenance", render_provenance(facts)),
     ]
+    room = LARGEST - _REST - sum(len(one.body.encode()) for one in (verdicts, numbers, *others))
+    explore = make_explore_section(facts, shown, room)
+    sections = [verdicts, numbers, *([explore] if explore else []), *others]
     title = f"{facts.manifest.scenario.get('name', 'study')} – ckrr report"
     return render_document(
         title, _render_header(facts, sections), sections, render_footer(_format_command(shown, design)), script=True

@@ -16,8 +16,6 @@ COMPARISON = "comparison.html"
 """Default file of a report of several studies."""
 LARGEST_PAGE = 1 << 30
 """Largest file that is looked at before it is replaced, in bytes."""
-LARGEST = 5_000_000
-"""Size up to which a report can be sent by e-mail, in bytes."""
 
 
 def get_default_file(url: str) -> Path:

@@ -6,7 +6,7 @@ The columns are JSON: null is a missing number, and "inf" an infinite one.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isinf, isnan
+from math import floor, isinf, isnan, log10
 from shlex import quote
 from typing import Any
 
@@ -17,12 +17,11 @@ from harness.core.procedures import assign_strokes, is_for_function
 from harness.core.schema.cube import CUBE_DIMS
 from harness.core.types import Values
 from harness.report.explore.selection import CellChoice
-from harness.report.explore.spread import SHARES, Spread, compute_spread
+from harness.report.explore.spread import SHARES, Spread
 from harness.report.sections.columns import list_labels, make_error_formatter
 from harness.report.sections.facts import Facts
 from harness.report.sections.figures import get_first_index
 from harness.report.sections.glossary import AXES
-from harness.results.replications import open_reader
 from harness.statistics.verdicts import EMPTY, VERDICTS
 
 _HIDDEN = ("coverage_q05", "coverage_q95", "width_q05", "width_q95")
@@ -38,12 +37,12 @@ _SHORT = {
 }
 """Names of measures whose description is too long for a button."""
 _DECIMALS = 4
-"""Decimals of quantiles of coverage."""
+"""Decimals of levels, and of shares without an interval."""
 _FIGURES = 3
 """Significant digits of quantiles of widths."""
 
 
-def make_table(facts: Facts, chosen: CellChoice, shown: str) -> dict[str, Any]:
+def make_table(facts: Facts, chosen: CellChoice, spread: Spread, shown: str) -> dict[str, Any]:
     """Make everything that the scripts need, ready for JSON.
 
     Parameters
@@ -52,6 +51,8 @@ def make_table(facts: Facts, chosen: CellChoice, shown: str) -> dict[str, Any]:
         Contents of the store.
     chosen : CellChoice
         Cells in the page.
+    spread : Spread
+        Quantiles over replications, of all cells.
     shown : str
         Name of the store in commands.
     """
@@ -65,7 +66,7 @@ def make_table(facts: Facts, chosen: CellChoice, shown: str) -> dict[str, Any]:
         "verdicts": _make_verdicts(facts, chosen),
         "target": _round_evenly(_take(facts, chosen, facts.verdicts["target"]), _DECIMALS),
         "replications": chosen.take(facts.measures[facts.judged]["replications"].to_numpy()).astype(int).tolist(),
-        "spread": _make_spread(facts, chosen, compute_spread(open_reader(facts.url))),
+        "spread": _make_spread(facts, chosen, spread),
     }
 
 
@@ -151,11 +152,16 @@ def _make_spread(facts: Facts, chosen: CellChoice, spread: Spread) -> dict[str, 
     return {
         "shares": list(SHARES),
         "judged": facts.coverage,
-        "coverage": _round_evenly(coverage, _DECIMALS),
+        "coverage": _round_evenly(coverage, _count_quantile_decimals(facts)),
         "width": _round_figures(width),
         "path": chosen.take(spread.path).astype(int).tolist(),
         "draw": chosen.take(spread.draw).astype(int).tolist(),
     }
+
+
+def _count_quantile_decimals(facts: Facts) -> int:
+    """Return the decimals of quantiles of coverage: three, or more if there is an α below 0.01."""
+    return max(3, 1 - floor(log10(facts.verdicts["alpha"].values.min())))
 
 
 def _count_decimals(low: Values, high: Values) -> Values:

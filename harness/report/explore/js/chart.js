@@ -10,8 +10,19 @@ const loadLibrary = async () => {
 const refuse = () => Promise.reject(new Error("the page loads nothing"));
 const CLOSED = {load: refuse, sanitize: refuse, http: refuse, file: refuse};
 
+// Vega-Lite makes a line of its own at every x, where colours stand beside each other: join these.
+const joinLines = marks => {
+  for (const mark of marks ?? []) {
+    const facet = mark.from?.facet;
+    if (mark.name?.endsWith("pathgroup")) facet.groupby = facet.groupby.filter(field => field !== "x");
+    joinLines(mark.marks);
+  }
+};
+
 const draw = async (library, spec, box) => {
-  const runtime = library.parse(library.compile(spec).spec, null, {ast: true});
+  const compiled = library.compile(spec).spec;
+  joinLines(compiled.marks);
+  const runtime = library.parse(compiled, null, {ast: true});
   const view = new library.View(runtime, {
     expr: library.expressionInterpreter, renderer: "svg", loader: CLOSED, hover: false, tooltip: () => {},
   });
@@ -38,6 +49,12 @@ const listStrokes = (library, data, axis) => {
   return axis.values.map((_, place) => ({colour: shades(0.85 * place / last), marker: MARKERS.o, dash: [1, 0]}));
 };
 
+// With two axes of panels, a row has all values of the second one, if there is room.
+const countColumns = (most, axis) => axis && axis.values.length <= most ? most - most % axis.values.length : most;
+
+// Marks up to which lines and intervals are drawn, too; a redraw takes half a second for ten thousand marks alone.
+const DENSE = 3000;
+
 // What a drawing needs to know besides its rows.
 const layOut = (library, data, chosen, rows, space) => {
   const measure = data.measures.get(chosen.measure);
@@ -46,7 +63,7 @@ const layOut = (library, data, chosen, rows, space) => {
   const shown = colour.values.map((_, place) => place).filter(place => !hidden.has(place));
   const strokes = listStrokes(library, data, colour);
   const panels = new Set(rows.map(row => row.panel)).size;
-  const columns = clip(Math.floor((space - 70) / 230), 1, Math.max(panels, 1));
+  const columns = countColumns(clip(Math.floor((space - 70) / 230), 1, Math.max(panels, 1)), getPanelAxes(data, chosen)[1]);
   const width = Math.floor((space - 84 - 22 * (columns - 1)) / columns);
   const xs = x.values.map((_, place) => nameValue(data, x, place, measure));
   const longest = Math.max(...xs.map(text => text.length));
@@ -57,9 +74,10 @@ const layOut = (library, data, chosen, rows, space) => {
     angle: 7 * longest > width / xs.length ? -40 : 0,
     names: shown.map(place => nameValue(data, colour, place, measure)),
     colours: shown.map(place => strokes[place]),
-    isOrdered: x.name !== "procedure" && x !== colour,
+    isDense: rows.length > DENSE,
+    isOrdered: x.name !== "procedure" && x !== colour && rows.length <= DENSE,
     isLog: chosen.isLog,
-    hasTarget: rows.some(row => isSet(row.target)),
+    hasTarget: rows.length <= DENSE && rows.some(row => isSet(row.target)),
     title: measure.label,
     description: `${measure.label} of ${rows.length} cells along ${x.letter}`,
   };

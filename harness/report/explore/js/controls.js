@@ -60,12 +60,18 @@ const makeLegend = (library, data, chosen, change) => {
   ))];
 };
 
+// Intervals for f(x*) aren't drawn at first: on y* they would set the axis.
+const hideFirst = data => {
+  const some = data.strokes.map((one, place) => one.function ? place : -1).filter(place => place >= 0);
+  return new Map([["procedure", new Set(some.length < data.strokes.length ? some : [])]]);
+};
+
 const chooseFirst = data => {
   const names = data.varying.map(axis => axis.name);
   const x = ["n", "alpha", "theta", "lam", "gamma"].find(name => names.includes(name)) ?? "procedure";
   return {
     measure: data.measures.keys().next().value, x, colour: names.includes("procedure") ? "procedure" : names[0] ?? "procedure",
     facet: "", facet2: "", isLog: false,
-    fixed: new Map([...data.axes.values()].map(axis => [axis.name, axis.first])), hidden: new Map(),
+    fixed: new Map([...data.axes.values()].map(axis => [axis.name, axis.first])), hidden: hideFirst(data),
   };
 };

@@ -24,7 +24,8 @@ const showDetail = async (library, data, i, measure, box, live) => {
     element("h3", {}, name),
     element("p", {}, `${describeCell(data, i, measure).slice(1).join(". ")}.`),
     element("div", {class: "spread"}, ...charts),
-    element("p", {}, `${worst} (path ${data.spread.path[i]}, draw ${data.spread.draw[i]}); replay it: `, element("code", {}, formatCommand(data, i))),
+    element("p", {}, `${worst} (path ${data.spread.path[i]}, draw ${data.spread.draw[i]}). This command replays it:`),
+    element("pre", {}, element("code", {}, formatCommand(data, i))),
     makeQuantileTable(data, coverage, width),
   );
   box.hidden = false;

@@ -21,7 +21,7 @@ const start = async box => {
     state.measure = data.measures.get(chosen.measure);
     state.rows = makeRows(data, chosen);
     tip.hidden = true;
-    const view = layOut(library, data, chosen, state.rows, box.clientWidth);
+    const view = layOut(library, data, chosen, state.rows, Math.max(box.clientWidth, 280));
     state.view?.finalize();
     state.view = await draw(library, makeChart(view), chart);
     prepareMarks(chart);
@@ -40,12 +40,17 @@ const start = async box => {
   axes.append(...makeAxisControls(data, chosen, change));
   listen(chart, tip, live, state, i => { showDetail(library, data, i, state.measure, detail, live); });
   let width = box.clientWidth;
-  addEventListener("resize", () => { if (box.clientWidth !== width && !matchMedia("print").matches) { width = box.clientWidth; update(); } });
+  addEventListener("resize", () => {
+    if (box.clientWidth === width || matchMedia("print").matches) return;
+    width = box.clientWidth;
+    update();
+  });
   change();
 };
 
 const describeDrawing = (view, state) => [
-  `${state.measure.what[0].toUpperCase()}${state.measure.what.slice(1)}.`,
+  `${upper(state.measure.what)}.`,
+  view.isDense ? "Intervals are drawn where there are fewer marks." : "",
   view.hasTarget ? "Grey lines: the level of each cell." : "",
   state.rows.some(row => row.value === Infinity) ? "Hollow marks at the upper edge are infinite." : "",
   view.isLog && state.rows.some(row => row.value <= 0) ? "Values that aren't positive are at the lower edge." : "",

@@ -51,7 +51,7 @@ const listen = (chart, tip, live, state, choose) => {
   chart.addEventListener("pointerleave", hide);
   chart.addEventListener("focusin", event => { if (event.target.matches(MARK)) live.textContent = tell(event.target).join(". "); });
   chart.addEventListener("focusout", hide);
-  chart.addEventListener("click", event => { if (event.target.matches(MARK)) { focusMark(event.target); choose(getCell(event.target)); } });
+  chart.addEventListener("click", event => { if (event.target.matches(MARK)) { focusMark(event.target); hide(); choose(getCell(event.target)); } });
   chart.addEventListener("keydown", event => {
     if (!event.target.matches(MARK)) return;
     const marks = [...chart.querySelectorAll(MARK)];

@@ -12,22 +12,33 @@ const nameCell = (data, i, measure, axes = data.varying) => axes
     : `${axis.letter} = ${axis.values[axis.places[i]]}`)
   .join(", ");
 
+const upper = text => text[0].toUpperCase() + text.slice(1);
+
 const formatNumber = one => one === Infinity ? "∞" : one === -Infinity ? "−∞" : Number.isNaN(one) ? MISSING : String(one);
 
 const describeVerdict = (data, i, measure) => {
   const of = measure.covers === "f(x*)" && data.verdicts["f(x*)"] ? "f(x*)" : "y*";
   const word = data.verdicts.words[data.verdicts[of][i]] || data.verdicts.words[data.verdicts["y*"][i]];
-  if (!word) return "no verdict";
-  return of === "y*" && data.target[i] < Infinity ? `verdict on ${of}: ${word}, level ${data.target[i]}` : `verdict on ${of}: ${word}`;
+  if (!word) return "No verdict";
+  return of === "y*" && data.target[i] < Infinity ? `Verdict on ${of}: ${word}, level ${data.target[i]}` : `Verdict on ${of}: ${word}`;
+};
+
+// Ends of an interval, with the decimals that half of it allows: one significant digit, or two if the first is 1.
+const formatInterval = (low, high) => {
+  const half = (high - low) / 2;
+  if (!(half > 0 && half < Infinity)) return `${formatNumber(low)} to ${formatNumber(high)}`;
+  const place = Math.floor(Math.log10(half)), first = Math.round(half / 10 ** place);
+  const decimals = clip(first === 10 ? -place - 1 : first === 1 ? 1 - place : -place, 0, 12);
+  return [low, high].map(end => end.toFixed(decimals)).join(" to ");
 };
 
 // Three lines: the cell, its value with error and interval, and its verdict.
 const describeCell = (data, i, measure) => {
   const interval = Number.isNaN(measure.low[i])
-    ? "no interval" : `95 % interval ${formatNumber(measure.low[i])} to ${formatNumber(measure.high[i])}`;
+    ? "no interval" : `95 % interval ${formatInterval(measure.low[i], measure.high[i])}`;
   return [
     nameCell(data, i, measure) || data.axes.get("procedure").values[0],
-    `${measure.label}: ${measure.text[i]}; ${interval}`,
+    `${upper(measure.label)}: ${measure.text[i]}; ${interval}`,
     describeVerdict(data, i, measure),
   ];
 };
@@ -51,22 +62,18 @@ const selectCells = (data, chosen) => {
 const makeRows = (data, chosen) => {
   const measure = data.measures.get(chosen.measure);
   const x = data.axes.get(chosen.x), colour = data.axes.get(chosen.colour), panels = getPanelAxes(data, chosen);
-  return selectCells(data, chosen).filter(i => !Number.isNaN(measure.value[i])).map(i => ({
+  const findPanel = i => panels.reduce((found, axis) => found * axis.values.length + axis.places[i], 0);
+  const rows = selectCells(data, chosen).filter(i => !Number.isNaN(measure.value[i])).map(i => ({
     cell: i,
     x: nameValue(data, x, x.places[i], measure),
     colour: nameValue(data, colour, colour.places[i], measure),
     panel: nameCell(data, i, measure, panels),
-    place: [panels.map(axis => axis.places[i]).join(), colour.places[i], x.places[i]],
+    place: [findPanel(i), colour.places[i], x.places[i]],
     value: measure.value[i],
     low: measure.low[i],
     high: measure.high[i],
     target: measure.covers === "y*" ? data.target[i] : NaN,
     label: describeCell(data, i, measure).join(". "),
-  })).sort(comparePlaces);
-};
-
-const comparePlaces = (a, b) => {
-  const [p, q] = [a, b].map(one => [...one.place[0].split(",").map(Number), ...one.place.slice(1)]);
-  const at = p.findIndex((one, k) => one !== q[k]);
-  return at < 0 ? 0 : p[at] - q[at];
+  }));
+  return rows.sort((a, b) => a.place[0] - b.place[0] || a.place[1] - b.place[1] || a.place[2] - b.place[2]);
 };

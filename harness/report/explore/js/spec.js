@@ -7,7 +7,6 @@ const CONFIG = {
   view: {stroke: null},
   axis: {labelFontSize: 12, titleFontSize: 12, titleFontWeight: "normal", gridOpacity: 0.6, domain: false, tickSize: 4, labelLimit: 160},
   header: {labelFontSize: 12, labelFontWeight: "bold", labelAnchor: "start", labelLimit: 400},
-  facet: {spacing: 22},
 };
 // Paths of Matplotlib's markers within the square from −1 to 1: the figures of the report have the same.
 const MARKERS = {
@@ -68,10 +67,10 @@ const makeLayers = (view, domain) => {
     ...(view.isOrdered ? [{
       mark: {type: "line", strokeWidth: 1.2, opacity: 0.45, ...silent}, encoding: {...place, y, color: colour, strokeDash: dash},
     }] : []),
-    {
+    ...(view.isDense ? [] : [{
       mark: {type: "rule", strokeWidth: 1.6, ...silent},
       encoding: {...place, y: {field: "low", type: "quantitative"}, y2: {field: "high"}, color: colour},
-    },
+    }]),
     {
       name: "cells",
       mark: {type: "point", filled: true, size: 58, opacity: 1, strokeWidth: 1.4, cursor: "pointer"},
@@ -92,7 +91,7 @@ const makeChart = view => {
   if (view.panels < 2) return {...base, ...inner};
   return {
     ...base, columns: view.columns, facet: {field: "panel", type: "nominal", sort: null, header: {title: null}}, spec: inner,
-    resolve: {axis: {x: "independent"}},
+    resolve: {axis: {x: "independent"}}, bounds: "flush", spacing: {row: view.angle ? 110 : 68, column: 22},
   };
 };
 
