@@ -33,7 +33,7 @@ const showDetail = async (library, data, i, measure, box, live) => {
   const space = Math.min(400, box.clientWidth - 110);
   const drawn = [[coverage, data.spread.judged, data.target[i]], [width, "width", NaN]];
   for (const [k, [quantiles, title, target]] of drawn.entries()) {
-    if (quantiles.some(Number.isFinite)) await draw(library, makeQuantileChart(quantiles, data.spread.shares, title, target, stroke.colour, space), charts[k]);
-    else charts[k].append(element("p", {class: "note"}, `${title}: infinite in every replication`));
+    if (new Set(quantiles).size > 1) await draw(library, makeQuantileChart(quantiles, data.spread.shares, title, target, stroke.colour, space), charts[k]);
+    else charts[k].append(element("p", {class: "note"}, `${upper(title)}: ${formatNumber(quantiles[0])} in every replication.`));
   }
 };

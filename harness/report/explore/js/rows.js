@@ -34,7 +34,7 @@ const formatInterval = (low, high) => {
 
 // Three lines: the cell, its value with error and interval, and its verdict.
 const describeCell = (data, i, measure) => {
-  const interval = Number.isNaN(measure.low[i])
+  const interval = !Number.isFinite(measure.low[i])
     ? "no interval" : `95 % interval ${formatInterval(measure.low[i], measure.high[i])}`;
   return [
     nameCell(data, i, measure) || data.axes.get("procedure").values[0],

@@ -27,20 +27,21 @@ const MARKERS = {
 const isSet = one => !Number.isNaN(one);
 const clip = (one, low, high) => Math.min(Math.max(one, low), high);
 
-// Ends of the axis: every finite value and end of an interval, with some room; infinite ones are drawn at the edge.
+// Ends of the axis: every finite value and end of an interval, with some room; infinite ones are drawn below the edge.
 const findDomain = (rows, isLog) => {
-  const numbers = rows.flatMap(row => [row.value, row.low, row.high, row.target]).filter(one => Number.isFinite(one) && (one > 0 || !isLog));
-  if (!numbers.length) return isLog ? [1, 10] : [0, 1];
+  const scale = isLog ? Math.log : one => one, back = isLog ? Math.exp : one => one;
+  const numbers = rows.flatMap(row => [row.value, row.low, row.high, row.target]).map(scale).filter(Number.isFinite);
+  if (!numbers.length) return {domain: isLog ? [1, 10] : [0, 1], edge: isLog ? 9 : 0.95};
   let low = numbers[0], high = numbers[0];
   for (const one of numbers) { low = Math.min(low, one); high = Math.max(high, one); }
-  if (isLog) return [low / 1.1, high * (rows.some(row => row.value === Infinity) ? 1.6 : 1.1)];
-  const room = (high - low || Math.abs(high) || 1) * 0.05;
-  return [low >= 0 ? Math.max(low - room, 0) : low - room, high + room * (rows.some(row => row.value === Infinity) ? 2.5 : 1)];
+  const room = (high - low || Math.abs(high) || 1) * 0.06, above = room * (rows.some(row => row.value === Infinity) ? 2.5 : 1);
+  const start = low >= 0 && !isLog ? Math.max(low - room, 0) : low - room;
+  return {domain: [start, high + above].map(back), edge: back(high + above - room)};
 };
 
 // Numbers become places on the axis; null isn't drawn.
-const placeRow = (row, [low, high]) => {
-  const place = one => isSet(one) ? clip(one, low, high) : null;
+const placeRow = (row, {domain: [low, high], edge}) => {
+  const place = one => one === Infinity ? edge : isSet(one) ? clip(one, low, high) : null;
   return {
     cell: row.cell, x: row.x, colour: row.colour, panel: row.panel, label: row.label,
     y: place(row.value), low: place(row.low), high: place(row.high), target: place(row.target),
@@ -50,7 +51,7 @@ const placeRow = (row, [low, high]) => {
 
 const makeLayers = (view, domain) => {
   const isDodged = view.x.name !== view.colour.name && view.colours.length > 1;
-  const axis = {title: view.x.letter, labelAngle: view.angle, grid: false, labelOverlap: true};
+  const axis = {title: view.x.letter, labelAngle: view.angle, grid: false, labelOverlap: view.angle === 0};
   const x = {field: "x", type: "ordinal", scale: {domain: view.xs, type: "band", paddingInner: 0.2, paddingOuter: 0.1}, axis};
   const place = isDodged ? {x, xOffset: {field: "colour", type: "ordinal", scale: {domain: view.names}}} : {x};
   const scale = {type: view.isLog ? "log" : "linear", domain, nice: false, zero: false};
@@ -84,9 +85,9 @@ const makeLayers = (view, domain) => {
 };
 
 const makeChart = view => {
-  const domain = findDomain(view.rows, view.isLog);
-  const inner = {width: view.width, height: view.height, layer: makeLayers(view, domain)};
-  const data = {values: view.rows.map(row => placeRow(row, domain))};
+  const ends = findDomain(view.rows, view.isLog);
+  const inner = {width: view.width, height: view.height, layer: makeLayers(view, ends.domain)};
+  const data = {values: view.rows.map(row => placeRow(row, ends))};
   const base = {description: view.description, data, config: CONFIG};
   if (view.panels < 2) return {...base, ...inner};
   return {
