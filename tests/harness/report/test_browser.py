@@ -9,40 +9,10 @@ from typing import Any
 import pytest
 
 from harness.report.write import write_report
+from tests.harness.report.browser import CHROMIUM, MISSING, Opened
 from tests.harness.results.studies import stores as studies
 
-CHROMIUM = Path("/usr/bin/chromium")
-ARGUMENTS = (
-    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync"
-)
-
-pytestmark = pytest.mark.skipif(
-    not CHROMIUM.exists(), reason="there is no /usr/bin/chromium (apt-get install chromium)"
-)
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=ARGUMENTS.split())
-        yield browser
-        browser.close()
-
-
-class Opened:
-    """A page, with what it complained of and what it asked the network for."""
-
-    def __init__(self, chromium: Any, report: Path, **options: Any) -> None:
-        self.complaints: list[str] = []
-        self.requests: list[str] = []
-        self.page = chromium.new_page(**options)
-        self.page.on("console", lambda one: self.complaints.append(one.text))
-        self.page.on("pageerror", lambda one: self.complaints.append(str(one)))
-        self.page.on("request", lambda one: self.requests.append(one.url))
-        self.page.goto(report.as_uri())
+pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason=MISSING)
 
 
 @pytest.fixture

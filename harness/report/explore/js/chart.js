@@ -62,17 +62,17 @@ const layOut = (library, data, chosen, rows, space) => {
   const hidden = chosen.hidden.get(colour.name) ?? new Set();
   const shown = colour.values.map((_, place) => place).filter(place => !hidden.has(place));
   const strokes = listStrokes(library, data, colour);
-  const panels = new Set(rows.map(row => row.panel)).size;
+  const panels = new Set(rows.map(row => row.place[0])).size;
   const columns = countColumns(clip(Math.floor((space - 70) / 230), 1, Math.max(panels, 1)), getPanelAxes(data, chosen)[1]);
   const width = Math.floor((space - 84 - 22 * (columns - 1)) / columns);
-  const xs = x.values.map((_, place) => nameValue(data, x, place, measure));
-  const longest = Math.max(...xs.map(text => text.length));
+  const xNames = x.values.map((_, place) => nameValue(data, x, place, measure));
+  const longest = Math.max(...xNames.map(text => text.length));
   return {
-    rows, x, colour, xs, panels, columns, width,
+    rows, x, colour, xNames, shown, panels, columns, width,
     height: panels > columns ? 190 : panels > 1 ? 240 : clip(0.5 * width, 220, 340),
-    step: width / xs.length / (x === colour ? 1 : shown.length),
-    angle: 7 * longest > width / xs.length ? -40 : 0,
-    names: shown.map(place => nameValue(data, colour, place, measure)),
+    step: width / xNames.length / (x === colour ? 1 : shown.length),
+    angle: 7 * longest > width / xNames.length ? -40 : 0,
+    panelNames: namePanels(data, chosen, rows),
     colours: shown.map(place => strokes[place]),
     isDense: rows.length > DENSE,
     isOrdered: x.name !== "procedure" && x !== colour && rows.length <= DENSE,

@@ -58,16 +58,13 @@ const selectCells = (data, chosen) => {
   return found;
 };
 
-// Rows for Vega-Lite. Names of fields are fixed; labels are values, and nothing else.
+// What is drawn, in the order of panels, colours and x.
 const makeRows = (data, chosen) => {
   const measure = data.measures.get(chosen.measure);
   const x = data.axes.get(chosen.x), colour = data.axes.get(chosen.colour), panels = getPanelAxes(data, chosen);
   const findPanel = i => panels.reduce((found, axis) => found * axis.values.length + axis.places[i], 0);
   const rows = selectCells(data, chosen).filter(i => !Number.isNaN(measure.value[i])).map(i => ({
     cell: i,
-    x: nameValue(data, x, x.places[i], measure),
-    colour: nameValue(data, colour, colour.places[i], measure),
-    panel: nameCell(data, i, measure, panels),
     place: [findPanel(i), colour.places[i], x.places[i]],
     value: measure.value[i],
     low: measure.low[i],
@@ -76,4 +73,11 @@ const makeRows = (data, chosen) => {
     label: describeCell(data, i, measure).join(". "),
   }));
   return rows.sort((a, b) => a.place[0] - b.place[0] || a.place[1] - b.place[1] || a.place[2] - b.place[2]);
+};
+
+// Names of the panels that have rows, by their numbers.
+const namePanels = (data, chosen, rows) => {
+  const panels = getPanelAxes(data, chosen), measure = data.measures.get(chosen.measure), found = [];
+  for (const row of rows) found[row.place[0]] ??= nameCell(data, row.cell, measure, panels);
+  return Array.from(found, text => text ?? "");
 };

@@ -1,4 +1,5 @@
-// Specifications of Vega-Lite: fixed templates. Texts of the study are in them as values of data and of domains alone.
+// Specifications of Vega-Lite: fixed templates. Values of axes are numbers in them, since Vega-Lite writes what is in a
+// domain into expressions; their names, which are a stranger's, are values of parameters and of data, and nothing else.
 
 const FONT = "system-ui, sans-serif";
 const CONFIG = {
@@ -43,7 +44,7 @@ const findDomain = (rows, isLog) => {
 const placeRow = (row, {domain: [low, high], edge}) => {
   const place = one => one === Infinity ? edge : isSet(one) ? clip(one, low, high) : null;
   return {
-    cell: row.cell, x: row.x, colour: row.colour, panel: row.panel, label: row.label,
+    cell: row.cell, panel: row.place[0], colour: row.place[1], x: row.place[2], label: row.label,
     y: place(row.value), low: place(row.low), high: place(row.high), target: place(row.target),
     fill: row.value === Infinity ? 0 : 1,
   };
@@ -51,14 +52,14 @@ const placeRow = (row, {domain: [low, high], edge}) => {
 
 const makeLayers = (view, domain) => {
   const isDodged = view.x.name !== view.colour.name && view.colours.length > 1;
-  const axis = {title: view.x.letter, labelAngle: view.angle, grid: false, labelOverlap: view.angle === 0};
-  const x = {field: "x", type: "ordinal", scale: {domain: view.xs, type: "band", paddingInner: 0.2, paddingOuter: 0.1}, axis};
-  const place = isDodged ? {x, xOffset: {field: "colour", type: "ordinal", scale: {domain: view.names}}} : {x};
+  const axis = {title: view.x.letter, labelExpr: "xNames[datum.value]", labelAngle: view.angle, grid: false, labelOverlap: view.angle === 0};
+  const x = {field: "x", type: "ordinal", scale: {domain: view.xNames.map((_, place) => place), type: "band", paddingInner: 0.2, paddingOuter: 0.1}, axis};
+  const place = isDodged ? {x, xOffset: {field: "colour", type: "ordinal", scale: {domain: view.shown}}} : {x};
   const scale = {type: view.isLog ? "log" : "linear", domain, nice: false, zero: false};
   const y = {field: "y", type: "quantitative", scale, axis: {title: view.title, tickCount: 6}};
-  const colour = {field: "colour", type: "nominal", legend: null, scale: {domain: view.names, range: view.colours.map(one => one.colour)}};
-  const shape = {field: "colour", type: "nominal", legend: null, scale: {domain: view.names, range: view.colours.map(one => one.marker)}};
-  const dash = {field: "colour", type: "nominal", legend: null, scale: {domain: view.names, range: view.colours.map(one => one.dash)}};
+  const colour = {field: "colour", type: "nominal", legend: null, scale: {domain: view.shown, range: view.colours.map(one => one.colour)}};
+  const shape = {field: "colour", type: "nominal", legend: null, scale: {domain: view.shown, range: view.colours.map(one => one.marker)}};
+  const dash = {field: "colour", type: "nominal", legend: null, scale: {domain: view.shown, range: view.colours.map(one => one.dash)}};
   const silent = {aria: false, clip: true};
   return [
     ...(view.hasTarget ? [{
@@ -88,10 +89,12 @@ const makeChart = view => {
   const ends = findDomain(view.rows, view.isLog);
   const inner = {width: view.width, height: view.height, layer: makeLayers(view, ends.domain)};
   const data = {values: view.rows.map(row => placeRow(row, ends))};
-  const base = {description: view.description, data, config: CONFIG};
+  const params = [{name: "xNames", value: view.xNames}, {name: "panelNames", value: view.panelNames}];
+  const base = {description: view.description, data, params, config: CONFIG};
   if (view.panels < 2) return {...base, ...inner};
   return {
-    ...base, columns: view.columns, facet: {field: "panel", type: "nominal", sort: null, header: {title: null}}, spec: inner,
+    ...base, columns: view.columns, spec: inner,
+    facet: {field: "panel", type: "ordinal", header: {title: null, labelExpr: "panelNames[datum.value]"}},
     resolve: {axis: {x: "independent"}}, bounds: "flush", spacing: {row: view.angle ? 110 : 68, column: 22},
   };
 };
