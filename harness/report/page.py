@@ -9,7 +9,7 @@ from markupsafe import Markup
 from harness.monitor.text import list_unrequested
 from harness.report.explore.section import make_explore_section
 from harness.report.html.choices import Section
-from harness.report.html.document import render_document, render_footer
+from harness.report.html.document import LARGEST, render_document, render_footer
 from harness.report.html.templating import TEMPLATES
 from harness.report.sections.design import render_design, summarise_design
 from harness.report.sections.facts import Facts, gather_facts
@@ -30,8 +30,6 @@ from harness.report.sections.verdict_map import make_choices, render_verdict_map
 from harness.results.replications import format_damage
 from harness.store.heartbeat import Driver
 
-LARGEST = 6_000_000
-"""Size up to which a report can be sent by e-mail, in bytes."""
 _REST = 100_000
 """Bytes of a page besides its sections: header, style and scripts."""
 

@@ -12,6 +12,9 @@ from harness.report.html.choices import Section
 from harness.report.html.policy import make_policy
 from harness.report.html.templating import TEMPLATES
 
+LARGEST = 6_000_000
+"""Size up to which a page can be sent by e-mail, in bytes."""
+
 
 def render_document(title: str, top: Markup, sections: Sequence[Section], foot: Markup, script: bool = False) -> str:
     """Render a complete HTML page.

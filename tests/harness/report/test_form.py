@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.report.page import LARGEST
+from harness.report.html.document import LARGEST
 from harness.report.sections.facts import gather_facts
 from harness.report.sections.figures import CHOSEN, choose_values
 from harness.report.write import write
