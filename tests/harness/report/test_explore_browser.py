@@ -67,6 +67,7 @@ def test_it_is_drawn_when_it_comes_into_view(opened: Opened) -> None:
     assert opened.page.locator("#explorer").inner_html() == ""
     page = explore(opened)
     assert len(read_labels(page)) == 2 * 3, "n × procedures, without the intervals for f(x*)"
+    assert page.locator("#explorer .chart .mark-line path").count() == 3, "a line for each procedure"
     assert page.locator("#explorer .chart").get_attribute("aria-label") == "expected coverage of y* of 6 cells along n"
 
 

@@ -6,10 +6,7 @@ const STEPS = {ArrowLeft: [2, -1], ArrowRight: [2, 1], ArrowUp: [1, -1], ArrowDo
 const getCell = mark => mark.__data__?.datum?.cell;
 
 // One mark of the drawing is in the order of Tab; arrow keys reach the others.
-const prepareMarks = chart => {
-  const marks = [...chart.querySelectorAll(MARK)];
-  marks.forEach((mark, k) => mark.setAttribute("tabindex", k ? "-1" : "0"));
-};
+const prepareMarks = chart => { chart.querySelector(MARK)?.setAttribute("tabindex", "0"); };
 
 const focusMark = mark => {
   mark.ownerSVGElement.querySelector(`${MARK}[tabindex="0"]`)?.setAttribute("tabindex", "-1");
