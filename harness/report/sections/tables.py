@@ -17,7 +17,10 @@ from markupsafe import Markup
 from harness.report.html.choices import Choices
 from harness.report.html.templating import TEMPLATES
 from harness.report.sections.columns import (
+    ALWAYS,
+    ASKED,
     ROW_AXES,
+    WIDE,
     Column,
     describe_absences,
     find_main_alpha,
@@ -40,6 +43,8 @@ ROOM_FOR_MAD = 400_000
 """Bytes that the table of MAD may take."""
 _PRINTED = 1200
 """Number of rows up to which a table appears in print."""
+_CELLS = "cells"
+"""CSS class of full tables."""
 _ACROSS = ("procedure", "gamma", "theta", "lam")
 """Axes that identify a row of a table with n along the top."""
 
@@ -90,23 +95,62 @@ def render_tables(facts: Facts, command: str) -> RenderedTables:
     alphas = list_labels(facts, "alpha")
     main = find_main_alpha(facts)
     chosen = Choices("sheets", {"α": alphas}, {"α": main})
-    parts = _fit_tables(facts, sorted(range(len(alphas)), key=lambda i: i != main), command)
-    told = {one.head: one for i in range(len(alphas)) for one in make_columns(facts, i)}
+    parts, full = _fit_tables(facts, sorted(range(len(alphas)), key=lambda i: i != main), command)
+    columns = [make_columns(facts, i) for i in range(len(alphas))]
+    told = {one.head: one for some in columns for one in some}
+    marks = [f"{chosen.format_classes(α=i)} {_CELLS if i in full else ''}".strip() for i in range(len(alphas))]
+    rules = [_make_column_rules(facts, columns[i], f".{marks[i].replace(' ', '.')}") for i in sorted(full)]
     markup = TEMPLATES.render(
         "tables.html",
         absences=" ".join(describe_absences(facts)),
         choices=chosen,
-        tables=[TableOfAlpha(chosen.format_classes(α=i), parts[i]) for i in range(len(alphas))],
+        has_more=any(one.shown == ASKED for i in full for one in columns[i]),
+        tables=[TableOfAlpha(marks[i], parts[i]) for i in range(len(alphas))],
         legend=_format_legend(list(told.values())),
     )
-    return RenderedTables(markup, chosen.make_style())
+    return RenderedTables(markup, chosen.make_style() + "".join(rules))
 
 
-def _fit_tables(facts: Facts, order: Sequence[int], command: str) -> dict[int, Markup]:
-    """Return full tables if all fit; otherwise short ones, and full ones for the first α as room allows."""
+_SMALL = "screen and (max-width:40rem)"
+"""Media query of telephones."""
+
+
+def _make_column_rules(facts: Facts, columns: Sequence[Column], table: str) -> str:
+    """Return CSS rules that hide columns of a table unless readers ask for all: on screens, and more on small ones.
+
+    On small ones, long numbers of the others take two lines.
+    """
+    first = len(list_varying_axes(facts)) + 1
+    places = {
+        shown: [first + i for i, one in enumerate(columns) if one.shown == shown] for shown in (ASKED, WIDE, ALWAYS)
+    }
+    unless = f"#sheets:has(#all-columns:not(:checked)) {table} :is(td,th)"
+    return (
+        _make_rule("screen", unless, places[ASKED], "display:none")
+        + _make_rule(_SMALL, unless, places[WIDE], "display:none")
+        + _make_rule(_SMALL, f"{table} td:not([class])", places[ALWAYS], "white-space:normal;min-width:5.3rem")
+    )
+
+
+def _make_rule(media: str, cells: str, places: Sequence[int], style: str) -> str:
+    """Return a CSS rule for the cells of some columns, counted from 1; empty if there is none."""
+    chosen = ",".join(f"{cells}:nth-child({place})" for place in places)
+    return f"@media {media}{{{chosen}{{{style}}}}}" if chosen else ""
+
+
+def _fit_tables(facts: Facts, order: Sequence[int], command: str) -> tuple[dict[int, Markup], set[int]]:
+    """Return full tables if all fit; otherwise short ones, and full ones for the first α as room allows.
+
+    Returns
+    -------
+    tables : dict
+        Table of every α.
+    full : set
+        The α whose table is full.
+    """
     whole = {i: render_long_table(facts, i) for i in order}
     if sum(map(_count_bytes, whole.values())) <= ROOM:
-        return whole
+        return whole, set(whole)
     found = {i: _render_short(facts, i, command) for i in order}
     for i in reversed(order):
         if sum(map(_count_bytes, found.values())) > ROOM:
@@ -117,7 +161,7 @@ def _fit_tables(facts: Facts, order: Sequence[int], command: str) -> dict[int, M
     for i in order:
         if sum(map(_count_bytes, found.values())) - _count_bytes(found[i]) + _count_bytes(whole[i]) <= ROOM:
             found[i] = whole[i]
-    return found
+    return found, {i for i in order if found[i] is whole[i]}
 
 
 def _count_bytes(text: str) -> int:

@@ -100,7 +100,20 @@ def test_without_script_all_is_there(chromium: Any, toy_report: Path) -> None:
 def test_on_a_telephone_only_boxes_scroll_sideways(chromium: Any, toy_report: Path) -> None:
     page = Opened(chromium, toy_report, viewport={"width": 390, "height": 844}).page
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.locator("#sheets label", has_text="all columns").click()
     assert page.locator("#sheets .box:visible").evaluate("box => box.scrollWidth") > 390
+    page.close()
+
+
+@pytest.mark.parametrize(("width", "shown"), [(1400, {"level"}), (390, set())])
+def test_main_columns_are_shown_and_all_if_asked(chromium: Any, toy_report: Path, width: int, shown: set[str]) -> None:
+    page = Opened(chromium, toy_report, viewport={"width": width, "height": 900}).page
+    visible = page.locator(f"{SHEET} thead th:visible")
+    assert set(visible.all_text_contents()) == {"procedure", "γ", "θ", "λ", "n", "verdict", "coverage", "width"} | shown
+    assert page.locator("#sheets .box:visible").evaluate("box => box.scrollWidth <= box.clientWidth"), "none is cut off"
+    page.locator("#sheets label", has_text="all columns").click()
+    assert visible.count() == page.locator(f"{SHEET} thead th").count() > 10
+    assert page.locator(f"{SHEET} tbody tr").first.locator("th:visible, td:visible").count() == visible.count()
     page.close()
 
 
