@@ -12,6 +12,9 @@ _PACKAGE = "harness.report.explore"
 _SCRIPTS = ("data", "rows", "spec", "chart", "controls", "marks", "detail", "main")
 """Our scripts, in the order in which they are joined."""
 
+_LEVEL = 6
+"""Level of compression: level 9 takes seven times as long, for 6 % less."""
+
 
 def read_library() -> str:
     """Return the text of the libraries that draw: Vega, Vega-Lite and Vega's interpreter."""
@@ -42,7 +45,7 @@ def pack_text(text: str) -> str:
     >>> gzip.decompress(b64decode(pack_text("</script>")))
     b'</script>'
     """
-    return b64encode(gzip.compress(text.encode(), mtime=0)).decode()
+    return b64encode(gzip.compress(text.encode(), compresslevel=_LEVEL, mtime=0)).decode()
 
 
 def pack_json(plain: Any) -> str:
