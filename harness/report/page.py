@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from harness.monitor.text import list_unrequested
+from harness.report.differences import render_differences
 from harness.report.explore.section import make_explore_section
 from harness.report.html.choices import Section
 from harness.report.html.document import LARGEST, render_document, render_footer
@@ -119,7 +120,8 @@ def _make_verdicts_section(facts: Facts) -> Section:
 def _make_numbers_section(facts: Facts, shown: str) -> Section:
     made = render_tables(facts, f"ckrr table {shown}")
     mad = render_mad_table(facts, f"ckrr table {shown}")
-    body = TEMPLATES.render("numbers.html", tables=made.markup, mad=mad)
+    differences = render_differences(facts, f"ckrr table {shown}")
+    body = TEMPLATES.render("numbers.html", tables=made.markup, differences=differences, mad=mad)
     return Section("numbers", "Numbers", body, made.style)
 
 

@@ -45,7 +45,7 @@ _PRINTED = 1200
 """Number of rows up to which a table appears in print."""
 _CELLS = "cells"
 """CSS class of full tables."""
-_ACROSS = ("procedure", "gamma", "theta", "lam")
+ACROSS = ("procedure", "gamma", "theta", "lam")
 """Axes that identify a row of a table with n along the top."""
 
 
@@ -149,22 +149,23 @@ def _fit_tables(facts: Facts, order: Sequence[int], command: str) -> tuple[dict[
         The α whose table is full.
     """
     whole = {i: render_long_table(facts, i) for i in order}
-    if sum(map(_count_bytes, whole.values())) <= ROOM:
+    if sum(map(count_bytes, whole.values())) <= ROOM:
         return whole, set(whole)
     found = {i: _render_short(facts, i, command) for i in order}
     for i in reversed(order):
-        if sum(map(_count_bytes, found.values())) > ROOM:
+        if sum(map(count_bytes, found.values())) > ROOM:
             where = f"--where alpha={list_labels(facts, 'alpha')[i]}"
             found[i] = _render_left_out(
                 "This table would make the file too large", f"{command} --measure {facts.judged} {where}"
             )
     for i in order:
-        if sum(map(_count_bytes, found.values())) - _count_bytes(found[i]) + _count_bytes(whole[i]) <= ROOM:
+        if sum(map(count_bytes, found.values())) - count_bytes(found[i]) + count_bytes(whole[i]) <= ROOM:
             found[i] = whole[i]
     return found, {i for i in order if found[i] is whole[i]}
 
 
-def _count_bytes(text: str) -> int:
+def count_bytes(text: str) -> int:
+    """Return the number of bytes that a text takes in the file."""
     return len(text.encode())
 
 
@@ -220,11 +221,11 @@ def render_wide_table(facts: Facts, measure: str, alpha: int) -> Markup:
         found.expand_dims(alpha=1, axis=-1) if measure == MAD else found, 0 if measure == MAD else alpha
     )
     verdicts = facts.verdicts["verdict"].values[..., alpha] if measure == facts.judged else None
-    axes = list_varying_axes(facts, _ACROSS)
+    axes = list_varying_axes(facts, ACROSS)
     texts = {axis: list_labels(facts, axis) for axis in axes}
     rows = []
-    for place in _iter_settings(facts):
-        first, *others = (texts[axis][place[_ACROSS.index(axis)]] for axis in axes)
+    for place in iter_settings(facts):
+        first, *others = (texts[axis][place[ACROSS.index(axis)]] for axis in axes)
         cells = list(map(Cell, others))
         for i in range(facts.verdicts.sizes["n"]):
             told = text((*place, i))
@@ -238,8 +239,8 @@ def _make_coverage_cell(text: str, verdict: str) -> Cell:
     return Cell(f"{text} {SYMBOLS[verdict]}", CLASSES[verdict])
 
 
-def _iter_settings(facts: Facts) -> Iterator[tuple[int, ...]]:
-    """Yield the indices along `_ACROSS`, procedures of one setting in turn, without excluded settings."""
+def iter_settings(facts: Facts) -> Iterator[tuple[int, ...]]:
+    """Yield the indices along `ACROSS`, procedures of one setting in turn, without excluded settings."""
     included = np.asarray(facts.included.values.any(axis=(-1, -2)))
     p, *others = included.shape
     for setting in product(*map(range, others), range(p)):
@@ -255,7 +256,7 @@ def _format_wide_caption(facts: Facts, measure: str, alpha: int) -> str:
         facts.judged: f"{facts.coverage.capitalize()} of y*",
     }[measure]
     at = "" if measure == MAD else f" at α = {list_labels(facts, 'alpha')[alpha]}"
-    single = format_fixed_axes(facts, _ACROSS)
+    single = format_fixed_axes(facts, ACROSS)
     return f"{what}{at}{f', {single}' if single else ''}{_format_condition(facts)}."
 
 
@@ -274,6 +275,6 @@ def render_mad_table(facts: Facts, command: str) -> Markup:
     if facts.verdicts.sizes["alpha"] < 2 or not np.isfinite(facts.mad["value"].values).any():
         return Markup("")
     table = render_wide_table(facts, MAD, 0)
-    if _count_bytes(table) <= ROOM_FOR_MAD:
+    if count_bytes(table) <= ROOM_FOR_MAD:
         return table
     return _render_left_out("The table of MAD would make the file too large", f"{command} --measure mad")

@@ -17,8 +17,8 @@ from harness.report.sections.facts import gather_facts
 from harness.report.sections.verdict_cards import judge_procedures
 from harness.report.sections.widths import summarise_widths
 from harness.report.write import get_default_file, write
-from harness.results.estimates import estimate
-from harness.results.rounding import format_estimate
+from harness.results.estimates import difference, estimate
+from harness.results.rounding import format_estimate, format_interval
 from harness.results.tables import table as results_table
 from harness.results.validity import verdicts
 from harness.results.widths import compare_widths
@@ -97,6 +97,20 @@ def test_mad_is_the_estimate(toy: Reader, toy_store: str) -> None:
         cell = dict(zip(head, row, strict=True))
         at = found.sel(procedure=cell["procedure"], gamma=float(cell["γ"]), theta=cell["θ"], lam=float(cell["λ"]), n=10)
         assert cell["n = 10"] == as_shown(at)
+
+
+def test_paired_differences_are_the_estimates(krr: Reader, krr_store: str) -> None:
+    for caption, measure in (("Expected coverage less", "coverage_expected"), ("Width less", "width")):
+        found = difference(krr_store, "GPR-f", measure)
+        head, *rows = krr.table(f"{caption} that of GPR-f, at α = 0.1").rows
+        assert len(rows) == 3 * 2 * 2, "every procedure but the reference, θ and λ"
+        for row in rows:
+            cell = dict(zip(head, row, strict=True))
+            at = found.sel(
+                procedure=cell["procedure"], theta=cell["θ"], lam=float(cell["λ"]), alpha=0.1, n=20
+            ).squeeze()
+            value, low, high = (float(at[part]) for part in ("value", "low", "high"))
+            assert cell["n = 20"] == format_interval(value, low, high)
 
 
 def test_the_worst_cell_is_the_one_furthest_below_its_level(toy_store: str) -> None:
