@@ -153,7 +153,9 @@ def test_paper_has_what_was_drawn(opened: Opened) -> None:
     page = explore(opened)
     page.emulate_media(media="print")
     assert page.locator("#explorer .chart svg").is_visible()
-    assert page.locator("#explorer form, #explorer .tip").locator("visible=true").count() == 0
+    assert page.locator("#explorer :is(select, input, .tip)").locator("visible=true").count() == 0
+    assert page.locator("#explorer .legend label:visible").all_inner_texts() == ["GPR-f", "RRCM", "CRR-loo"]
+    assert "; θ = 100, λ = 1, α = 0.1. Not drawn: GPR-p (y*)." in page.locator("#explorer .note").first.inner_text()
     assert page.pdf()[:4] == b"%PDF"
 
 

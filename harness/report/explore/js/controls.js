@@ -41,13 +41,10 @@ const makeAxisControls = (data, chosen, change) => {
 };
 
 // A select for every axis that is on none of these.
-const makeFixedControls = (data, chosen, change) => {
-  const used = new Set([chosen.x, chosen.colour, chosen.facet, chosen.facet2]);
-  return data.varying.filter(axis => !used.has(axis.name)).map(axis => makeSelect(
-    `fixed-${axis.name}`, `${axis.letter} =`, axis.values.map((text, place) => [place, text]), chosen.fixed.get(axis.name),
-    value => { chosen.fixed.set(axis.name, Number(value)); change(); },
-  ));
-};
+const makeFixedControls = (data, chosen, change) => getFixedAxes(data, chosen).map(axis => makeSelect(
+  `fixed-${axis.name}`, `${axis.letter} =`, axis.values.map((text, place) => [place, text]), chosen.fixed.get(axis.name),
+  value => { chosen.fixed.set(axis.name, Number(value)); change(); },
+));
 
 // The legend: every colour with a box that hides it.
 const makeLegend = (library, data, chosen, change) => {

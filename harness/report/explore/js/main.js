@@ -25,7 +25,7 @@ const start = async box => {
     state.view?.finalize();
     state.view = await draw(library, makeChart(view), chart);
     prepareMarks(chart);
-    note.textContent = describeDrawing(view, state);
+    note.textContent = describeDrawing(view, state, chosen);
     live.textContent = `${view.description} drawn`;
     box.dataset.drawn = String(Number(box.dataset.drawn ?? 0) + 1);
   };
@@ -48,14 +48,26 @@ const start = async box => {
   change();
 };
 
-const describeDrawing = (view, state) => [
-  `${upper(state.measure.what)}.`,
-  view.isDense ? "Intervals are drawn where there are fewer marks." : "",
-  view.hasTarget ? "Grey lines: the level of each cell." : "",
-  state.rows.some(row => row.value === Infinity) ? "Hollow marks at the upper edge are infinite." : "",
-  view.isLog && state.rows.some(row => row.value <= 0) ? "Values that aren't positive are at the lower edge." : "",
-  state.rows.length ? "" : "No cell has a result here.",
-].filter(Boolean).join(" ");
+const listFixed = (data, chosen) =>
+  getFixedAxes(data, chosen).map(axis => `${axis.letter} = ${axis.values[chosen.fixed.get(axis.name)]}`).join(", ");
+
+const listHidden = (data, chosen) => {
+  const axis = data.axes.get(chosen.colour), measure = data.measures.get(chosen.measure);
+  return [...chosen.hidden.get(axis.name) ?? []].map(place => nameValue(data, axis, place, measure)).join(", ");
+};
+
+const describeDrawing = (view, state, chosen) => {
+  const fixed = listFixed(state.data, chosen), hidden = listHidden(state.data, chosen), rows = state.rows;
+  return [
+    `${upper(state.measure.what)}${fixed ? `; ${fixed}` : ""}.`,
+    hidden ? `Not drawn: ${hidden}.` : "",
+    view.isDense ? "Intervals are drawn where there are fewer marks." : "",
+    view.hasTarget ? "Grey lines: the level of each cell." : "",
+    rows.some(row => row.value === Infinity) ? "Hollow marks at the upper edge are infinite." : "",
+    view.isLog && rows.some(row => row.value <= 0) ? "Values that aren't positive are at the lower edge." : "",
+    rows.length ? "" : "No cell has a result here.",
+  ].filter(Boolean).join(" ");
+};
 
 const explorer = document.getElementById("explorer");
 new IntersectionObserver((seen, observer) => {

@@ -45,10 +45,15 @@ const describeCell = (data, i, measure) => {
 
 const getPanelAxes = (data, chosen) => [...new Set([chosen.facet, chosen.facet2])].filter(Boolean).map(name => data.axes.get(name));
 
+// Axes with several values that are on no axis of the drawing.
+const getFixedAxes = (data, chosen) => {
+  const used = new Set([chosen.x, chosen.colour, chosen.facet, chosen.facet2]);
+  return data.varying.filter(axis => !used.has(axis.name));
+};
+
 // Cells that agree with every fixed value, and whose colour is shown.
 const selectCells = (data, chosen) => {
-  const used = new Set([chosen.x, chosen.colour, chosen.facet, chosen.facet2]);
-  const fixed = data.varying.filter(axis => !used.has(axis.name)).map(axis => [axis.places, chosen.fixed.get(axis.name)]);
+  const fixed = getFixedAxes(data, chosen).map(axis => [axis.places, chosen.fixed.get(axis.name)]);
   const colours = data.axes.get(chosen.colour);
   const hidden = chosen.hidden.get(chosen.colour) ?? new Set();
   const found = [];
