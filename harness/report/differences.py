@@ -31,7 +31,7 @@ def find_reference(facts: Facts) -> str:
     return REFERENCE if REFERENCE in names else names[0]
 
 
-def render_differences(facts: Facts, command: str) -> Markup:
+def render_differences(facts: Facts, command: str, versus: str | None = None) -> Markup:
     """Render the differences of coverage and width at the main α, or nothing if there is only one procedure.
 
     Parameters
@@ -40,10 +40,17 @@ def render_differences(facts: Facts, command: str) -> Markup:
         Contents of the store.
     command : str
         Command that prints tables of the store.
+    versus : str, optional
+        Procedure that others are compared with. Default: GPR-f, or the first one.
+
+    Raises
+    ------
+    UserError
+        If the store doesn't have that procedure.
     """
-    if facts.verdicts.sizes["procedure"] < 2:
+    if facts.verdicts.sizes["procedure"] < 2 and not versus:
         return Markup("")
-    reference = find_reference(facts)
+    reference = versus or find_reference(facts)
     words = {facts.judged: facts.coverage, "width": "width"}
     tables = [_render_table(facts, measure, words[measure], reference) for measure in words]
     return TEMPLATES.render(

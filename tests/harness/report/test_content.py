@@ -16,7 +16,7 @@ from harness.report import page
 from harness.report.sections.facts import gather_facts
 from harness.report.sections.verdict_cards import judge_procedures
 from harness.report.sections.widths import summarise_widths
-from harness.report.write import get_default_file, write
+from harness.report.write import get_default_file, write, write_report
 from harness.results.estimates import difference, estimate
 from harness.results.rounding import format_estimate, format_interval
 from harness.results.tables import table as results_table
@@ -111,6 +111,15 @@ def test_paired_differences_are_the_estimates(krr: Reader, krr_store: str) -> No
             ).squeeze()
             value, low, high = (float(at[part]) for part in ("value", "low", "high"))
             assert cell["n = 20"] == format_interval(value, low, high)
+
+
+def test_another_reference_is_chosen(krr_store: str, tmp_path: Path) -> None:
+    path = write_report(krr_store, tmp_path / "my.html", drawn=0, versus="RRCM", shown=["my.zarr"])
+    found = Reader(path.read_text())
+    assert {row[0] for row in found.table("Width less that of RRCM").rows[1:]} == {"GPR-f", "GPR-p", "CRR-loo"}
+    assert "ckrr report my.zarr --versus RRCM" in found.words
+    with pytest.raises(UserError, match="procedure 'RRCN' isn't in the store"):
+        write_report(krr_store, tmp_path / "my.html", drawn=0, versus="RRCN")
 
 
 def test_the_worst_cell_is_the_one_furthest_below_its_level(toy_store: str) -> None:
