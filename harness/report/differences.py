@@ -9,6 +9,7 @@ import numpy as np
 import xarray as xr
 from markupsafe import Markup
 
+from harness.core.procedures import is_for_function
 from harness.core.schema.cube import CUBE_DIMS
 from harness.core.types import Values
 from harness.report.html.templating import TEMPLATES
@@ -26,9 +27,10 @@ _PARTS = ("value", "low", "high")
 
 
 def find_reference(facts: Facts) -> str:
-    """Return the procedure that others are compared with: GPR-f, or else the first one."""
+    """Return the procedure that others are compared with: GPR-f, or else the first one for y*."""
     names = list_labels(facts, "procedure")
-    return REFERENCE if REFERENCE in names else names[0]
+    usual = [name for name in names if not is_for_function(name)]
+    return REFERENCE if REFERENCE in names else (usual or names)[0]
 
 
 def render_differences(facts: Facts, command: str, versus: str | None = None) -> Markup:
@@ -41,7 +43,7 @@ def render_differences(facts: Facts, command: str, versus: str | None = None) ->
     command : str
         Command that prints tables of the store.
     versus : str, optional
-        Procedure that others are compared with. Default: GPR-f, or the first one.
+        Procedure that others are compared with. Default: GPR-f, or the first one for y*.
 
     Raises
     ------

@@ -61,7 +61,7 @@ def render_page(
     design : {"fixed", "anytime"}, optional
         Design of the verdicts. Default: as the study needs it.
     versus : str, optional
-        Procedure that others are compared with. Default: GPR-f, or the first one.
+        Procedure that others are compared with. Default: GPR-f, or the first one for y*.
     """
     facts = gather_facts(url, design)
     verdicts, numbers, *others = [

@@ -52,7 +52,7 @@ def write(
     design : {"fixed", "anytime"}, optional
         Design of the verdicts. Default: as the study needs it.
     versus : str, optional
-        Procedure that others are compared with. Default: GPR-f, or the first one.
+        Procedure that others are compared with. Default: GPR-f, or the first one for y*.
     """
     url = find_store(url)
     target = Path(output) if output else get_default_file(url)
@@ -87,7 +87,7 @@ def write_report(
     where : mapping or str, optional
         For several stores: values to select, so that one cell of each procedure and study is left.
     versus : str, optional
-        The procedure that others are compared with. Default: GPR-f, or the first one.
+        The procedure that others are compared with. Default for one store: GPR-f, or the first one for y*.
     drawn : int, optional
         For one store: maximal number of combinations of γ, θ, λ and α with figures.
     design : {"fixed", "anytime"}, optional
