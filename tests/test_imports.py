@@ -103,6 +103,7 @@ LAYERS = (
     ["harness.figures"],
     ["harness.report.html"],
     ["harness.report.sections"],
+    ["harness.report.explore"],
     ["harness.report"],
     ["harness"],
     ["harness.paper"],

@@ -52,6 +52,11 @@ def test_the_wheel_has_data(installed: Path) -> None:
     assert "quickstart" in done.stdout
     assert "paper/gp1" in done.stdout
     for name in (
+        "harness/report/explore/explore.css",
+        "harness/report/explore/js/main.js",
+        "harness/report/explore/vega/LICENCES.txt",
+        "harness/report/explore/vega/bundle.json",
+        "harness/report/explore/vega/vega.min.js",
         "harness/report/html/page.css",
         "harness/report/html/templates/document.html",
         "harness/paper/page/templates/claims.html",

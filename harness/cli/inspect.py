@@ -100,7 +100,7 @@ def figure(store: str, name: str, wheres: tuple[str, ...], versus: str | None, o
     help="Where to write it. [default: beside the store, NAME.html; comparison.html for several]",
 )
 @where_option
-@click.option("--versus", metavar="PROCEDURE", help="With several stores: compare others with this procedure.")
+@click.option("--versus", metavar="PROCEDURE", help="Compare others with this procedure.")
 @click.option("--drawn", type=click.IntRange(min=0), help="Combinations of γ, θ, λ and α with figures. [default: 12]")
 @design_option
 @user_errors

@@ -97,13 +97,17 @@ def format_coverage(cube: xr.Dataset, asked: Extent) -> str:
     judged = COVERAGE_EXPECTED if COVERAGE_EXPECTED in cube else "coverage"
     what = f"{'expected ' * (judged == COVERAGE_EXPECTED)}coverage of y*"
     lines = [f"{what} ± its Monte-Carlo error, and median width, at {place}{error}"]
+    rows: list[list[str]] = []  # of every γ together, so that their columns are aligned
     for gamma in asked.grid.gamma:
-        rows = [[f"γ = {format_label(gamma)}", *(f"n = {n}" for n in sorted(asked.grid.n))]]
+        rows.append(
+            [f"γ = {format_label(gamma)}", *(text for n in sorted(asked.grid.n) for text in (f"n = {n}", "width"))]
+        )
         for name in asked.grid.procedure:
             cells = part.sel(gamma=gamma, procedure=name)
             parts = (cells[each].to_numpy().tolist() for each in (judged, f"{judged}_se", "width"))
-            rows.append([name, *(f"{format_estimate(c, e)}  {w:#.3g}" for c, e, w in zip(*parts, strict=True))])
-        lines.append(format_table(rows))
+            told = ((format_estimate(c, e), f"{w:#.3g}") for c, e, w in zip(*parts, strict=True))
+            rows.append([name, *(text for pair in told for text in pair)])
+    lines.append(format_table(rows))
     grid = {"α": asked.grid.alpha, "θ": asked.grid.theta, "λ": asked.grid.lam}
     others = {name: [text for text in map(format_label, axis) if text != shown[name]] for name, axis in grid.items()}
     more = [f"{name} = {', '.join(texts)}" for name, texts in others.items() if texts]

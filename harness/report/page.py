@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from shlex import quote
 
 from markupsafe import Markup
 
 from harness.monitor.text import list_unrequested
+from harness.report.differences import render_differences
+from harness.report.explore.section import make_explore_section
 from harness.report.html.choices import Section
-from harness.report.html.document import render_document, render_footer
+from harness.report.html.document import LARGEST, render_document, render_footer
 from harness.report.html.templating import TEMPLATES
 from harness.report.sections.design import render_design, summarise_design
 from harness.report.sections.facts import Facts, gather_facts
@@ -29,6 +32,9 @@ from harness.report.sections.verdict_map import make_choices, render_verdict_map
 from harness.results.replications import format_damage
 from harness.store.heartbeat import Driver
 
+_REST = 100_000
+"""Bytes of a page besides its sections: header, style and scripts."""
+
 
 @dataclass(frozen=True)
 class Progress:
@@ -39,7 +45,9 @@ class Progress:
     driver: Driver | None
 
 
-def render_page(url: str, shown: str, settings: int = SETTINGS, design: str | None = None) -> str:
+def render_page(
+    url: str, shown: str, settings: int = SETTINGS, design: str | None = None, versus: str | None = None
+) -> str:
     """Render the report of a store.
 
     Parameters
@@ -52,24 +60,34 @@ def render_page(url: str, shown: str, settings: int = SETTINGS, design: str | No
         Maximal number of combinations of γ, θ, λ and α to draw figures for; 0 for a report without figures.
     design : {"fixed", "anytime"}, optional
         Design of the verdicts. Default: as the study needs it.
+    versus : str, optional
+        Procedure that others are compared with. Default: GPR-f, or the first one for y*.
     """
     facts = gather_facts(url, design)
-    sections = [
+    verdicts, numbers, *others = [
         _make_verdicts_section(facts),
-        _make_numbers_section(facts, shown),
+        _make_numbers_section(facts, shown, versus),
         *([_make_figures_section(facts, shown, settings)] if settings else []),
         Section("asked", "Study design", render_design(facts)),
         Section("sure", "Uncertainty", render_uncertainty(facts)),
         Section("made", "Provenance", render_provenance(facts)),
     ]
+    room = LARGEST - _REST - sum(len(one.body.encode()) for one in (verdicts, numbers, *others))
+    explore = make_explore_section(facts, shown, room)
+    sections = [verdicts, numbers, *([explore] if explore else []), *others]
     title = f"{facts.manifest.scenario.get('name', 'study')} – ckrr report"
     return render_document(
-        title, _render_header(facts, sections), sections, render_footer(_format_command(shown, design)), script=True
+        title,
+        _render_header(facts, sections),
+        sections,
+        render_footer(_format_command(shown, design, versus)),
+        script=True,
     )
 
 
-def _format_command(shown: str, design: str | None) -> str:
-    return f"ckrr report {shown}{f' --design {design}' if design else ''}"
+def _format_command(shown: str, design: str | None, versus: str | None) -> str:
+    versus_option = f" --versus {quote(versus)}" if versus else ""
+    return f"ckrr report {shown}{versus_option}{f' --design {design}' if design else ''}"
 
 
 def _render_header(facts: Facts, sections: list[Section]) -> Markup:
@@ -109,10 +127,11 @@ def _make_verdicts_section(facts: Facts) -> Section:
     return Section("verdicts", "Verdicts", body, make_choices(facts).make_style())
 
 
-def _make_numbers_section(facts: Facts, shown: str) -> Section:
+def _make_numbers_section(facts: Facts, shown: str, versus: str | None) -> Section:
     made = render_tables(facts, f"ckrr table {shown}")
     mad = render_mad_table(facts, f"ckrr table {shown}")
-    body = TEMPLATES.render("numbers.html", tables=made.markup, mad=mad)
+    differences = render_differences(facts, f"ckrr table {shown}", versus)
+    body = TEMPLATES.render("numbers.html", tables=made.markup, differences=differences, mad=mad)
     return Section("numbers", "Numbers", body, made.style)
 
 

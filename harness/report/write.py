@@ -16,8 +16,6 @@ COMPARISON = "comparison.html"
 """Default file of a report of several studies."""
 LARGEST_PAGE = 1 << 30
 """Largest file that is looked at before it is replaced, in bytes."""
-LARGEST = 5_000_000
-"""Size up to which a report can be sent by e-mail, in bytes."""
 
 
 def get_default_file(url: str) -> Path:
@@ -35,6 +33,7 @@ def write(
     shown: str | None = None,
     settings: int | None = None,
     design: str | None = None,
+    versus: str | None = None,
 ) -> Path:
     """Write the report of a store, and return the path of the file.
 
@@ -52,6 +51,8 @@ def write(
         Maximal number of combinations of γ, θ, λ and α with figures.
     design : {"fixed", "anytime"}, optional
         Design of the verdicts. Default: as the study needs it.
+    versus : str, optional
+        Procedure that others are compared with. Default: GPR-f, or the first one for y*.
     """
     url = find_store(url)
     target = Path(output) if output else get_default_file(url)
@@ -61,7 +62,7 @@ def write(
     from harness.results.replications import keep_variables
 
     with keep_variables():
-        page = render_page(url, shown or url, SETTINGS if settings is None else settings, design)
+        page = render_page(url, shown or url, SETTINGS if settings is None else settings, design, versus)
     write_atomically(target, page)
     return target
 
@@ -86,7 +87,7 @@ def write_report(
     where : mapping or str, optional
         For several stores: values to select, so that one cell of each procedure and study is left.
     versus : str, optional
-        For several stores: the procedure that others are compared with.
+        The procedure that others are compared with. Default for one store: GPR-f, or the first one for y*.
     drawn : int, optional
         For one store: maximal number of combinations of γ, θ, λ and α with figures.
     design : {"fixed", "anytime"}, optional
@@ -97,9 +98,9 @@ def write_report(
     some = [str(store) for store in ([stores] if isinstance(stores, str | Path) else stores)]
     file = None if output is None else str(output)
     if len(some) == 1:
-        if where or versus:
-            raise UserError("where and versus are for a report of several stores: that of one has all its cells")
-        return write(some[0], file, shown[0] if shown else None, drawn, design)
+        if where:
+            raise UserError("where is for a report of several stores: that of one has all its cells")
+        return write(some[0], file, shown[0] if shown else None, drawn, design, versus)
     if not some:
         raise UserError("there is no store to report on: name at least one")
     if drawn is not None:

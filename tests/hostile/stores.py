@@ -31,6 +31,7 @@ N = 10
 VARIABLE = f"replications/n={N}/coverage"
 CHUNK = f"{VARIABLE}/c.0.0.0.0.0.0.0"
 ESCAPES = "\x1b]0;title\x07\x1b[2J\x9b31m\u202eevil\r\nerror: a line of my own"
+MARKUP = "</script><script>datum['x'].y</script>"
 
 COMMANDS: Mapping[str, list[str]] = {
     "status": ["status", STORE],
@@ -270,6 +271,14 @@ def names_files(name: str) -> Case:
     )
 
 
+def names(**values: list[Any]) -> Case:
+    """A store with other values of an axis, wherever its manifest has them."""
+    axes = values.items()
+    grids = [part("scenario", put("grid", axis, value=some)) for axis, some in axes]
+    families = [part("families", put("krr", "procedures", value=some)) for axis, some in axes if axis == "procedure"]
+    return several(*grids, *families, *(part("extents", put(0, "grid", axis, value=some)) for axis, some in axes))
+
+
 def brings(text: str) -> Case:
     """A store with a source of its own: nothing of it may run."""
 
@@ -506,6 +515,9 @@ CASES: dict[str, Case] = {
     "escapes in a driver": replaced(
         "driver.json", data(json.dumps({"name": "x", "host": ESCAPES, "pid": 9, "beat": 4e9})), refused=False
     ),
+    "markup in a procedure": names(procedure=[MARKUP, "RRCM"]),
+    "markup in a search": names(theta=[MARKUP]),
+    "markup in a description": part("scenario", put("description", value=MARKUP), refused=False),
     "escapes in the name of a file": Case(lambda folder: (folder / STORE / "a\x1b[2J").touch(), refused=False),
     "a lone surrogate": failing(message="\ud800"),
 }

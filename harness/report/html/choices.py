@@ -78,3 +78,7 @@ class Section:
     body: Markup
     style: str = ""
     """CSS rules that the section needs."""
+    scripts: Sequence[str] = ()
+    """Scripts that the section needs; they run when the page is there."""
+    later_scripts: Sequence[str] = ()
+    """Texts of scripts that these add to the page: its Content-Security-Policy allows them."""

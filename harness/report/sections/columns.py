@@ -28,6 +28,10 @@ CellIndex = tuple[int, ...]
 """Indices along `ROW_AXES`."""
 
 
+ALWAYS, WIDE, ASKED = "always", "wide", "asked"
+"""When a column is shown on a screen: on every one, on those wider than a telephone's, or if readers ask for it."""
+
+
 @dataclass(frozen=True)
 class Column:
     """Column of a table."""
@@ -36,6 +40,7 @@ class Column:
     what: str
     text: Callable[[CellIndex], str]
     """Formats the value of a cell."""
+    shown: str = ASKED
 
 
 def find_main_alpha(facts: Facts) -> int:
@@ -92,7 +97,8 @@ def make_columns(facts: Facts, alpha: int) -> list[Column]:
                 if parts
                 else make_error_formatter(facts.measures[measure], alpha)
             )
-            found.append(Column(head, _WHAT_IF_EXPECTED.get(measure, what) if is_expected else what, text))
+            about = _WHAT_IF_EXPECTED.get(measure, what) if is_expected else what
+            found.append(Column(head, about, text, _SHOWN.get(measure, ASKED)))
     return found
 
 
@@ -101,7 +107,7 @@ def _make_coverage_column(facts: Facts, alpha: int) -> Column:
         "coverage": "share of test points with y* in the region",
         COVERAGE_EXPECTED: "probability that y* is in the region, given the training sample: mean over test points",
     }[facts.judged]
-    return Column(facts.coverage, what, make_error_formatter(facts.measures[facts.judged], alpha))
+    return Column(facts.coverage, what, make_error_formatter(facts.measures[facts.judged], alpha), ALWAYS)
 
 
 _MEASURED: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
@@ -136,6 +142,8 @@ _MEASURED: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     ("failed", "share of replications that failed", "failed", ()),
 )
 """Heading, description, measure, and for ranges the two measures that are their ends."""
+_SHOWN = {"width": ALWAYS, "relative_width": WIDE}
+"""Main columns; others are shown if readers ask for them."""
 _WHAT_IF_EXPECTED = {"coverage_q05": "expected coverage of single replications: 5 % and 95 % quantiles"}
 """Descriptions that differ where coverage is the expected one."""
 _SHARES = ("unscored", "unbounded", "empty", "disconnected", "failed")
@@ -190,7 +198,7 @@ def _format_short(value: float) -> str:
 
 def _make_verdict_column(facts: Facts, alpha: int) -> Column:
     values = facts.verdicts["verdict"].values[..., alpha]
-    return Column("verdict", "see above", lambda place: str(values[place]))
+    return Column("verdict", "see above", lambda place: str(values[place]), ALWAYS)
 
 
 def _make_adjusted_column(facts: Facts, alpha: int) -> list[Column]:
@@ -206,4 +214,4 @@ def _make_level_column(facts: Facts, alpha: int) -> Column:
     target = select_alpha(judged["target"], judged["value"], alpha)
     unsure = select_alpha(judged["promised"] & ~judged["exchangeable"], judged["value"], alpha)
     what = "what coverage is compared with: the exact level where there is one, else 1 − α"
-    return Column("level", what, lambda place: f"{target[place]:.4g}{MARK * bool(unsure[place])}")
+    return Column("level", what, lambda place: f"{target[place]:.4g}{MARK * bool(unsure[place])}", WIDE)

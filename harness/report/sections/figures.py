@@ -60,7 +60,7 @@ def render_figures(facts: Facts, store: str, settings: int) -> RenderedFigures:
     buttons = Choices(
         "drawings",
         {AXES[axis]: [texts[axis][i] for i in drawn[axis]] for axis in _AXES},
-        {AXES[axis]: drawn[axis].index(_get_first_index(facts, axis)) for axis in _AXES},
+        {AXES[axis]: drawn[axis].index(get_first_index(facts, axis)) for axis in _AXES},
     )
     drawings = _draw_choices(facts, store, drawn, buttons)
     once = [_draw_figure(facts.url, name, {}, "") for name in ONCE if _is_wanted(facts, name)]
@@ -101,18 +101,28 @@ def _is_wanted(facts: Facts, name: str) -> bool:
     return name != "failures" or any(bool(each.any()) for each in seen)
 
 
-def choose_values(facts: Facts, settings: int) -> dict[str, list[int]]:
-    """Choose the indices to draw on each axis: all, or fewer on the longest axes, spread over the range."""
-    counts = {axis: facts.verdicts.sizes[axis] for axis in _AXES}
-    while prod(counts.values()) > settings:
-        longest = max(_AXES, key=lambda axis: (counts[axis], axis == "alpha"))
+def choose_values(facts: Facts, settings: int, axes: Sequence[str] = _AXES) -> dict[str, list[int]]:
+    """Choose the indices to show on each axis: all, or fewer on the longest axes, spread over the range.
+
+    Parameters
+    ----------
+    facts : Facts
+        Contents of the store.
+    settings : int
+        Maximal number of combinations of the chosen values.
+    axes : sequence of str
+        Axes to choose on.
+    """
+    counts = {axis: facts.verdicts.sizes[axis] for axis in axes}
+    while prod(counts.values()) > settings and max(counts.values()) > 1:
+        longest = max(axes, key=lambda axis: (counts[axis], axis == "alpha"))
         counts[longest] -= 1
     return {axis: _choose_indices(facts, axis, count) for axis, count in counts.items()}
 
 
 def _choose_indices(facts: Facts, axis: str, count: int) -> list[int]:
     """Choose `count` indices spread over the axis, the one shown first among them."""
-    size, first = facts.verdicts.sizes[axis], _get_first_index(facts, axis)
+    size, first = facts.verdicts.sizes[axis], get_first_index(facts, axis)
     if count == 1:
         return [first]
     found = np.linspace(0, size - 1, count).round().astype(int).tolist()
@@ -121,7 +131,7 @@ def _choose_indices(facts: Facts, axis: str, count: int) -> list[int]:
     return sorted(set(found))
 
 
-def _get_first_index(facts: Facts, axis: str) -> int:
+def get_first_index(facts: Facts, axis: str) -> int:
     """Return the index that is shown when the page opens."""
     last = facts.verdicts.sizes[axis] - 1
     return find_main_alpha(facts) if axis == "alpha" else 0 if axis == "theta" else last
@@ -129,7 +139,7 @@ def _get_first_index(facts: Facts, axis: str) -> int:
 
 def _sort_choices(facts: Facts, drawn: Mapping[str, Sequence[int]]) -> list[tuple[int, ...]]:
     """List all combinations, the one shown first in front, so that it is drawn in any case."""
-    start = tuple(drawn[axis].index(_get_first_index(facts, axis)) for axis in _AXES)
+    start = tuple(drawn[axis].index(get_first_index(facts, axis)) for axis in _AXES)
     return sorted(product(*(range(len(drawn[axis])) for axis in _AXES)), key=lambda places: places != start)
 
 

@@ -17,7 +17,10 @@ from markupsafe import Markup
 from harness.report.html.choices import Choices
 from harness.report.html.templating import TEMPLATES
 from harness.report.sections.columns import (
+    ALWAYS,
+    ASKED,
     ROW_AXES,
+    WIDE,
     Column,
     describe_absences,
     find_main_alpha,
@@ -40,7 +43,9 @@ ROOM_FOR_MAD = 400_000
 """Bytes that the table of MAD may take."""
 _PRINTED = 1200
 """Number of rows up to which a table appears in print."""
-_ACROSS = ("procedure", "gamma", "theta", "lam")
+_CELLS = "cells"
+"""CSS class of full tables."""
+ACROSS = ("procedure", "gamma", "theta", "lam")
 """Axes that identify a row of a table with n along the top."""
 
 
@@ -90,37 +95,77 @@ def render_tables(facts: Facts, command: str) -> RenderedTables:
     alphas = list_labels(facts, "alpha")
     main = find_main_alpha(facts)
     chosen = Choices("sheets", {"α": alphas}, {"α": main})
-    parts = _fit_tables(facts, sorted(range(len(alphas)), key=lambda i: i != main), command)
-    told = {one.head: one for i in range(len(alphas)) for one in make_columns(facts, i)}
+    parts, full = _fit_tables(facts, sorted(range(len(alphas)), key=lambda i: i != main), command)
+    columns = [make_columns(facts, i) for i in range(len(alphas))]
+    told = {one.head: one for some in columns for one in some}
+    marks = [f"{chosen.format_classes(α=i)} {_CELLS if i in full else ''}".strip() for i in range(len(alphas))]
+    rules = [_make_column_rules(facts, columns[i], f".{marks[i].replace(' ', '.')}") for i in sorted(full)]
     markup = TEMPLATES.render(
         "tables.html",
         absences=" ".join(describe_absences(facts)),
         choices=chosen,
-        tables=[TableOfAlpha(chosen.format_classes(α=i), parts[i]) for i in range(len(alphas))],
+        has_more=any(one.shown == ASKED for i in full for one in columns[i]),
+        tables=[TableOfAlpha(marks[i], parts[i]) for i in range(len(alphas))],
         legend=_format_legend(list(told.values())),
     )
-    return RenderedTables(markup, chosen.make_style())
+    return RenderedTables(markup, chosen.make_style() + "".join(rules))
 
 
-def _fit_tables(facts: Facts, order: Sequence[int], command: str) -> dict[int, Markup]:
-    """Return full tables if all fit; otherwise short ones, and full ones for the first α as room allows."""
+_SMALL = "screen and (max-width:40rem)"
+"""Media query of telephones."""
+
+
+def _make_column_rules(facts: Facts, columns: Sequence[Column], table: str) -> str:
+    """Return CSS rules that hide columns of a table unless readers ask for all: on screens, and more on small ones.
+
+    On small ones, long numbers of the others take two lines.
+    """
+    first = len(list_varying_axes(facts)) + 1
+    places = {
+        shown: [first + i for i, one in enumerate(columns) if one.shown == shown] for shown in (ASKED, WIDE, ALWAYS)
+    }
+    unless = f"#sheets:has(#all-columns:not(:checked)) {table} :is(td,th)"
+    return (
+        _make_rule("screen", unless, places[ASKED], "display:none")
+        + _make_rule(_SMALL, unless, places[WIDE], "display:none")
+        + _make_rule(_SMALL, f"{table} td:not([class])", places[ALWAYS], "white-space:normal;min-width:5.3rem")
+    )
+
+
+def _make_rule(media: str, cells: str, places: Sequence[int], style: str) -> str:
+    """Return a CSS rule for the cells of some columns, counted from 1; empty if there is none."""
+    chosen = ",".join(f"{cells}:nth-child({place})" for place in places)
+    return f"@media {media}{{{chosen}{{{style}}}}}" if chosen else ""
+
+
+def _fit_tables(facts: Facts, order: Sequence[int], command: str) -> tuple[dict[int, Markup], set[int]]:
+    """Return full tables if all fit; otherwise short ones, and full ones for the first α as room allows.
+
+    Returns
+    -------
+    tables : dict
+        Table of every α.
+    full : set
+        The α whose table is full.
+    """
     whole = {i: render_long_table(facts, i) for i in order}
-    if sum(map(_count_bytes, whole.values())) <= ROOM:
-        return whole
+    if sum(map(count_bytes, whole.values())) <= ROOM:
+        return whole, set(whole)
     found = {i: _render_short(facts, i, command) for i in order}
     for i in reversed(order):
-        if sum(map(_count_bytes, found.values())) > ROOM:
+        if sum(map(count_bytes, found.values())) > ROOM:
             where = f"--where alpha={list_labels(facts, 'alpha')[i]}"
             found[i] = _render_left_out(
                 "This table would make the file too large", f"{command} --measure {facts.judged} {where}"
             )
     for i in order:
-        if sum(map(_count_bytes, found.values())) - _count_bytes(found[i]) + _count_bytes(whole[i]) <= ROOM:
+        if sum(map(count_bytes, found.values())) - count_bytes(found[i]) + count_bytes(whole[i]) <= ROOM:
             found[i] = whole[i]
-    return found
+    return found, {i for i in order if found[i] is whole[i]}
 
 
-def _count_bytes(text: str) -> int:
+def count_bytes(text: str) -> int:
+    """Return the number of bytes that a text takes in the file."""
     return len(text.encode())
 
 
@@ -176,11 +221,11 @@ def render_wide_table(facts: Facts, measure: str, alpha: int) -> Markup:
         found.expand_dims(alpha=1, axis=-1) if measure == MAD else found, 0 if measure == MAD else alpha
     )
     verdicts = facts.verdicts["verdict"].values[..., alpha] if measure == facts.judged else None
-    axes = list_varying_axes(facts, _ACROSS)
+    axes = list_varying_axes(facts, ACROSS)
     texts = {axis: list_labels(facts, axis) for axis in axes}
     rows = []
-    for place in _iter_settings(facts):
-        first, *others = (texts[axis][place[_ACROSS.index(axis)]] for axis in axes)
+    for place in iter_settings(facts):
+        first, *others = (texts[axis][place[ACROSS.index(axis)]] for axis in axes)
         cells = list(map(Cell, others))
         for i in range(facts.verdicts.sizes["n"]):
             told = text((*place, i))
@@ -194,8 +239,8 @@ def _make_coverage_cell(text: str, verdict: str) -> Cell:
     return Cell(f"{text} {SYMBOLS[verdict]}", CLASSES[verdict])
 
 
-def _iter_settings(facts: Facts) -> Iterator[tuple[int, ...]]:
-    """Yield the indices along `_ACROSS`, procedures of one setting in turn, without excluded settings."""
+def iter_settings(facts: Facts) -> Iterator[tuple[int, ...]]:
+    """Yield the indices along `ACROSS`, procedures of one setting in turn, without excluded settings."""
     included = np.asarray(facts.included.values.any(axis=(-1, -2)))
     p, *others = included.shape
     for setting in product(*map(range, others), range(p)):
@@ -211,7 +256,7 @@ def _format_wide_caption(facts: Facts, measure: str, alpha: int) -> str:
         facts.judged: f"{facts.coverage.capitalize()} of y*",
     }[measure]
     at = "" if measure == MAD else f" at α = {list_labels(facts, 'alpha')[alpha]}"
-    single = format_fixed_axes(facts, _ACROSS)
+    single = format_fixed_axes(facts, ACROSS)
     return f"{what}{at}{f', {single}' if single else ''}{_format_condition(facts)}."
 
 
@@ -230,6 +275,6 @@ def render_mad_table(facts: Facts, command: str) -> Markup:
     if facts.verdicts.sizes["alpha"] < 2 or not np.isfinite(facts.mad["value"].values).any():
         return Markup("")
     table = render_wide_table(facts, MAD, 0)
-    if _count_bytes(table) <= ROOM_FOR_MAD:
+    if count_bytes(table) <= ROOM_FOR_MAD:
         return table
     return _render_left_out("The table of MAD would make the file too large", f"{command} --measure mad")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -38,6 +39,11 @@ def test_a_study_from_the_first_command_to_the_last(folder: Path) -> None:
     assert "toy: 24 replications in" in out
     assert "100%  24 of 24 replications" in err
     assert "and median width, at α = 0.1, θ = 1, λ = 0.1" in out
+    heads, *rows = out.partition("and median width")[2].splitlines()[1:4]
+    ends = [match.end() for match in re.finditer(r"n = \d+|width", heads)]
+    assert len(ends) >= 2
+    for row in rows:
+        assert all(row[end - 1] != " " and row[end : end + 1] in ("", " ") for end in ends), "columns are aligned"
     assert 'the cube: xarray.open_zarr("results/toy.zarr")' in out
     assert out.endswith("ckrr report results/toy.zarr\n")
 

@@ -38,7 +38,7 @@ from harness.paper.page.claims import (
 from harness.paper.page.corrected import ALL, GRID, IID, CorrectedStudy
 from harness.paper.page.evidence import Evidence
 from harness.paper.page.statements import FIGURES, TABLES
-from harness.report.write import LARGEST
+from harness.report.html.document import LARGEST
 from harness.results.validity import verdicts
 from harness.scenario.load import load
 from harness.statistics.verdicts import INVALID, VERDICTS

@@ -9,7 +9,21 @@ import numpy as np
 
 from harness.store.arrays import open_array
 from tests.harness.studies import run_serially
+from tests.harness.toy import ToyFamily
 
+STRANGE_NAMES = ("</script><script>document.title='no'</script>", "datum['x'].y", "a.b[0]\\'", "constructor")
+STRANGE_SEARCH = "$(touch no) `no`"
+
+
+class StrangeFamily(ToyFamily):
+    """The toy with names that are markup, expressions, paths of fields and commands, for those who take them so."""
+
+    procedures = STRANGE_NAMES
+    searches = (STRANGE_SEARCH,)
+    reference = STRANGE_NAMES[0]
+
+
+STRANGE = StrangeFamily()
 HOSTILE = 'jumps <script>alert("1")</script> & "more"'
 
 
@@ -98,4 +112,11 @@ def grown(where: Path) -> str:
     coverage[::2, :, 2, 0], coverage[1::2, :, 2, 0] = 0.96, 0.98
     coverage[60:, :, 1, 0] = 0.5
     width[:57, :, 1, 0] = np.inf
+    return str(where)
+
+
+def strange(where: Path) -> str:
+    """A study whose labels are hostile."""
+    plain = {"family": "tests.harness.report.stores:STRANGE", "grid__procedure": list(STRANGE_NAMES)}
+    run_serially(where, **plain, grid__theta=[1, STRANGE_SEARCH], replications={"paths": 3, "draws": 2})
     return str(where)

@@ -9,40 +9,10 @@ from typing import Any
 import pytest
 
 from harness.report.write import write_report
+from tests.harness.report.browser import CHROMIUM, MISSING, Opened
 from tests.harness.results.studies import stores as studies
 
-CHROMIUM = Path("/usr/bin/chromium")
-ARGUMENTS = (
-    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync"
-)
-
-pytestmark = pytest.mark.skipif(
-    not CHROMIUM.exists(), reason="there is no /usr/bin/chromium (apt-get install chromium)"
-)
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=ARGUMENTS.split())
-        yield browser
-        browser.close()
-
-
-class Opened:
-    """A page, with what it complained of and what it asked the network for."""
-
-    def __init__(self, chromium: Any, report: Path, **options: Any) -> None:
-        self.complaints: list[str] = []
-        self.requests: list[str] = []
-        self.page = chromium.new_page(**options)
-        self.page.on("console", lambda one: self.complaints.append(one.text))
-        self.page.on("pageerror", lambda one: self.complaints.append(str(one)))
-        self.page.on("request", lambda one: self.requests.append(one.url))
-        self.page.goto(report.as_uri())
+pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason=MISSING)
 
 
 @pytest.fixture
@@ -130,7 +100,20 @@ def test_without_script_all_is_there(chromium: Any, toy_report: Path) -> None:
 def test_on_a_telephone_only_boxes_scroll_sideways(chromium: Any, toy_report: Path) -> None:
     page = Opened(chromium, toy_report, viewport={"width": 390, "height": 844}).page
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.locator("#sheets label", has_text="all columns").click()
     assert page.locator("#sheets .box:visible").evaluate("box => box.scrollWidth") > 390
+    page.close()
+
+
+@pytest.mark.parametrize(("width", "shown"), [(1400, {"level"}), (390, set())])
+def test_main_columns_are_shown_and_all_if_asked(chromium: Any, toy_report: Path, width: int, shown: set[str]) -> None:
+    page = Opened(chromium, toy_report, viewport={"width": width, "height": 900}).page
+    visible = page.locator(f"{SHEET} thead th:visible")
+    assert set(visible.all_text_contents()) == {"procedure", "γ", "θ", "λ", "n", "verdict", "coverage", "width"} | shown
+    assert page.locator("#sheets .box:visible").evaluate("box => box.scrollWidth <= box.clientWidth"), "none is cut off"
+    page.locator("#sheets label", has_text="all columns").click()
+    assert visible.count() == page.locator(f"{SHEET} thead th").count() > 10
+    assert page.locator(f"{SHEET} tbody tr").first.locator("th:visible, td:visible").count() == visible.count()
     page.close()
 
 

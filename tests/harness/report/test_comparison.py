@@ -135,7 +135,7 @@ def test_the_command_writes_it_and_guards_other_files(real: list[str], tmp_path:
     [
         (2, {}, "select one cell of each study: jump has theta = 100, ml and n = 19, 39"),
         (2, {"drawn": 3}, "drawn is for the report of one store"),
-        (1, {"where": "n=39"}, "where and versus are for a report of several stores"),
+        (1, {"where": "n=39"}, "where is for a report of several stores"),
         (0, {}, "there is no store to report on"),
     ],
 )

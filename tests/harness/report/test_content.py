@@ -16,9 +16,9 @@ from harness.report import page
 from harness.report.sections.facts import gather_facts
 from harness.report.sections.verdict_cards import judge_procedures
 from harness.report.sections.widths import summarise_widths
-from harness.report.write import get_default_file, write
-from harness.results.estimates import estimate
-from harness.results.rounding import format_estimate
+from harness.report.write import get_default_file, write, write_report
+from harness.results.estimates import difference, estimate
+from harness.results.rounding import format_estimate, format_interval
 from harness.results.tables import table as results_table
 from harness.results.validity import verdicts
 from harness.results.widths import compare_widths
@@ -99,6 +99,29 @@ def test_mad_is_the_estimate(toy: Reader, toy_store: str) -> None:
         assert cell["n = 10"] == as_shown(at)
 
 
+def test_paired_differences_are_the_estimates(krr: Reader, krr_store: str) -> None:
+    for caption, measure in (("Expected coverage less", "coverage_expected"), ("Width less", "width")):
+        found = difference(krr_store, "GPR-f", measure)
+        head, *rows = krr.table(f"{caption} that of GPR-f, at α = 0.1").rows
+        assert len(rows) == 3 * 2 * 2, "every procedure but the reference, θ and λ"
+        for row in rows:
+            cell = dict(zip(head, row, strict=True))
+            at = found.sel(
+                procedure=cell["procedure"], theta=cell["θ"], lam=float(cell["λ"]), alpha=0.1, n=20
+            ).squeeze()
+            value, low, high = (float(at[part]) for part in ("value", "low", "high"))
+            assert cell["n = 20"] == format_interval(value, low, high)
+
+
+def test_another_reference_is_chosen(krr_store: str, tmp_path: Path) -> None:
+    path = write_report(krr_store, tmp_path / "my.html", drawn=0, versus="RRCM", shown=["my.zarr"])
+    found = Reader(path.read_text())
+    assert {row[0] for row in found.table("Width less that of RRCM").rows[1:]} == {"GPR-f", "GPR-p", "CRR-loo"}
+    assert "ckrr report my.zarr --versus RRCM" in found.words
+    with pytest.raises(UserError, match="procedure 'RRCN' isn't in the store"):
+        write_report(krr_store, tmp_path / "my.html", drawn=0, versus="RRCN")
+
+
 def test_the_worst_cell_is_the_one_furthest_below_its_level(toy_store: str) -> None:
     found = verdicts(toy_store)
     for one in judge_procedures(gather_facts(toy_store)):
@@ -118,7 +141,7 @@ def test_texts_of_a_scenario_stay_texts(toy_report: Path, toy: Reader) -> None:
     raw = toy_report.read_text()
     assert stores.HOSTILE in toy.words
     assert 'alert("1")</script>' not in raw
-    assert raw.count("<script>") == 1, "ours"
+    assert raw.count("<script>") == 2, "ours: of tables, and of Explore"
 
 
 def test_a_name_in_a_store_stays_text(toy_store: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,7 +154,9 @@ def test_a_name_in_a_store_stays_text(toy_store: str, monkeypatch: pytest.Monkey
     found = Reader(raw)
     assert f"{stores.HOSTILE} – ckrr report" in found.words
     assert f"ckrr report {stores.HOSTILE}" in found.words
-    assert [name for name, _ in found.elements].count("script") == 1 == raw.count("<script>"), "ours"
+    assert raw.count("<script>") == 2, "ours"
+    scripts = [one.get("id") for name, one in found.elements if name == "script"]
+    assert scripts == ["explore-library", "explore-data", None, None]
     assert f"{stores.HOSTILE}.toml" in [one.get("download") for name, one in found.elements if name == "a"]
 
 

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from harness.report.html.document import LARGEST
 from harness.report.sections.facts import gather_facts
 from harness.report.sections.figures import CHOSEN, choose_values
-from harness.report.write import LARGEST, write
+from harness.report.write import write
 from harness.results.validity import verdicts
 from tests.harness.report import stores
 from tests.harness.report.form import LOADS, check_form
