@@ -36,6 +36,7 @@ from harness.execution.tasks import (
     run_preparations,
     run_serial,
 )
+from harness.planning.decision_text import warn_of_alpha
 from harness.planning.plan import check_fits
 from harness.store.heartbeat import Heartbeat, run_heartbeat
 from harness.store.identity import check_same_store, is_same_store
@@ -74,6 +75,8 @@ def run_prepared(
         If the cluster fails, or a unit fails at every attempt.
     """
     check_fits(prepared.plan, prepared.machine, prepared.loaded.where)
+    for warning in warn_of_alpha(prepared.loaded.extent.grid.alpha):
+        progress.note(warning)
     another = check_other_driver(prepared)
     if another is not None:
         how = "this run starts from the other end of the remaining units"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from harness.core.text import format_count
@@ -14,7 +14,10 @@ _MOST_ROWS = 6
 
 def list_decisions(decisions: Mapping[str, Any]) -> list[Part]:
     """Describe the precision that a number of paths is expected to have, and the cells that are the whole line."""
-    lines = _format_whole_lines(decisions["whole_line"])
+    lines = [
+        *warn_of_alpha(_get_alpha(one) for one in decisions["alphas"]),
+        *_format_whole_lines(decisions["whole_line"]),
+    ]
     known = [one for one in decisions["alphas"] if one["se"] is not None]
     paths = format_count(decisions["paths"], "path")
     if decisions["paths"] < 2:
@@ -35,6 +38,22 @@ def list_decisions(decisions: Mapping[str, Any]) -> list[Part]:
         "cells that have their level",
     ]
     return [head, [columns, *(_format_row(one, decisions["paths"]) for one in each)], *lines]
+
+
+def warn_of_alpha(alphas: Iterable[float]) -> list[str]:
+    """Warn of error rates above a half, which were probably meant as levels.
+
+    Examples
+    --------
+    >>> warn_of_alpha([0.1, 0.9])
+    ['warning: α is the error rate: α = 0.9 asks for regions of level 0.1; did you mean α = 0.1?']
+    """
+    head = "warning: α is the error rate:"
+    return [
+        f"{head} α = {one:g} asks for regions of level {1 - one:g}; did you mean α = {1 - one:g}?"
+        for one in alphas
+        if one > 0.5
+    ]
 
 
 def _get_alpha(one: Mapping[str, Any]) -> float:

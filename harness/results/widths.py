@@ -1,7 +1,9 @@
 """Compare the widths of procedures in every setting of a store: which one is shown to be the narrowest?
 
 `harness.statistics.comparisons` says how. Eligible are procedures for y* whose cell is judged valid or conservative. A
-region of level 1 is the whole line, so there is nothing to compare. Levels count as equal if they differ by at most a
+region of level 1 is the whole line, so there is nothing to compare. Only procedures of equal level are compared, since
+a lower level makes narrower regions. But one that is wider than an eligible procedure of another level isn't called the
+narrowest of a setting: that would be misread. Levels count as equal if they differ by at most a
 tenth of the tolerance τ of verdicts, 0.002 at α = 0.1: exact levels such as 0.9005 and 0.9010 are hardly ever the same
 number, and verdicts can't tell them apart.
 """
@@ -15,6 +17,7 @@ from harness.core.labels import list_axis_values
 from harness.core.procedures import is_for_function
 from harness.core.schema.cube import CUBE_DIMS
 from harness.core.types import Bools, Values
+from harness.results.estimates import estimate_cells
 from harness.results.measures import MEASURES
 from harness.results.replications import ReplicationReader, Slab, open_reader
 from harness.statistics.comparisons import (
@@ -47,8 +50,8 @@ def compare_widths(url: str, judged: xr.Dataset, level: float = LEVEL) -> xr.Dat
     xarray.Dataset
         Over the axes of the cube: `compared`, the number of procedures that each cell is compared with; `narrowest`,
         whether its width is shown to be smaller than theirs; `tied`, the number of procedures that it is narrower than
-        all others together with, 0 if there is no such group. The attributes have the number of `pairs` that the
-        intervals allow for, and `level`.
+        all others together with, 0 if there is no such group. Both only where no eligible procedure of another level
+        has a smaller width. The attributes have the number of `pairs` that the intervals allow for, and `level`.
     """
     chosen = open_reader(url)
     levels, eligible = _find_levels(judged), judged["verdict"].isin((VALID, CONSERVATIVE))
@@ -56,7 +59,7 @@ def compare_widths(url: str, judged: xr.Dataset, level: float = LEVEL) -> xr.Dat
     pairs = count_pairs(levels.to_numpy(), slack.to_numpy())
     each = compute_simultaneous_level(pairs, level)
     made = {slab: _compare_slab(chosen, slab, levels, eligible, slack, each) for slab in _list_slabs(chosen)}
-    return xr.Dataset(
+    found = xr.Dataset(
         {
             "compared": chosen.make_array({slab: one.compared for slab, one in made.items()}, 0),
             "narrowest": chosen.make_array({slab: one.is_smallest for slab, one in made.items()}, False),
@@ -64,6 +67,11 @@ def compare_widths(url: str, judged: xr.Dataset, level: float = LEVEL) -> xr.Dat
         },
         attrs={"pairs": pairs, "level": level},
     )
+    widths = estimate_cells(chosen, MEASURES["width"])["value"].where(eligible & levels.notnull())
+    is_least = (widths == widths.min("procedure")).transpose(*found["tied"].dims)
+    found["narrowest"] &= is_least
+    found["tied"] = found["tied"].where((is_least & (found["tied"] > 0)).any("procedure"), 0)
+    return found
 
 
 def _find_levels(judged: xr.Dataset) -> xr.DataArray:

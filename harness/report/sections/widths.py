@@ -87,8 +87,10 @@ def _describe_ties(widths: xr.Dataset) -> str:
 
 def _describe_method(widths: xr.Dataset) -> str:
     return (
-        "Widths are compared in pairs, by the median of the differences within replications, where both procedures "
-        "have the same data; at each level apart, so that a setting with two levels may have two narrowest. "
+        "A width is the median over test points; where widths vary with x, look at mean widths and interval scores, "
+        "too. Widths are compared in pairs, by the median of the differences within replications, where both "
+        "procedures have the same data, and between procedures of one level: a lower level makes narrower regions. "
+        "A procedure that is wider than a valid one of another level isn't called the narrowest. "
         f"Levels that differ by at most {SLACK:g} τ count as equal. "
         f"With probability at least {widths.attrs['level']:g} no difference shown is wrong, in all "
         f"{format_count(widths.attrs['pairs'], 'pair')} of equal level together."

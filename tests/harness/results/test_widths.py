@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from harness.cube import aggregate
-from harness.results import replications
-from harness.results.estimates import difference
+from harness.results import replications, widths
+from harness.results.estimates import difference, estimate
 from harness.results.validity import verdicts
 from harness.results.widths import compare_widths
 from harness.statistics.verdicts import CONSERVATIVE, VALID
@@ -82,3 +82,21 @@ def test_slabs_of_a_large_store_give_the_same(store: str, monkeypatch: pytest.Mo
     monkeypatch.setattr(replications._VARIABLES, "most", 0.0)
     assert whole.identical(compare_widths(store, judged))
     assert np.asarray(whole["narrowest"]).any()
+
+
+@pytest.mark.parametrize(("factor", "is_narrowest"), [(0.5, False), (1.5, True)])
+def test_the_narrowest_isnt_wider_than_a_valid_one_of_another_level(
+    store: str, factor: float, is_narrowest: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Here `split` is valid, at a level of its own, and narrower or wider than `exact`."""
+    judged, found = verdicts(store), estimate(store, "width")
+    is_split = judged["procedure"] == "split"
+    has_result = judged["verdict"] != ""
+    judged["verdict"] = judged["verdict"].where(~(is_split & has_result), "valid")
+    judged["target"] = judged["target"] - is_split * judged["tolerance"]
+    changed = found.assign(value=found["value"].where(~is_split, factor * found["value"]))
+    monkeypatch.setattr(widths, "estimate_cells", lambda *_: changed)
+    compared = compare_widths(store, judged)
+    assert int((compared["compared"].sel(procedure="exact") > 0).sum()) == 16
+    assert int(compared["narrowest"].sel(procedure="exact").sum()) == 16 * is_narrowest
+    assert not compared["narrowest"].sel(procedure=["wide", "split"]).any()
