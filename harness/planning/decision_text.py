@@ -77,7 +77,8 @@ def _format_distance(above: float | None, below: float | None) -> str:
 def _format_level(one: Mapping[str, Any], paths: int) -> str:
     """Format whether cells that have their level are shown valid."""
     needed = one["paths_at_level"]
-    return f"{one['tolerance']:.2g} from it: {'valid' if needed <= paths else f'need {needed} paths'}"
+    found = "shown valid" if needed <= paths else f"shown valid by {needed} paths"
+    return f"{found} ({one['tolerance']:.2g} above the border)"
 
 
 def _format_whole_lines(cells: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -62,8 +62,8 @@ def test_the_text_has_a_row_for_each_of_a_few_alphas(tmp_path: Path) -> None:
     assert [line.split()[0] for line in lines[2:6]] == ["0.01", "0.05", "0.1", "0.25"]
     assert "0.0026" in lines[4]
     assert "0.014 from the border" in lines[4]
-    assert lines[4].endswith("0.02 from it: valid")
-    assert lines[2].endswith("paths")
+    assert lines[4].endswith("shown valid (0.02 above the border)")
+    assert " paths (0.002 above the border)" in lines[2]
 
 
 def test_many_alphas_are_a_range(tmp_path: Path) -> None:
