@@ -101,7 +101,7 @@ def figure(store: str, name: str, wheres: tuple[str, ...], versus: str | None, o
 )
 @where_option
 @click.option("--versus", metavar="PROCEDURE", help="Compare others with this procedure.")
-@click.option("--drawn", type=click.IntRange(min=0), help="Combinations of γ, θ, λ and α with figures. [default: 12]")
+@click.option("--drawn", type=click.IntRange(min=0), help="Combinations of γ, θ, λ and α with figures. [default: 16]")
 @design_option
 @user_errors
 def report(

@@ -102,7 +102,7 @@ FIGURES = {
         FigureKind("width", "widths against n: the median, and the 5 % and 95 % quantiles over test points"),
         FigureKind("relative", "widths relative to a reference in the same replications", is_paired=True),
         FigureKind("difference", "paired differences of coverage from a reference, with intervals", is_paired=True),
-        FigureKind("calibration", "error rates against α, for all levels"),
+        FigureKind("calibration", "error rates relative to α, at every level"),
         FigureKind("nested", "coverage less its target in all combinations, in nested loops"),
         FigureKind("tradeoff", "the trade-off between coverage and width as n grows"),
         FigureKind(

@@ -35,7 +35,9 @@ def list_status_parts(facts: Mapping[str, Any]) -> list[Part]:
     ended = next((text.format(last[key]) for key, text in _ENDS.items() if last.get(key)), "not ended")
     history = [f"last run: started {last['start']} on {last.get('host', '?')}, {ended}"] if last else []
     sizes = [rows] if facts["sizes"] else []
-    edited = ["the scenario file has changed since the last run: `ckrr plan` shows the differences"]
+    edited = [
+        "the scenario file isn't what the last run was asked for (it was edited, or the run had --set or --until)"
+    ]
     told = [*list_unrequested(facts), *failed, *history, *_format_submission(facts), *edited * facts["edited"]]
     damaged = ["its zarr.json is lost or damaged: `ckrr status --verify` rebuilds it"] * facts["root_is_lost"]
     lines = [escape_line(line) for line in (*told, *damaged)]

@@ -1,4 +1,8 @@
-"""Draw error rates against α, both on log axes: a calibrated procedure lies on the diagonal at every level."""
+"""Draw error rates relative to α at every level: a calibrated procedure has the ratio 1.
+
+The values of α stand side by side as they come, so that marks of several procedures can be told apart without a
+position that would be read as another α.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +13,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from harness.core.procedures import assign_strokes
-from harness.figures.canvas import marks
-from harness.figures.canvas.axes import Edges, set_log_ticks
+from harness.figures.canvas import labels, marks
+from harness.figures.canvas.axes import Edges
 from harness.figures.canvas.layout import finish, label_axes, make_panel_grid
 from harness.figures.canvas.panels import make_panel_layout
 from harness.figures.canvas.style import INK
@@ -21,8 +25,8 @@ from harness.results.replications import Where
 
 _OVER = ("n", "gamma", "lam", "theta")
 """Axes with one panel per value."""
-_SPREAD = 0.05
-"""Logarithm by which the marks of neighbouring procedures stand apart, divided by the number of them."""
+_SHARE = 0.6
+"""Share of the distance between two values of α that marks take."""
 
 
 def draw(url: str, where: Where | None = None) -> Figure:
@@ -30,29 +34,30 @@ def draw(url: str, where: Where | None = None) -> Figure:
     shown = make_panel_layout(url, where, _OVER, single=("theta", "lam"))
     found = estimate(url, "error", shown.where)
     marks.check_not_empty([found["value"].to_numpy()], shown)
-    alphas, looks = np.array(shown.where["alpha"], dtype=float), assign_strokes(shown.all_procedures)
-    edges = Edges(*(found[part].to_numpy() for part in ("value", "low", "high")), alphas)
-    beside = _spread(shown.procedures)
+    for part in ("value", "low", "high"):
+        found[part] = found[part] / found["alpha"]
+    looks, places = assign_strokes(shown.all_procedures), np.arange(float(len(shown.where["alpha"])))
+    edges = Edges(*(found[part].to_numpy() for part in ("value", "low", "high")), np.ones(1))
     made = make_panel_grid(shown.panels, shown.rows, shown.columns)
     for ax, panel in zip(made.axes, shown.panels, strict=True):
-        ax.set(xscale="log", yscale="log")
+        ax.set_yscale("log")
         here = found.sel({axis: value for axis, value in panel.at.items() if axis not in ("alpha", "procedure")})
         if bool(here["value"].isnull().all()):
             marks.mark_empty(ax)
-        ends = np.array([alphas.min() / 1.3, alphas.max() * 1.3])
-        ax.plot(ends, ends, color=INK, linewidth=0.9, linestyle=(0, (5, 2)), zorder=1.5)
-        for name in shown.procedures:
-            draw_on_edges(ax, alphas * beside[name], select_parts(here, name), looks[name], edges)
-        ax.set_xlim(*ends)
-        set_log_ticks(ax.xaxis, *ends.tolist())
+        ax.axhline(1, color=INK, linewidth=0.9, linestyle=(0, (5, 2)), zorder=1.5)
+        for name, beside in _spread(shown.procedures).items():
+            draw_on_edges(ax, places + beside, select_parts(here, name), looks[name], edges)
+        ax.set_xlim(-0.5, len(places) - 0.5)
+        ax.set_xticks(places, [labels.format_with_powers(alpha) for alpha in shown.where["alpha"]])
+        ax.grid(visible=False, axis="x")
         edges.apply(ax, "y", labelled=panel.column == 0)
-    label_axes(made, shown.panels, "α", "error rate")
+    label_axes(made, shown.panels, "α", "error rate / α")
     handles = [
         *marks.make_procedure_handles(looks, shown.procedures),
         Line2D([], [], color=INK, linewidth=0.9, linestyle=(0, (5, 2)), label="error rate = α"),
     ]
     notes = [
-        "Above the diagonal regions cover less than promised, below it more: conformal ones at small n by arithmetic.",
+        "Above 1 regions cover less than 1 − α, below it more: conformal ones at small n by arithmetic.",
         *marks.make_error_notes(found, "Bars"),
         *shown.notes,
     ]
@@ -62,6 +67,5 @@ def draw(url: str, where: Where | None = None) -> Figure:
 
 
 def _spread(names: Sequence[str]) -> dict[str, float]:
-    """Return the factors on α that draw the marks of several procedures side by side."""
-    middle = (len(names) - 1) / 2
-    return {name: float(np.exp(_SPREAD * (place - middle))) for place, name in enumerate(names)}
+    """Return how far beside an α the marks of each procedure stand, in distances between two α."""
+    return {name: _SHARE * ((place + 0.5) / len(names) - 0.5) for place, name in enumerate(names)}

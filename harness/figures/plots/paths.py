@@ -47,9 +47,13 @@ def draw(url: str, where: Where | None = None) -> Figure:
         _draw_levels(ax, shown, panel.at)
         set_coverage_axis(ax, low)
     label_axes(made, shown.panels, "share of paths with lower coverage", MEASURES[shown.runs.judged].what)
+    has_interval = points is not None or shown.runs.manifest.extent.draws > 1
     notes = _make_notes(shown, made.axes[0].get_yscale() == "function")
     title = "Training-conditional coverage" if points is None else "Coverage on each path"
-    return finish(made, marks.make_title(shown, title), marks.make_subtitle(shown), _make_handles(shown), notes)
+    subtitle = marks.make_subtitle(
+        shown, paths=shown.runs.count_paths(shown.sizes[0]) if len(shown.sizes) == 1 else None
+    )
+    return finish(made, marks.make_title(shown, title), subtitle, _make_handles(shown, has_interval), notes)
 
 
 def summarise_paths(values: Values, ok: Bools, points: int | None) -> tuple[Array, Array, Array]:
@@ -124,12 +128,14 @@ def _draw_levels(ax: Axes, shown: PanelLayout, at: Mapping[str, Any]) -> None:
         ax.axhline(level, color=INK, linewidth=1.2, linestyle="solid", zorder=1.4)
 
 
-def _make_handles(shown: PanelLayout) -> list[Any]:
+def _make_handles(shown: PanelLayout, has_interval: bool) -> list[Any]:
     levels = any(name in shown.runs.manifest.exact_levels for name in shown.procedures)
     exact = [Line2D([], [], color=INK, linewidth=1.2, label="exact level, on average")] if levels else []
-    dots = Line2D([], [], color=FAINT, marker="o", linestyle="none", label="a path, with its interval")
+    dots = Line2D(
+        [], [], color=FAINT, marker="o", linestyle="none", label=f"a path{', with its interval' * has_interval}"
+    )
     many = shown.runs.get_path_range()[1] > MOST_DOTS
-    line = Line2D([], [], color=FAINT, linewidth=1.6, label="paths, with their intervals")
+    line = Line2D([], [], color=FAINT, linewidth=1.6, label=f"paths{', with their intervals' * has_interval}")
     nominal = Line2D([], [], color=INK, linewidth=0.9, linestyle=(0, (5, 2)), label=marks.NOMINAL)
     return [line if many else dots, nominal, *exact, Patch(color=_MIDDLE, label="the middle 90 % of paths")]
 

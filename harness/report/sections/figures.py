@@ -18,14 +18,14 @@ from harness.report.sections.columns import find_main_alpha, list_labels
 from harness.report.sections.facts import Facts
 from harness.report.sections.glossary import AXES
 
-CHOSEN = ("coverage", "width")
+CHOSEN = ("target", "width")
 """Figures drawn for every combination."""
-FIRST = ("target", "relative", "tradeoff")
+FIRST = ("coverage", "relative", "tradeoff")
 """Figures drawn for the first combination only."""
 ONCE = ("nested", "failures", "seconds")
 """Figures drawn once, for the whole study."""
 _AXES = ("gamma", "theta", "lam", "alpha")
-SETTINGS = 12
+SETTINGS = 16
 """Default of the maximal number of combinations: each takes one to two seconds and tens of kilobytes."""
 ROOM = 1_200_000
 """Bytes that all figures together may take."""

@@ -29,6 +29,7 @@ def _describe_verdicts(facts: Facts) -> str:
     parts = [
         _describe_holding(run),
         _describe_shortfalls(run),
+        _describe_broken_promises(facts),
         _describe_borderline(run),
         _describe_undecided(run),
     ]
@@ -74,6 +75,19 @@ def _describe_holding(run: list[ProcedureVerdict]) -> str:
 def _describe_shortfalls(run: list[ProcedureVerdict]) -> str:
     told = _list_counts(run, INVALID)
     return f"Coverage falls short for {told}." if told else ""
+
+
+def _describe_broken_promises(facts: Facts) -> str:
+    """Say how many shortfalls of procedures with an exact level are where its assumptions hold."""
+    short = (facts.verdicts["verdict"] == INVALID) & facts.distinct & facts.verdicts["promised"]
+    count, kept = int(short.sum()), int((short & facts.verdicts["exchangeable"]).sum())
+    if not count:
+        return ""
+    cells = f"{format_count(count, 'cell')} of procedures with an exact level"
+    why = "its assumptions don't hold (θ searched for on the training sample, test points on a grid or shifted)"
+    if not kept:
+        return f"The {cells} that fall short are all where {why}."
+    return f"Of the {cells} that fall short, {kept} are where its assumptions hold; elsewhere {why}."
 
 
 def _describe_borderline(run: list[ProcedureVerdict]) -> str:

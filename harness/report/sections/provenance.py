@@ -17,6 +17,7 @@ from harness.report.sections.facts import Facts
 from harness.scenario.dump import dump_scenario
 from harness.store.manifest import FILES, hash_fingerprint
 from harness.store.requests import get_full_scenario
+from harness.store.rounds import get_target
 
 _LONGEST_FILE = 50_000
 """Length up to which a source's code is shown, in bytes."""
@@ -93,6 +94,7 @@ def render_provenance(facts: Facts) -> Markup:
         runs=_list_runs(facts),
         machines=_list_machines(facts),
         scenario=_make_scenario_file(facts),
+        is_mixed=facts.manifest.had_rounds and (facts.manifest.fixed_paths > 0 or get_target(facts.manifest) is None),
         changed=_format_changed_files(facts),
         files=_list_source_files(facts),
     )

@@ -245,7 +245,7 @@ def _describe_undecided(one: ProcedureVerdict, paths: int) -> str:
         return "With one path no error can be known, so nothing can be decided."
     if not count:
         return ""
-    return f"{format_count(count, 'cell')} can't be decided with {paths} paths; more paths would help."
+    return f"{format_count(count, 'cell')} can't be decided yet; more paths would help."
 
 
 def _describe_conservative(one: ProcedureVerdict) -> str:

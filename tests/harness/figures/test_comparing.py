@@ -104,10 +104,12 @@ def test_calibration_has_every_level(store: str) -> None:
     figure = draw(store, "calibration", {**ONE, "n": [80]})
     (ax,) = figure.axes
     found = estimate(store, "error", {**ONE, "n": [80]})["value"]
+    found = found / found["alpha"]
     for name in NAMES:
         expected = found.sel(procedure=name).squeeze().to_numpy()
         assert (expected > 0).all()
         assert lines(ax, name) == [expected.tolist()] * 2
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["0.1", "0.25"]
     assert "α = " not in texts(figure)
 
 

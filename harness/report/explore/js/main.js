@@ -1,4 +1,5 @@
-// The section starts when it comes into view, so that it doesn't hold up the page.
+// The section starts when it comes into view, or a while after the page, so that it is there in print: it doesn't hold up
+// the page.
 
 const start = async box => {
   if (!("DecompressionStream" in window)) {
@@ -70,8 +71,14 @@ const describeDrawing = (view, state, chosen) => {
 };
 
 const explorer = document.getElementById("explorer");
-new IntersectionObserver((seen, observer) => {
-  if (!seen.some(one => one.isIntersecting)) return;
+const observer = new IntersectionObserver(seen => { if (seen.some(one => one.isIntersecting)) startOnce(); }, {rootMargin: "300px"});
+let isStarted = false;
+const startOnce = () => {
+  if (isStarted) return;
+  isStarted = true;
   observer.disconnect();
   start(explorer);
-}, {rootMargin: "300px"}).observe(explorer);
+};
+observer.observe(explorer);
+addEventListener("load", () => setTimeout(() => (window.requestIdleCallback ?? setTimeout)(startOnce), 2000));
+addEventListener("beforeprint", startOnce);
