@@ -17,7 +17,7 @@ from harness.core.errors import UserError
 from harness.core.families import FamilyRecord, StudyFamily
 from harness.core.labels import format_label
 from harness.core.packaged import list_scenario_files
-from harness.core.protocols import LimitedSource, Source, SupportsNoiseLaw
+from harness.core.protocols import LimitedSource, Source, SupportsBox, SupportsNoiseLaw
 from harness.core.schema.measures import COVERAGE_EXPECTED
 from harness.core.seeds import Seeds
 from harness.core.text import shorten_repr, suggest_name
@@ -190,7 +190,7 @@ def check(
         complaints += _check_sizes(scenario, built)
         complaints += _check_available(scenario, built.source.only) if isinstance(built.source, LimitedSource) else []
         known = _configure_families(scenario, known, built, complaints)
-        complaints += _check_noise_law(scenario, built.source)
+        complaints += [*_check_noise_law(scenario, built.source), *_check_bins(scenario, built.source)]
         complaints += [] if known is None else check_procedures(known, scenario.grid.procedure)
     if complaints or scenario is None or built is None or known is None:
         tables = _get_table_keys(built)
@@ -223,6 +223,21 @@ def _check_noise_law(scenario: Scenario, source: Source) -> Iterable[Complaint]:
     if scenario.expected_coverage and not knows_noise_law(source):
         text = "must be left out or false: this source doesn't know f and the distribution of its noise (noise_cdf)"
         yield Complaint("expected_coverage", text)
+
+
+def _check_bins(scenario: Scenario, source: Source) -> Iterable[Complaint]:
+    if "bins" not in scenario.keep:
+        return
+    if source.dimension > 2:
+        yield Complaint(
+            "keep", f"must be without 'bins': {source.dimension} input variables are too many for bins of x"
+        )
+    elif not isinstance(source, SupportsBox):
+        yield Complaint("keep", "must be without 'bins': this source doesn't know the box of its inputs (box)")
+    elif len(source.box) != source.dimension or not all(low < high for low, high in source.box):
+        yield Complaint(
+            "source", f"must have a box of {source.dimension} × (low, high), got {shorten_repr(source.box)}"
+        )
 
 
 def _list_kept(scenario: Scenario, expected: bool) -> tuple[str, ...]:

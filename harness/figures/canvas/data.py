@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import isqrt
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from harness.core.errors import UserError
 from harness.core.labels import list_axis_values
 from harness.core.protocols import SupportsTestGrid
-from harness.core.schema.axes import CELL
+from harness.core.schema.axes import BINS, CELL
 from harness.core.types import Array, Bools, Status, Values
 from harness.results.replications import ReplicationReader
 from harness.scenario.errors import ScenarioError
@@ -54,6 +55,18 @@ def check_kept(manifest: Manifest) -> None:
         raise UserError('pointwise needs hits at every test point: run a scenario with keep = ["pointwise"]')
     if manifest.test != "grid":
         raise UserError(f'pointwise needs fixed test points: test = "grid", got {manifest.test!r}')
+
+
+def find_bin_centres(manifest: Manifest) -> Array:
+    """Return the centres of the bins of x, shape (bins, dimension); raise UserError unless the store keeps these.
+
+    The first variable varies fastest, as in `harness.compute.bins`.
+    """
+    if "bins" not in manifest.keep:
+        raise UserError('conditional needs coverage in bins of x: run a scenario with keep = ["bins"]')
+    side = BINS if len(manifest.box) == 1 else isqrt(BINS)
+    axes = [low + (np.arange(side) + 0.5) * ((high - low) / side) for low, high in manifest.box]
+    return np.stack([each.ravel() for each in np.meshgrid(*axes)], axis=1)
 
 
 def find_test_points(manifest: Manifest) -> Array | None:

@@ -20,7 +20,7 @@ from harness.report.sections.glossary import AXES
 
 CHOSEN = ("target", "width")
 """Figures drawn for every combination."""
-FIRST = ("coverage", "relative", "tradeoff")
+FIRST = ("coverage", "relative", "tradeoff", "conditional")
 """Figures drawn for the first combination only."""
 ONCE = ("nested", "failures", "seconds")
 """Figures drawn once, for the whole study."""

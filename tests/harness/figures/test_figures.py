@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 from ckrr.plot import COLOURS
 from ckrr.procedures import ALL_PROCEDURES
 from harness.backends.base import open_backend
+from harness.compute.bins import find_bins
 from harness.core.errors import UserError
 from harness.core.procedures import PROCEDURES, assign_strokes
 from harness.families.baselines import METHODS
@@ -27,6 +28,7 @@ from harness.figures.canvas.panels import make_panel_layout
 from harness.figures.plots.paths import summarise_paths
 from harness.figures.plots.seconds import _PARTS, fit_exponent
 from harness.results.estimates import estimate
+from harness.store import arrays
 from harness.store.manifest_io import load_manifest
 from harness.store.receipts import list_receipts, read
 from tests.harness.figures.reading import texts
@@ -50,7 +52,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> str:
         "source__fails_at": 0.2,
         "source__spread": 0.5,
         "source__test": "grid",
-        "keep": ["pointwise"],
+        "keep": ["pointwise", "bins"],
         "exclude": [{"n": 20, "theta": "best"}],
     }
     run_serially(where, **changes)
@@ -62,7 +64,7 @@ def single(tmp_path_factory: pytest.TempPathFactory) -> str:
     """One path, one draw, one n, one of everything."""
     where = tmp_path_factory.mktemp("single") / "toy.zarr"
     grid = {"gamma": [1.0], "n": [10], "theta": [1], "lam": [0.1], "alpha": [0.2], "procedure": ["exact"]}
-    changes: dict[str, Any] = {"source__test": "grid", "keep": ["pointwise"], "replications": {"paths": 1}}
+    changes: dict[str, Any] = {"source__test": "grid", "keep": ["pointwise", "bins"], "replications": {"paths": 1}}
     run_serially(where, grid=grid, **changes)
     return str(where)
 
@@ -73,7 +75,7 @@ def krr(tmp_path_factory: pytest.TempPathFactory) -> str:
     where = tmp_path_factory.mktemp("krr") / "toy.zarr"
     grid = {"gamma": [0.1], "n": [8, 20], "theta": [100], "lam": [1e-6], "alpha": [0.1], "procedure": ["GPR-f", "RRCM"]}
     source = {"function": "f2", "test": "grid", "test_points": 9}
-    changes: dict[str, Any] = {"keep": ["pointwise"], "replications": {"paths": 4}}
+    changes: dict[str, Any] = {"keep": ["pointwise", "bins"], "replications": {"paths": 4}}
     run_serially(where, family="krr", source=source, grid=grid, **changes)
     return str(where)
 
@@ -227,6 +229,40 @@ def test_pointwise_at_its_points(krr: str, store: str) -> None:
     squares = np.stack([ax.images[0].get_array() for ax in figure.axes if ax.images])  # type: ignore[arg-type]
     found = estimate(krr, "coverage", {"n": [20]})["value"].squeeze()
     np.testing.assert_allclose(squares.mean(axis=(1, 2)), found)
+
+
+def test_bins_of_a_grid_have_its_points(krr: str) -> None:
+    """Of 3 × 3 points each is alone in its bin of 6 × 6; where the noise is known a bin has the expected coverage."""
+    drawn = draw(krr, "conditional", {"n": [20]})
+    maps = np.stack([np.asarray(ax.images[0].get_array(), dtype=float) for ax in drawn.axes if ax.images])
+    assert np.isfinite(maps[np.ix_(range(2), (0, 3, 5), (0, 3, 5))]).all()
+    assert np.isfinite(maps).sum() == 18
+    found = estimate(krr, "coverage_expected", {"n": [20]})["value"].squeeze()
+    np.testing.assert_allclose(np.nanmean(maps, axis=(1, 2)), found, rtol=1e-6)
+
+
+def test_bins_of_a_line_have_its_points(tmp_path: Path) -> None:
+    """A store that keeps both, after a run that was cut off and one with more paths and another α."""
+    grid = {"gamma": [0.1], "n": [20], "theta": [100], "lam": [0.1], "alpha": [0.1], "procedure": ["GPR-f", "RRCM"]}
+    source = {"function": "heaviside", "test": "grid", "test_points": 75}
+    where, told = str(tmp_path / "a"), {"family": "krr", "source": source, "keep": ["pointwise", "bins"]}
+    run_serially(where, [0], **told, grid=grid, expected_coverage=False, replications={"paths": 3})
+    grown = {**grid, "alpha": [0.1, 0.3]}
+    run_serially(where, **told, grid=grown, expected_coverage=False, replications={"paths": 5})
+    record = load_manifest(open_backend(where))
+    assert record is not None
+    assert record.box == ((0.0, 1.0),)
+    hits, binned = (arrays.read(where, 20, name, record.generation) for name in ("hit", "coverage_by_x"))
+    bins = find_bins(np.linspace(0, 1, 75)[:, None], record.box)
+    assert set(bins) == set(range(36))
+    for b in range(36):
+        np.testing.assert_allclose(binned[..., b], hits[..., bins == b].mean(axis=-1), rtol=1e-6)
+
+
+def test_conditional_needs_bins(tmp_path: Path) -> None:
+    run_serially(tmp_path / "a", replications={"paths": 2})
+    with pytest.raises(UserError, match=r'conditional needs coverage in bins of x: .* keep = \["bins"\]$'):
+        draw(str(tmp_path / "a"), "conditional")
 
 
 def test_pointwise_needs_what_it_needs(tmp_path: Path) -> None:
