@@ -161,7 +161,7 @@ class PointResults:
             If regions have several pieces, and the scores don't contain these.
         """
         assert len(self._laws) == len(self._scores), "stores keep expected coverage only where the noise is known"
-        found, start = np.empty_like(self.lower), 0
+        found, start = np.empty(self.lower.shape), 0
         for one, law in zip(self._scores, self._laws, strict=True):
             here = slice(start, start := start + len(one.lower))
             found[here] = law.compute_probability(self.lower[here], self.upper[here])
