@@ -6,6 +6,7 @@ import os
 import stat
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -234,9 +235,9 @@ def _check_bins(scenario: Scenario, source: Source) -> Iterable[Complaint]:
         )
     elif not isinstance(source, SupportsBox):
         yield Complaint("keep", "must be without 'bins': this source doesn't know the box of its inputs (box)")
-    elif len(source.box) != source.dimension or not all(low < high for low, high in source.box):
+    elif len(source.box) != source.dimension or not all(-inf < low < high < inf for low, high in source.box):
         yield Complaint(
-            "source", f"must have a box of {source.dimension} × (low, high), got {shorten_repr(source.box)}"
+            "source", f"must have a box of {source.dimension} × (low, high), all finite, got {shorten_repr(source.box)}"
         )
 
 

@@ -21,7 +21,7 @@ from harness.store.manifest import Manifest
 
 
 def read_cell(runs: ReplicationReader, at: Mapping[str, Any], variable: str) -> tuple[Values, Bools]:
-    """Read a variable for all replications of one cell.
+    """Read a variable for all replications of one cell that results are made from.
 
     Parameters
     ----------
@@ -42,10 +42,10 @@ def read_cell(runs: ReplicationReader, at: Mapping[str, Any], variable: str) -> 
     grid, everything = runs.manifest.extent.grid, slice(None)
     places = [list(list_axis_values(grid, axis)).index(at[axis]) for axis in CELL]
     alpha = list(grid.alpha).index(at["alpha"])
-    read = (runs.url, at["n"])
+    read, paths = (runs.url, at["n"]), slice(0, runs.count_paths(at["n"]))
     generation = runs.manifest.generation
-    values = arrays.read(*read, variable, generation, (everything, everything, *places, alpha))
-    status = arrays.read(*read, "status", generation, (everything, everything, *places))
+    values = arrays.read(*read, variable, generation, (paths, everything, *places, alpha))
+    status = arrays.read(*read, "status", generation, (paths, everything, *places))
     return values, np.asarray(status == Status.OK)
 
 

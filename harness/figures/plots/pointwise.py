@@ -12,10 +12,10 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from harness.core.procedures import assign_strokes
+from harness.core.procedures import assign_strokes, is_for_function
 from harness.core.schema.axes import BINS
 from harness.core.schema.measures import BY_BINS, COVERAGE_EXPECTED
-from harness.core.types import Array
+from harness.core.types import Array, Bools
 from harness.figures.canvas import marks
 from harness.figures.canvas.axes import STRETCHED, set_coverage_axis
 from harness.figures.canvas.data import check_kept, find_bin_centres, find_test_points, read_cell
@@ -42,6 +42,13 @@ class PointLayout:
     grid: tuple[Array, Array] | None = None
     """Both coordinates of each point, for a map."""
     note: str = ""
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Ends of the axis of x, with a little room."""
+        low, high = float(self.x.min()), float(self.x.max())
+        room = 0.01 * (high - low) or 0.5
+        return low - room, high + room
 
 
 def draw(url: str, where: Where | None = None) -> Figure:
@@ -71,6 +78,7 @@ def _draw(
         *_make_error_notes(found, layout, unit),
         *([layout.note] if layout.note else []),
         *_make_scale_notes(made),
+        *_make_function_notes(shown),
         *shown.notes,
     ]
     return finish(made, marks.make_title(shown, title), marks.make_subtitle(shown), handles, notes)
@@ -113,13 +121,21 @@ def _draw_lines(shown: PanelLayout, found: Sequence[Estimate], layout: PointLayo
         colour = looks[panel.at["procedure"]].colour
         ax.fill_between(layout.x[order], one.low[order], one.high[order], color=colour, alpha=0.22, linewidth=0)
         ax.plot(layout.x[order], one.value[order], color=colour, linewidth=1.2)
+        alone = _find_isolated(one.value[order])
+        ax.plot(layout.x[order][alone], one.value[order][alone], ".", color=colour, markersize=4)
         marks.draw_nominal_line(ax, panel.at["alpha"])
-        ax.margins(x=0.01)
+        ax.set_xlim(*layout.ends)
         set_coverage_axis(ax, low)
         if np.isnan(one.value).all():
             marks.mark_empty(ax)
     label_axes(made, shown.panels, layout.label, "coverage of y*")
     return made
+
+
+def _find_isolated(value: Array) -> Bools:
+    """Return which points of a line have no neighbour, so that no line is drawn there."""
+    known = np.concatenate([[False], np.isfinite(value), [False]])
+    return np.asarray(known[1:-1] & ~known[:-2] & ~known[2:])
 
 
 def _draw_maps(shown: PanelLayout, found: Sequence[Estimate], layout: PointLayout) -> PanelGrid:
@@ -136,7 +152,7 @@ def _draw_maps(shown: PanelLayout, found: Sequence[Estimate], layout: PointLayou
     for alpha in shown.where["alpha"]:
         bar.ax.axhline(1 - alpha, color=INK, linewidth=1.5)
         bar.ax.annotate(
-            "1 − α",
+            f"{1 - alpha:g}",
             (0, 1 - alpha),
             (-3, 0),
             ("axes fraction", "data"),
@@ -163,15 +179,24 @@ def _draw_map(ax: Axes, x: Array, y: Array, value: Array, norm: Normalize) -> No
 
 def _make_error_notes(found: Sequence[Estimate], layout: PointLayout, unit: str) -> list[str]:
     if max(int(np.max(each.paths)) for each in found) <= 1:
-        return [marks.ONE_PATH]
+        return [marks.ONE_PATH if unit == "point" else "No bin has test points of two paths: no Monte-Carlo error."]
     if layout.grid is None:
         return [f"Bands: {100 * LEVEL:g} % Monte-Carlo interval, between paths, for each {unit} separately."]
-    half = float(np.nanmax([np.nanmax((each.high - each.low) / 2) for each in found if not np.isnan(each.low).all()]))
-    return [f"Monte-Carlo error: every {unit}'s {100 * LEVEL:g} % interval is within ±{half:.2g}."]
+    halves = np.concatenate([(each.high - each.low) / 2 for each in found])
+    return [
+        f"Monte-Carlo error: half of the {unit}s have a {100 * LEVEL:g} % interval within ±{np.nanmedian(halves):.2g}, "
+        f"all within ±{np.nanmax(halves):.2g}."
+    ]
 
 
 def _make_scale_notes(made: PanelGrid) -> list[str]:
     return [STRETCHED] if made.axes[0].get_yscale() == "function" else []
+
+
+def _make_function_notes(shown: PanelLayout) -> list[str]:
+    """Say which procedures aren't meant for y*."""
+    names = [name for name in shown.where["procedure"] if is_for_function(name)]
+    return [f"Intervals for f(x*) aren't meant to cover y*: {', '.join(names)}."] if names else []
 
 
 def _make_handles() -> list[Line2D]:
