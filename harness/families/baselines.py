@@ -1,4 +1,4 @@
-"""Compare common alternatives (GPR-t, split, jackknife+, CV+, J+GP) with all procedures of the family `krr` on the same data.
+"""Compare alternatives (GPR-t, split, jackknife+, CV+, J+GP) with all procedures of the family `krr` on the same data.
 
 `ckrr.baselines` describes these procedures. All of them share one factorisation. Halves and folds come from one random
 permutation of the sample, drawn from the replication's stream "order". Where θ is searched for, split searches on its
@@ -166,6 +166,10 @@ class Baselines:
         if is_random(kernel):
             raise ValueError(f"kernel must not use random features, which CV+ does not support, got {kernel!r}")
         return replace(self, krr=self.krr.on_kernel(dimension, kernel, scales, features))
+
+    def with_distributions(self) -> Self:
+        """Return the family with scores of the predictive distributions of `krr`."""
+        return replace(self, krr=self.krr.with_distributions())
 
     def score(
         self,

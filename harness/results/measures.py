@@ -131,8 +131,20 @@ def _compute_oracle_ratio(runs: ReplicationReader, slab: Slab) -> tuple[Values, 
         return values / compute_oracle_width(runs), runs.is_ok(slab)[..., None]
 
 
+def _make_cell_reader(variable: str) -> Callable[[ReplicationReader, Slab], tuple[Values, Bools]]:
+    """Make the reader of a variable that doesn't depend on α: its values stand at each."""
+
+    def compute(runs: ReplicationReader, slab: Slab) -> tuple[Values, Bools]:
+        levels = len(runs.manifest.extent.grid.alpha)
+        return np.repeat(runs.read(slab, variable)[..., None], levels, axis=-1), runs.is_ok(slab)[..., None]
+
+    return compute
+
+
 def _from_schema(one: schema.Measure) -> Measure:
     """Make the measure of a stored variable; if quantiles over test points are stored, the measure is their median."""
+    if "alpha" not in one.dims:
+        return Measure(one.name, one.title, one.reduction, _make_cell_reader(one.name))
     reader = _make_quantile_reader(one.name, 0.5) if "quantile" in one.dims else _make_reader(one.name)
     return Measure(one.name, one.title, one.reduction, reader)
 

@@ -119,7 +119,7 @@ def baselines(**changes: Any) -> dict[str, Any]:
         ({"kernel": "gaussian-rff"}, "kernel must not use random features, which CV\\+ does not support"),
         (
             {"grid__procedure": ["jacknife+"]},
-            r"grid.procedure\[0\] must be one of .*CV\+, which family = .* \(did you mean 'jackknife\+'",
+            r"grid.procedure\[0\] must be one of .*J\+GP, which family = .* \(did you mean 'jackknife\+'",
         ),
         (
             {"grid__theta": ["holdout"]},
