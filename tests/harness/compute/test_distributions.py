@@ -1,0 +1,192 @@
+"""CRPS and PIT of a store are those of the library, and a store without them stays without."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from harness.backends.base import open_backend
+from harness.compute.measures import PointResults, count_pits
+from harness.compute.unit import draw_cell
+from harness.core.errors import UserError
+from harness.core.protocols import PredictiveScores, SupportsDistributions, Target
+from harness.cube.reader import open_cube
+from harness.families.baselines import FAMILY as BASELINES
+from harness.families.krr import FAMILY as KRR_FAMILY
+from harness.maintenance.merge import merge
+from harness.maintenance.replay import CellSelection, replay_one
+from harness.results.estimates import estimate
+from harness.results.replications import open_reader
+from harness.scenario.load import check
+from harness.store.manifest_io import load_manifest
+from harness.worker.study import build_study
+from tests.harness.families.scoring import scored, streams
+from tests.harness.studies import assert_identical, contents, loaded, run, run_serially
+from tests.harness.toy import FAMILY as TOY, ToyFactor
+
+KRR: dict[str, Any] = {
+    "family": "krr",
+    "source": {"function": "heaviside", "test_points": 20},
+    "grid__procedure": ["GPR-f", "RRCM-loo", "CRR-std"],
+    "grid__theta": [30, "ml"],
+    "grid__lam": [1e-6, 0.1],
+    "grid__gamma": [0.1, 1e-6],
+    "grid__n": [8, 12],
+    "grid__alpha": [0.1, 0.25],
+    "replications__paths": 4,
+    "replications__draws": 2,
+}
+KEPT: dict[str, Any] = {"keep": ["distribution"]}
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    where = tmp_path_factory.mktemp("distributions") / "krr.zarr"
+    run_serially(where, **KRR, **KEPT)
+    return where
+
+
+def test_a_store_has_what_its_replications_would_give_again(store: Path) -> None:
+    manifest = load_manifest(open_backend(str(store)))
+    assert manifest is not None
+    study, arrays = build_study(str(store), manifest), contents(store)
+    for path, draw, g, t, r in [(0, 0, 0, 0, 0), (3, 1, 1, 0, 0), (2, 0, 0, 1, 1)]:
+        cell = draw_cell(study, 12, path, draw, g, t, r)
+        target, ((_, factor),) = cell.target, cell.factors
+        tau = study.seeds.make_draw_streams(path, draw)("pit").random(20)
+        for p, name in enumerate(manifest.extent.grid.procedure):
+            crps, pit = (arrays[f"replications/n=12/{each}"][path, draw, p, g, t, r] for each in ("crps", "pit"))
+            if name == "RRCM-loo":
+                assert np.isnan(crps)
+                assert np.isnan(pit).all()
+                continue
+            D = factor.fit(target.Y[:, 0]).distribution(cell.sample.X_test, name)  # type: ignore[attr-defined]
+            assert crps == np.float32(D.crps(target.Y_test[:, 0]).mean())
+            counts = np.histogram(D.pit(target.Y_test[:, 0], tau), bins=10, range=(0, 1))[0]
+            assert pit == pytest.approx(counts / 20, rel=1e-6)
+
+
+def test_everything_else_has_the_same_bits(store: Path, tmp_path: Path) -> None:
+    run_serially(tmp_path / "plain.zarr", **KRR)
+    plain, more = contents(tmp_path / "plain.zarr"), contents(store)
+    added = {"crps", "crps_se", *(f"replications/n={n}/{name}" for n in (8, 12) for name in ("crps", "pit"))}
+    assert more.keys() - plain.keys() == added
+    for name, values in plain.items():
+        assert np.array_equal(values, more[name], equal_nan=values.dtype.kind == "f"), name
+    before, after = loaded(**KRR).fingerprint, loaded(**KRR, **KEPT).fingerprint
+    assert {**after, "keep": before["keep"]} == before
+
+
+def test_workers_and_growth_give_the_same_bits(store: Path, tmp_path: Path) -> None:
+    """A store that gets an α and a θ later has what it would have had at once; replays and other orders, too."""
+    run(tmp_path / "workers.zarr", **KRR, **KEPT)
+    assert_identical(store, tmp_path / "workers.zarr")
+    less = KRR | {"grid__alpha": [0.1], "grid__theta": [30], "replications__paths": 3}
+    run_serially(tmp_path / "grown.zarr", [1, 0], **less, **KEPT)
+    run_serially(tmp_path / "grown.zarr", **KRR, **KEPT)
+    one, other = contents(store), contents(tmp_path / "grown.zarr")
+    for name in ("crps", "pit"):
+        for n in (8, 12):
+            key = f"replications/n={n}/{name}"
+            np.testing.assert_array_equal(one[key], other[key])
+    assert replay_one(str(store), CellSelection(12, 2, 1)).equal
+
+
+def test_stores_with_them_are_merged(tmp_path: Path) -> None:
+    """Where both have the NaN of a procedure without a distribution, they agree."""
+    for name, procedures in (("a", ["RRCM-loo", "CRR-std"]), ("b", ["RRCM-loo", "GPR-f"])):
+        run_serially(tmp_path / f"{name}.zarr", **KRR | {"grid__procedure": procedures, "grid__theta": [30]}, **KEPT)
+    merge([str(tmp_path / "a.zarr"), str(tmp_path / "b.zarr")], str(tmp_path / "both.zarr"))
+    whole = contents(tmp_path / "both.zarr")["replications/n=12/crps"]
+    a, b = (contents(tmp_path / f"{name}.zarr")["replications/n=12/crps"] for name in "ab")
+    np.testing.assert_array_equal(whole, np.concatenate([a, b[:, :, 1:]], axis=2))
+
+
+def test_the_cube_and_the_table_have_the_mean(store: Path) -> None:
+    cube, values = open_cube(str(store)), contents(store)["replications/n=12/crps"]
+    found = estimate(str(store), "crps")
+    at = {"procedure": "CRR-std", "gamma": 0.1, "theta": "ml", "lam": 0.1, "n": 12}
+    mine = values[:, :, 2, 0, 1, 1].astype(float)
+    assert cube.crps.sel(at).values.tolist() == [pytest.approx(mine.mean())] * 2, "the same at every α"
+    assert float(cube.crps_se.sel(at)[0]) == pytest.approx(mine.mean(axis=1).std(ddof=1) / 2)
+    assert float(found.value.sel(at)[0]) == float(cube.crps.sel(at)[0])
+    assert float(found.se.sel(at)[0]) == float(cube.crps_se.sel(at)[0])
+    assert cube.crps.sel(procedure="RRCM-loo").isnull().all()
+
+
+def test_a_store_without_them_stays_without(tmp_path: Path) -> None:
+    where = tmp_path / "old.zarr"
+    fewer = KRR | {"grid__theta": [30], "replications__paths": 2}
+    assert run_serially(where, **fewer, expected_coverage=False).keep == ()
+    with pytest.raises(UserError, match="the optional variables were none and are distribution"):
+        run_serially(where, **fewer, **KEPT, expected_coverage=False)
+    with pytest.raises(UserError, match=r'has no crps: it is kept by a scenario with keep = \["distribution"\]'):
+        estimate(str(where), "crps")
+    assert "crps" not in contents(where)
+    assert not {"crps", "pit"} & {name.rpartition("/")[2] for name in contents(where)}
+
+
+def test_families_without_distributions_are_refused() -> None:
+    with pytest.raises(UserError, match=r"keep\[1\] must not be 'distribution': no procedure of the scenario's famil"):
+        check({**plain_sklearn(), "keep": ["pointwise", "distribution"]}, "my.toml", Path.cwd())
+    check({**plain_sklearn(), "keep": ["pointwise"]}, "my.toml", Path.cwd())
+
+
+def plain_sklearn() -> dict[str, Any]:
+    return {
+        "name": "ridge",
+        "seed": 1,
+        "family": "sklearn:Ridge",
+        "source": {"function": "heaviside"},
+        "grid": {"gamma": [0.1], "n": [10], "alpha": [0.1], "procedure": ["Ridge-split"]},
+        "replications": {"paths": 2},
+    }
+
+
+def test_baselines_have_those_of_krr() -> None:
+    """Bitwise, with NaN for the methods."""
+    names = ("RRCM", "GPR-f", "split", "CRR-std", "J+GP")
+    assert isinstance(BASELINES, SupportsDistributions)
+    ours = scored(BASELINES.with_distributions(), names, 2)
+    for one, other in zip(ours, scored(KRR_FAMILY.with_distributions(), ["GPR-f", "CRR-std"], 2), strict=True):
+        assert isinstance(one, PredictiveScores)
+        assert isinstance(other, PredictiveScores)
+        for mine, theirs in ((one.crps, other.crps), (one.pit, other.pit)):
+            assert mine is not None
+            assert theirs is not None
+            assert np.isnan(mine[:, [0, 2, 4]]).all()
+            assert (mine[:, [1, 3]] == theirs).all()
+    assert all(one.crps is None for one in scored(BASELINES, names, 1) if isinstance(one, PredictiveScores))
+
+
+def test_samples_are_measured_alike_together_and_alone() -> None:
+    """Also beside a family's scores without distributions."""
+    rng = np.random.default_rng(0)
+    targets = [Target(np.zeros((3, k)), rng.standard_normal((7, k)), None) for k in (1, 2)]
+    asked = TOY.with_distributions()
+    found = [asked.score([ToyFactor(1, 1)], [one], TOY.procedures, [0.1], [streams(0)])[0] for one in targets]
+    (plain,) = TOY.score([ToyFactor(1, 1)], targets[:1], TOY.procedures, [0.1], [streams(0)])
+    y = [one.Y_test.T for one in targets]
+    together = PointResults([*found, plain], [*y, y[0]], [0.1], None)
+    for i, rows in enumerate((slice(0, 1), slice(1, 3))):
+        alone = PointResults([found[i]], [y[i]], [0.1], None)
+        np.testing.assert_array_equal(together.mean_crps()[rows], alone.mean_crps())
+        np.testing.assert_array_equal(together.count_pits()[rows], alone.count_pits())
+    assert np.isnan(together.mean_crps()[3]).all()
+    assert together.count_pits().shape == (4, 4, 10)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.one_of(st.floats(0, 1), st.integers(0, 10).map(lambda i: i / 10)), min_size=1, max_size=30))
+def test_bins_are_half_open(pit: list[float]) -> None:
+    found = count_pits(np.array([pit]))[0]
+    right = [sum(min(int(10 * each), 9) == i for each in pit) / len(pit) for i in range(10)]
+    assert found.tolist() == right
+
+
+def test_readers_know_them(store: Path) -> None:
+    assert open_reader(str(store)).manifest.keep == ("distribution", "coverage_expected")
