@@ -15,7 +15,7 @@ from harness.figures.canvas.layout import finish, label_axes, make_panel_grid
 from harness.figures.canvas.panels import PanelLayout, make_panel_layout
 from harness.figures.canvas.style import INK
 from harness.figures.plots.target import select_parts
-from harness.results.pit import estimate_pits
+from harness.results.estimates import estimate_pits
 from harness.results.replications import Where
 from harness.statistics.intervals import LEVEL
 
