@@ -9,6 +9,7 @@ array([[ True]])
 
 from importlib.metadata import version
 
+from ckrr.distribution import ConformalDistribution, Distribution, NormalDistribution
 from ckrr.evaluation.scores import Scores
 from ckrr.fitted import Fit
 from ckrr.kernels import Kernel
@@ -22,11 +23,14 @@ from ckrr.ridge.exact import FactorisationError
 __all__ = [
     "ALPHA",
     "PROCEDURES",
+    "ConformalDistribution",
+    "Distribution",
     "Factor",
     "FactorisationError",
     "Fit",
     "Inputs",
     "Kernel",
+    "NormalDistribution",
     "Regions",
     "Scores",
     "exact_level",

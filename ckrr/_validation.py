@@ -37,7 +37,7 @@ def check_points(name: str, value: npt.ArrayLike, dimension: int | None = None) 
     ...
     ValueError: X_new must have 1 column as X has, got shape (1, 2)
     """
-    x = _check_finite(name, value)
+    x = check_finite(name, value)
     if x.ndim == 1:
         x = x[:, None]
     if x.ndim != 2:
@@ -53,7 +53,7 @@ def check_points(name: str, value: npt.ArrayLike, dimension: int | None = None) 
 
 def check_values(name: str, value: npt.ArrayLike, count: int, of: str) -> Array:
     """Return one number for each of the `count` rows of the array named `of`, shape (count,)."""
-    y = _check_finite(name, value)
+    y = check_finite(name, value)
     if y.shape != (count,):
         hint = f" (try {name}.ravel())" if y.shape == (count, 1) else ""
         raise ValueError(f"{name} must be of shape ({count},), one for each row of {of}, got shape {y.shape}{hint}")
@@ -62,7 +62,7 @@ def check_values(name: str, value: npt.ArrayLike, count: int, of: str) -> Array:
 
 def check_columns(name: str, value: npt.ArrayLike, count: int, of: str) -> Array:
     """Return targets as columns, shape (count, t); a 1-d array is one target."""
-    y = _check_finite(name, value)
+    y = check_finite(name, value)
     if y.ndim == 1:
         y = y[:, None]
     if y.ndim != 2 or y.shape[0] != count or y.shape[1] == 0:
@@ -114,7 +114,8 @@ def check_choices(name: str, value: str | Sequence[str], allowed: Iterable[str])
     return chosen
 
 
-def _check_finite(name: str, value: npt.ArrayLike) -> Array:
+def check_finite(name: str, value: npt.ArrayLike) -> Array:
+    """Return an array of finite numbers, of any shape but that of a single one."""
     try:
         array = np.asarray(value)
     except ValueError:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from ckrr import model
 from ckrr._validation import Array, check_choice, check_points, check_values, quote_value
+from ckrr.distribution import Distribution
 from ckrr.kernels import Kernel
 from ckrr.levels import Alpha, Level, check_boundary, parse_alphas
 from ckrr.procedures import ALL_PROCEDURES
@@ -220,6 +221,18 @@ class ConformalKernelRidge(_Base):
         """
         x = self._check_new(X)
         return self.fit_.regions(x, self.procedure, _to_alpha(confidence_level), self.boundary)
+
+    def predict_distribution(self, X: npt.ArrayLike, procedure: str = "CRR-std") -> Distribution:
+        """Return the predictive distributions of y* at m points: "CRR-std" for conformal, "GPR-f" for normal ones.
+
+        Examples
+        --------
+        >>> estimator = ConformalKernelRidge(theta=1.0).fit([[0.0], [0.2], [0.4], [0.6]], [0.1, 0.5, 0.9, 1.1])
+        >>> estimator.predict_distribution([[0.5]]).quantile(0.5).round(2)
+        array([[0.95]])
+        """
+        x = self._check_new(X)
+        return self.fit_.distribution(x, procedure)
 
     def predict_p(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Array:
         """Return the p-value of the value y[i] at the point X[i], shape (m,).

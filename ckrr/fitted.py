@@ -9,13 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ckrr._validation import Array, check_choice, check_points, check_values
+from ckrr.distribution import ConformalDistribution, Distribution, NormalDistribution
 from ckrr.evaluation.batching import Problem, iter_evaluators
 from ckrr.evaluation.case import ProcedureEvaluator
 from ckrr.evaluation.scores import Scores, gather_spans, has_conformal, score_problems
 from ckrr.evaluation.stacking import RowSpan
 from ckrr.levels import ALPHA, Alpha, check_boundary, parse_alphas
 from ckrr.likelihood.profile import SearchResult
-from ckrr.procedures import ALL_PROCEDURES, PROCEDURES, Levels
+from ckrr.procedures import ALL_PROCEDURES, PROCEDURES, Levels, check_distribution
 from ckrr.regions.intervals import Regions, stack_regions
 from ckrr.regions.smoothing import Smoothed, resolve_taus
 from ckrr.ridge.exact import Target
@@ -141,6 +142,37 @@ class Fit:
             for case, spans in self._iter_evaluators(x, name)
         ]
         return np.concatenate(found)
+
+    def distribution(self, X_new: npt.ArrayLike, procedure: str = "CRR-std") -> Distribution:
+        """Return the predictive distributions of y* at m test points.
+
+        Parameters
+        ----------
+        X_new : (m, d) array, or (m,) for points on the line
+        procedure : {"CRR-std", "GPR-f"}
+            Conformal distributions, with n jumps at each test point, or normal ones. The other procedures have none.
+
+        Examples
+        --------
+        >>> import ckrr
+        >>> X = np.array([0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9])
+        >>> D = ckrr.fit(X, X**2, theta=10.0, lam=0.01).distribution([0.55])
+        >>> D.interval(alpha=0.4).components(0)
+        [(0.29657, 0.30622)]
+        >>> D.cdf([0.3])
+        array([0.5])
+        """
+        x, name = self._check_points(X_new), check_distribution(procedure)
+        if name == "GPR-f":
+            rows = [(case.rows.mean, case.compute_deviation(name)) for case, _ in self._iter_evaluators(x, name)]
+            mean, deviation = (self._target.unscale(np.concatenate(each)) for each in zip(*rows, strict=True))
+            return NormalDistribution(mean, deviation)
+        jumps = np.empty((len(x), self._ridge.n))
+        for case, spans in self._iter_evaluators(x, name):
+            start = spans[0].places.start  # one problem with one target: all rows of a case follow each other
+            for here, some in case.iter_jumps():
+                jumps[start + here.start : start + here.stop] = self._target.unscale(some)
+        return ConformalDistribution(jumps)
 
     def score(
         self,

@@ -170,6 +170,7 @@ class Factor:
         boundary: str = ">=",
         f_test: npt.ArrayLike | None = None,
         smoothed: Smoothed | None = None,
+        pit: Smoothed | None = None,
     ) -> Scores:
         """Score procedures at the test inputs, for one or several targets.
 
@@ -185,6 +186,8 @@ class Factor:
             Values of the latent function at the test inputs. If given, the scores have `hits_f`.
         smoothed : Generator or (m,) array, optional
             As in `Fit.regions`, with the same τ for all targets.
+        pit : Generator or (m,) array, optional
+            Source of τ for the PIT, as in `Distribution.pit`. If given, the scores have `crps` and `pit`.
 
         Returns
         -------
@@ -192,7 +195,8 @@ class Factor:
             Arrays of shape (t, procedures, m, levels). Results are bitwise identical to scoring each target separately.
         """
         latent, by = None if f_test is None else [f_test], None if smoothed is None else [smoothed]
-        return score_together([self], [Y], [Y_test], procedures, alpha, boundary, latent, by)[0]
+        pit_by = None if pit is None else [pit]
+        return score_together([self], [Y], [Y_test], procedures, alpha, boundary, latent, by, pit_by)[0]
 
     def _make_problem(self, Y: npt.ArrayLike, Y_test: npt.ArrayLike) -> tuple[Problem, Array]:
         train = check_columns("Y", Y, len(self._X), of="X")[self._rows]
@@ -202,8 +206,8 @@ class Factor:
         targets = [self._ridge.make_target(np.ascontiguousarray(y)) for y in train.T]
         return Problem(self._ridge, targets, self._X_test), test.T
 
-    def _check_tau(self, smoothed: Smoothed) -> Array:
-        tau = resolve_taus(smoothed, len(self._X_test), of="X_test")
+    def _check_tau(self, smoothed: Smoothed, name: str = "smoothed") -> Array:
+        tau = resolve_taus(smoothed, len(self._X_test), of="X_test", name=name)
         assert tau is not None
         return tau
 
@@ -297,11 +301,13 @@ def score_together(
     boundary: str = ">=",
     f_test: Sequence[npt.ArrayLike] | None = None,
     smoothed: Sequence[Smoothed] | None = None,
+    pit: Sequence[Smoothed] | None = None,
 ) -> list[Scores]:
     """Score several factors at once, with results bitwise identical to `factor.score` for each.
 
     Up to twice as fast where n is small: small problems are stacked, so that NumPy's overhead per call is small
-    against the arithmetic. `Y`, `Y_test`, `f_test` and `smoothed` have one entry for each factor, as in `Factor.score`.
+    against the arithmetic. `Y`, `Y_test`, `f_test`, `smoothed` and `pit` have one entry for each factor, as in
+    `Factor.score`.
 
     Examples
     --------
@@ -312,7 +318,7 @@ def score_together(
     (10, (1, 6, 201, 4))
     """
     given: dict[str, Sequence[object] | None] = {"Y": Y, "Y_test": Y_test, "f_test": f_test, "smoothed": smoothed}
-    for name, each in given.items():
+    for name, each in (given | {"pit": pit}).items():
         if each is not None and len(each) != len(factors):
             raise ValueError(f"{name} must have one entry for each of the {len(factors)} factors, got {len(each)}")
     asked = [factor._make_problem(*targets) for factor, *targets in zip(factors, Y, Y_test, strict=True)]
@@ -323,4 +329,7 @@ def score_together(
     tau = None
     if smoothed is not None:
         tau = [one._check_tau(by) for one, by in zip(factors, smoothed, strict=True)]
-    return score_problems(problems, tests, procedures, alpha, boundary, latent, tau)
+    pit_tau = None
+    if pit is not None:
+        pit_tau = [one._check_tau(by, "pit") for one, by in zip(factors, pit, strict=True)]
+    return score_problems(problems, tests, procedures, alpha, boundary, latent, tau, pit_tau)

@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 from scipy.special import ndtri
 
-from ckrr._validation import Array
+from ckrr._validation import Array, check_choice
 from ckrr.levels import Boundary, Level, compute_required_count, compute_thresholds, parse_alpha
 from ckrr.regions import conformal
 from ckrr.regions.conformal import Side
@@ -53,6 +53,31 @@ BAYESIAN = ("GPR-f", "GPR-p")
 PROCEDURES = ("GPR-f", "GPR-p", "RRCM", "RRCM-loo", "CRR", "CRR-loo")
 """The six procedures of the paper."""
 ALL_PROCEDURES = (*BAYESIAN, *CONFORMAL)
+DISTRIBUTIONS = ("GPR-f", "CRR-std")
+"""Procedures that have predictive distributions of y*."""
+_WITHOUT_DISTRIBUTION = {
+    "GPR-p": "GPR-p is about f(x*), not y*",
+    "RRCM": "RRCM compares absolute residuals, which don't tell the two tails apart",
+    "CRR": "only studentised residuals always increase with y, which a distribution function must",
+}
+"""Why the other procedures have none, by the first part of their names."""
+
+
+def check_distribution(procedure: object) -> str:
+    """Return the name of a procedure that has a predictive distribution; the error says why others have none.
+
+    Examples
+    --------
+    >>> check_distribution("CRR-loo")
+    Traceback (most recent call last):
+    ...
+    ValueError: procedure must be GPR-f or CRR-std, got 'CRR-loo': only studentised residuals always increase with y...
+    """
+    name = check_choice("procedure", procedure, ALL_PROCEDURES)
+    if name not in DISTRIBUTIONS:
+        why = _WITHOUT_DISTRIBUTION.get(name) or _WITHOUT_DISTRIBUTION[name.partition("-")[0]]
+        raise ValueError(f"procedure must be {' or '.join(DISTRIBUTIONS)}, got {name!r}: {why}")
+    return name
 
 
 class Levels:

@@ -290,6 +290,34 @@ def refitted_p_value(
     return min(Fraction(1), Fraction(2 * min(upper, lower), N))
 
 
+@precise
+def refitted_jumps(X: np.ndarray, y: np.ndarray, x_new: np.ndarray, theta: float, lam: float) -> list[Fraction]:
+    """The candidates at which a studentised residual equals the test point's own, from two refits: it is linear."""
+    r = [studentised(X, [to_arb(each) for each in [*y, z]], x_new, theta, lam) for z in (0.0, 1.0)]
+    ahead = [[each[-1] - other for other in each[:-1]] for each in r]
+    assert all(one > zero for zero, one in zip(*ahead, strict=True)), "it increases with the candidate"
+    return sorted(to_fraction(-zero / (one - zero)) for zero, one in zip(*ahead, strict=True))
+
+
+def studentised(X: np.ndarray, labels: list[arb], x_new: np.ndarray, theta: float, lam: float) -> list[arb]:
+    """All N residuals of a fit to the augmented sample, over √(1 − H_ii), H the matrix from labels to fitted values."""
+    points = np.vstack([X, x_new[None]])
+    H = arb_mat(kernel(points, points, theta)) * ridge_matrix(points, theta, lam, "gaussian").inv()
+    fitted = H * column(labels)
+    return [(label - fitted[i, 0]) / (1 - H[i, i]).sqrt() for i, label in enumerate(labels)]
+
+
+@precise
+def refitted_pit(
+    X: np.ndarray, y: np.ndarray, x_new: np.ndarray, z: float, theta: float, lam: float, tau: float
+) -> Fraction:
+    """(#{r_i < r_N} + τ·#{r_i = r_N}) / N over all N residuals, r_N among them, from a refit with the candidate z."""
+    r = studentised(X, [to_arb(each) for each in [*y, z]], x_new, theta, lam)
+    tied = [abs(each - r[-1]) < arb(2) ** (-BITS // 2) for each in r]  # exactly equal where the points are
+    below = sum(bool(each < r[-1]) for each, tie in zip(r, tied, strict=True) if not tie)
+    return (below + Fraction(tau) * sum(map(bool, tied))) / len(r)
+
+
 # --- the judge
 
 

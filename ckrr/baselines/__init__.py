@@ -6,10 +6,21 @@
 - `split` is split conformal prediction: half of the points to fit, half to calibrate (`_split.py`).
 - `jackknife_plus` and `cv_plus` combine fits that leave points out (`_plus.py`); `combine_left_out` does so for any
   model.
+- `jackknife_plus_gp` (J+GP) is jackknife+ with errors in units of the posterior standard deviation (`_plus.py`).
 """
 
-from ckrr.baselines._plus import FOLDS, combine_left_out, cv_plus, jackknife_plus
+from ckrr.baselines._plus import FOLDS, combine_left_out, cv_plus, jackknife_plus, jackknife_plus_gp
 from ckrr.baselines._split import halves, split, split_level
 from ckrr.baselines._student import student
 
-__all__ = ["FOLDS", "combine_left_out", "cv_plus", "halves", "jackknife_plus", "split", "split_level", "student"]
+__all__ = [
+    "FOLDS",
+    "combine_left_out",
+    "cv_plus",
+    "halves",
+    "jackknife_plus",
+    "jackknife_plus_gp",
+    "split",
+    "split_level",
+    "student",
+]

@@ -14,6 +14,14 @@ N = n + 1 and S(i) the points that are left out together with i ::
     from the ⌊Nα⌋-th smallest μ₋S(i)(x*) − |e_i|  to the ⌊Nα⌋-th largest μ₋S(i)(x*) + |e_i|
 
 and the whole line where ⌊Nα⌋ = 0. The guaranteed coverage for exchangeable points is 1 − 2α (CV+: a little less).
+
+J+GP (Jaber et al. 2024) measures errors in posterior standard
+deviations. Without point i these are, in units of σ, ::
+
+    s₋ᵢ(x_i)² = 1/Q_ii        s₋ᵢ(x*)² = m + W_i²/Q_ii
+
+so that |e_i| is replaced by |e_i|·s₋ᵢ(x*)/s₋ᵢ(x_i) = |a_i|/√Q_ii · √(m + W_i²/Q_ii): intervals are wider where the
+model knows less. The guarantee is that of jackknife+.
 """
 
 from __future__ import annotations
@@ -47,6 +55,26 @@ def jackknife_plus(fit: Fit, X_new: npt.ArrayLike, alpha: Alpha) -> Regions:
     """
     e = fit._target.a / fit._ridge.diag_Q
     return _make_regions(fit, X_new, alpha, e, lambda W, mean: mean[:, None] - W * e)
+
+
+def jackknife_plus_gp(fit: Fit, X_new: npt.ArrayLike, alpha: Alpha) -> Regions:
+    """Return J+GP intervals: jackknife+ with errors in posterior standard deviations.
+
+    Examples
+    --------
+    >>> import ckrr
+    >>> fit = ckrr.fit([0.0, 0.3, 0.6, 0.9], [0.0, 0.4, 0.5, 1.0], theta=1.0, lam=0.1)
+    >>> jackknife_plus_gp(fit, [0.5], alpha=[0.1, 0.4]).components(0, 1)
+    [(0.34645, 0.78806)]
+    """
+    a, Q = fit._target.a, fit._ridge.diag_Q
+    scores, ranks = np.abs(a) / np.sqrt(Q), compute_thresholds(len(a) + 1, parse_alphas(alpha), ">")
+    found = []
+    for block in fit._ridge.project(fit._check_points(X_new), [fit._target]):
+        predicted = block.means[0][:, None] - block.W * (a / Q)
+        spread = scores * np.sqrt(block.m[:, None] + block.W**2 / Q)
+        found.append(make_regions_between(predicted - spread, predicted + spread, ranks))
+    return stack_regions(found).rescale(fit._target.unscale)
 
 
 def cv_plus(fit: Fit, X_new: npt.ArrayLike, alpha: Alpha, order: Indices) -> Regions:

@@ -13,6 +13,14 @@ from ckrr.procedures import BAYESIAN, CONFORMAL, Levels
 from ckrr.regions.bayesian import compute_deviation, compute_normal_p_values, make_normal_intervals
 from ckrr.regions.blocks import PointBlock
 from ckrr.regions.crossings import Crossings
+from ckrr.regions.distributions import (
+    compute_jumps,
+    compute_normal_crps,
+    compute_normal_pit,
+    compute_step_crps,
+    compute_step_pit,
+    iter_slices,
+)
 from ckrr.regions.intervals import Regions
 from ckrr.regions.residuals import Scale
 
@@ -41,7 +49,7 @@ class ProcedureEvaluator:
     def compute_p_values(self, procedure: str, y: Array, tau: Array | None = None) -> Array:
         """Return the procedure's p-value of y_i at row i; a conformal one is smoothed by τ_i if given."""
         if procedure in BAYESIAN:
-            return compute_normal_p_values(self.rows.mean, self._compute_deviation(procedure), y)
+            return compute_normal_p_values(self.rows.mean, self.compute_deviation(procedure), y)
         score, scale = CONFORMAL[procedure]
         found = [
             score.p_values(crossings, y[here], None if tau is None else tau[here])
@@ -49,8 +57,31 @@ class ProcedureEvaluator:
         ]
         return np.concatenate(found)
 
+    def iter_jumps(self) -> Iterator[tuple[slice, Array]]:
+        """Yield the jumps of the conformal predictive distributions, shape (rows, n), for some rows after the other."""
+        b, n = self.rows.W.shape
+        for here in iter_slices(b, max(1, CHUNK // n)):
+            yield here, compute_jumps(self.rows.make_chunk(here, self._scratch), self._scratch)
+
+    def compute_deviation(self, procedure: str) -> Array:
+        """Return the standard deviation of the normal distribution of a Bayesian procedure at each row."""
+        sigma2 = self.rows.sigma2[self.rows.owner]
+        return compute_deviation(self.rows.m if procedure == "GPR-f" else self.rows.variance, sigma2)
+
+    def score_distribution(self, procedure: str, y: Array, tau: Array) -> tuple[Array, Array]:
+        """Return the CRPS of the procedure's predictive distribution at y_i, and its PIT with τ_i, at row i."""
+        if procedure in BAYESIAN:
+            mean, deviation = self.rows.mean, self.compute_deviation(procedure)
+            return compute_normal_crps(mean, deviation, y), compute_normal_pit(mean, deviation, y, tau)
+        found = [
+            (compute_step_crps(jumps, y[here]), compute_step_pit(jumps, y[here], tau[here]))
+            for here, jumps in self.iter_jumps()
+        ]
+        crps, pit = (np.concatenate(each) for each in zip(*found, strict=True))
+        return crps, pit
+
     def _compute_bayesian(self, procedure: str, levels: Levels) -> Regions:
-        return make_normal_intervals(self.rows.mean, self._compute_deviation(procedure), levels.z)
+        return make_normal_intervals(self.rows.mean, self.compute_deviation(procedure), levels.z)
 
     def _compute_conformal(self, procedures: list[str], levels: Levels, tau: Array | None) -> dict[str, Regions]:
         b, n = len(self.rows.m), self.rows.W.shape[1]
@@ -68,14 +99,8 @@ class ProcedureEvaluator:
     def _iter_crossings(self, scales: Iterable[Scale]) -> Iterator[tuple[slice, Scale, Crossings]]:
         """Yield the crossings chunk by chunk, for each kind of residual."""
         b, n = self.rows.W.shape
-        size = max(1, CHUNK // n)
-        for start in range(0, b, size):
-            here = slice(start, min(start + size, b))
+        for here in iter_slices(b, max(1, CHUNK // n)):
             chunk = self.rows.make_chunk(here, self._scratch)
             for scale in scales:
                 D = scale(chunk.W, chunk.m, chunk.columns.diag_Q, self._scratch)
                 yield here, scale, Crossings(chunk, D, self._scratch)
-
-    def _compute_deviation(self, procedure: str) -> Array:
-        sigma2 = self.rows.sigma2[self.rows.owner]
-        return compute_deviation(self.rows.m if procedure == "GPR-f" else self.rows.variance, sigma2)

@@ -11,9 +11,10 @@ import numpy.typing as npt
 
 from ckrr._validation import Array, check_choices
 from ckrr.evaluation.batching import Problem, iter_evaluators
+from ckrr.evaluation.case import ProcedureEvaluator
 from ckrr.evaluation.stacking import RowSpan
 from ckrr.levels import Alpha, check_boundary, parse_alphas
-from ckrr.procedures import ALL_PROCEDURES, BAYESIAN, Levels
+from ckrr.procedures import ALL_PROCEDURES, BAYESIAN, DISTRIBUTIONS, Levels
 from ckrr.regions.intervals import Regions
 from ckrr.regions.tail_sets import Indices
 from ckrr.ridge.exact import scale_by_power_of_two
@@ -55,13 +56,19 @@ class Scores:
     """Whether the region contains f(x*); None if f is not given."""
     pieces: ScorePieces | None = None
     """Pieces of the regions with several; None if every region is an interval or empty."""
+    crps: Array | None = None
+    """CRPS of the predictive distributions at y*, shape (procedures, m), or with targets first; NaN for procedures
+    without a distribution. None if not requested."""
+    pit: Array | None = None
+    """Randomised PIT of y*, likewise."""
 
     def take_target(self, target: int) -> Scores:
         """Return the scores of one of several targets."""
         hits_f = None if self.hits_f is None else self.hits_f[target]
         ends = (self.lower[target], self.upper[target], self.length[target])
         pieces = None if self.pieces is None else self.pieces.take_target(target)
-        return Scores(self.hits[target], *ends, self.count[target], hits_f, pieces)
+        predictive = (None if each is None else each[target] for each in (self.crps, self.pit))
+        return Scores(self.hits[target], *ends, self.count[target], hits_f, pieces, *predictive)
 
     def __repr__(self) -> str:
         return f"<Scores of shape {self.hits.shape}: {self.hits.mean():.1%} hits>"
@@ -75,6 +82,7 @@ def score_problems(
     boundary: str,
     F_new: Sequence[Array] | None = None,
     tau: Sequence[Array] | None = None,
+    pit_tau: Sequence[Array] | None = None,
 ) -> list[Scores]:
     """Return the scores of all targets, one `Scores` for each problem.
 
@@ -89,6 +97,8 @@ def score_problems(
         Values of the latent function at the test points, for `hits_f`.
     tau : p arrays of shape (m,), optional
         Smoothing of the test points, the same for all targets of a problem.
+    pit_tau : p arrays of shape (m,), optional
+        Randomisation of their PITs, likewise. If given, the scores have `crps` and `pit`.
     """
     names, levels = (
         check_choices("procedures", procedures, ALL_PROCEDURES),
@@ -101,12 +111,8 @@ def score_problems(
         None if values is None else scale_by_power_of_two(np.concatenate([each.ravel() for each in values]), -exponents)
         for values in (Y_new, F_new)
     )
-    scores = _make_empty_scores(len(names), len(exponents), len(levels.alpha), latent=f is not None)
-    by = (
-        None
-        if tau is None
-        else np.concatenate([np.tile(t, len(p.targets)) for t, p in zip(tau, problems, strict=True)])
-    )
+    by, pit_by = (_repeat_for_targets(each, problems) for each in (tau, pit_tau))
+    scores = _make_empty_scores(len(names), len(exponents), len(levels.alpha), f is not None, pit_by is not None)
     pieces = _PieceList()
     for case, spans in iter_evaluators(problems, has_conformal(names)):
         regions = case.compute_regions(names, levels, None if by is None else gather_spans(by, spans))
@@ -116,6 +122,10 @@ def score_problems(
             for hits, values in ((scores.hits, y), (scores.hits_f, f)):
                 if hits is not None and values is not None:
                     _write_hits(hits[p], regions[name], values, spans)
+        if pit_by is not None and y is not None:
+            _write_predictive(scores, names, case, spans, gather_spans(y, spans), gather_spans(pit_by, spans))
+    if scores.crps is not None:
+        scale_by_power_of_two(scores.crps, exponents, out=scores.crps)
     return _split_problems(scores, problems, pieces.join(exponents))
 
 
@@ -144,12 +154,20 @@ class _PieceList:
         return ScorePieces((p[order], row[order], level[order]), *ends)
 
 
-def _make_empty_scores(procedures: int, rows: int, levels: int, latent: bool) -> Scores:
+def _repeat_for_targets(tau: Sequence[Array] | None, problems: Sequence[Problem]) -> Array | None:
+    """Return the τ of all rows of all problems, given those of their test points."""
+    if tau is None:
+        return None
+    return np.concatenate([np.tile(t, len(p.targets)) for t, p in zip(tau, problems, strict=True)])
+
+
+def _make_empty_scores(procedures: int, rows: int, levels: int, latent: bool, predictive: bool) -> Scores:
     """Allocate scores for all rows of all problems."""
     shape = (procedures, rows, levels)
     lower, upper, length = np.empty((3, *shape))
     hits_f = np.empty(shape, bool) if latent else None
-    return Scores(np.empty(shape, bool), lower, upper, length, np.empty(shape, np.int64), hits_f)
+    crps, pit = np.full((2, procedures, rows), np.nan) if predictive else (None, None)
+    return Scores(np.empty(shape, bool), lower, upper, length, np.empty(shape, np.int64), hits_f, None, crps, pit)
 
 
 def gather_spans(values: Array, spans: list[RowSpan]) -> Array:
@@ -173,6 +191,18 @@ def _write(scores: Scores, p: int, regions: Regions, spans: list[RowSpan], expon
             scale_by_power_of_two(values, exponents[places, None], out=out)
 
 
+def _write_predictive(
+    scores: Scores, names: Sequence[str], case: ProcedureEvaluator, spans: list[RowSpan], y: Array, tau: Array
+) -> None:
+    """Write the CRPS and the PIT of the procedures that have them, in units of the targets, for one evaluator."""
+    for p, name in enumerate(names):
+        if name in DISTRIBUTIONS:
+            for out, values in zip((scores.crps, scores.pit), case.score_distribution(name, y, tau), strict=True):
+                for span in spans:
+                    assert out is not None
+                    out[p, span.places] = values[span.rows]
+
+
 def _split_problems(scores: Scores, problems: Sequence[Problem], pieces: ScorePieces) -> list[Scores]:
     """Return views of the scores of each problem, shape (targets, procedures, m, k)."""
     ends = np.cumsum([problem.size for problem in problems]).tolist()
@@ -188,7 +218,9 @@ def _select_problem(scores: Scores, problem: Problem, places: slice, pieces: Sco
 
     hits_f = None if scores.hits_f is None else split(scores.hits_f)
     hull = split(scores.lower), split(scores.upper), split(scores.length)
-    return Scores(split(scores.hits), *hull, split(scores.count), hits_f, _select_pieces(pieces, problem, places))
+    predictive = (None if each is None else split(each[..., None])[..., 0] for each in (scores.crps, scores.pit))
+    several = _select_pieces(pieces, problem, places)
+    return Scores(split(scores.hits), *hull, split(scores.count), hits_f, several, *predictive)
 
 
 def _split_targets(values: npt.NDArray[Any], problem: Problem) -> npt.NDArray[Any]:

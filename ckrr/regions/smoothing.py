@@ -33,8 +33,8 @@ Smoothed = np.random.Generator | npt.ArrayLike
 Bools = npt.NDArray[np.bool_]
 
 
-def resolve_taus(smoothed: Smoothed | None, count: int, of: str = "X_new") -> Array | None:
-    """Return τ for each test point, validated; None for no smoothing.
+def resolve_taus(smoothed: Smoothed | None, count: int, of: str = "X_new", name: str = "smoothed") -> Array | None:
+    """Return τ for each test point, validated; None for no smoothing. `name` is that of the argument, for messages.
 
     Examples
     --------
@@ -48,11 +48,11 @@ def resolve_taus(smoothed: Smoothed | None, count: int, of: str = "X_new") -> Ar
     if isinstance(smoothed, np.random.Generator):
         return smoothed.random(count)
     if isinstance(smoothed, bool):
-        raise ValueError(f"smoothed must be a numpy Generator, or numbers from 0 to 1, got {smoothed}")
-    tau = check_values("smoothed", smoothed, count, of=of)
+        raise ValueError(f"{name} must be a numpy Generator, or numbers from 0 to 1, got {smoothed}")
+    tau = check_values(name, smoothed, count, of=of)
     strange = tau[(tau < 0) | (tau > 1)]
     if len(strange):
-        raise ValueError(f"smoothed must be numbers from 0 to 1, got {strange[0]:g}")
+        raise ValueError(f"{name} must be numbers from 0 to 1, got {strange[0]:g}")
     return tau
 
 

@@ -76,8 +76,8 @@ def table(
 def figure(store: str, name: str, wheres: tuple[str, ...], versus: str | None, output: str | None) -> None:
     """Draw NAME of STORE.
 
-    NAME is one of coverage, target, lollipop, width, relative, difference, calibration, nested, tradeoff, pointwise,
-    conditional, paths, failures and seconds.
+    NAME is one of coverage, target, lollipop, width, relative, difference, calibration, pit, nested, tradeoff,
+    pointwise, conditional, paths, failures and seconds.
     """
     from harness.figures import draw, save
     from harness.figures.export import check_ending

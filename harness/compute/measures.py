@@ -15,6 +15,8 @@ region R = ∪[l, u] with the probability ::
 
 Its mean over the test points has the same expectation as the share of hits, without the noise of the test values. It is
 the training-conditional coverage (Bian & Barber 2022).
+
+Scores of predictive distributions (`PredictiveScores`) don't depend on α: they are over (target, procedure, point).
 """
 
 from __future__ import annotations
@@ -23,15 +25,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from harness.compute.bins import average_by_bin
-from harness.core.protocols import PiecewiseScores, RegionPieces, Scores
-from harness.core.schema.axes import QUANTILES
-from harness.core.schema.measures import list_measures
+from harness.core.protocols import PiecewiseScores, PredictiveScores, RegionPieces, Scores
+from harness.core.schema.axes import PIT_BINS, QUANTILES
+from harness.core.schema.measures import DISTRIBUTION, PIT, list_measures
 from harness.core.types import Array, Bools, Values
 
 VERSION = 1
@@ -171,6 +173,20 @@ class PointResults:
         found[self.is_empty] = 0.0
         return np.minimum(found, 1.0, out=found)
 
+    def mean_crps(self) -> Array:
+        """Return the mean CRPS over test points, over (target, procedure); NaN for procedures without one."""
+        return np.asarray(self._join_predictive("crps").mean(axis=2))
+
+    def count_pits(self) -> Array:
+        """Return the share of PITs in each of `PIT_BINS` bins, over (target, procedure, bin), likewise."""
+        return count_pits(self._join_predictive("pit"))
+
+    def _join_predictive(self, name: Literal["crps", "pit"]) -> Array:
+        """Return an array of the scores over (target, procedure, point), of NaN where they don't have it."""
+        parts = [getattr(one, name) if isinstance(one, PredictiveScores) else None for one in self._scores]
+        empty = [np.full(one.hits.shape[:3], np.nan) for one in self._scores]
+        return np.concatenate([new if each is None else each for each, new in zip(parts, empty, strict=True)])
+
     def quantiles(self, values: Array) -> Array:
         """Return the quantiles `QUANTILES` over test points."""
         return quantiles(values)
@@ -222,6 +238,8 @@ def compute_measures(
     found: dict[str, Values] = {one.name: one.compute(at) for one in list_measures(keep)}
     if "bins" in keep:
         found["coverage_by_x"] = at.coverage_by_bin()
+    if DISTRIBUTION in keep:
+        found[PIT.name] = at.count_pits()
     return {**found, "hit": at.hits, "point_width": at.width} if "pointwise" in keep else found
 
 
@@ -237,6 +255,21 @@ def quantiles(values: Array) -> Array:
     places = [max(ceil(round(q * m, 9)), 1) - 1 for q in QUANTILES]
     ordered: Array = np.sort(values, axis=-1)
     return ordered[..., places]
+
+
+def count_pits(pit: Array) -> Array:
+    """Return the share of PITs in each bin along the last axis; NaN if any is.
+
+    Examples
+    --------
+    >>> count_pits(np.array([[0.0, 0.05, 0.999, 1.0], [0.5, 0.5, 0.5, np.nan]]))[:, [0, 1, 9]]
+    array([[0.5, 0. , 0.5],
+           [nan, nan, nan]])
+    """
+    lost = np.isnan(pit).any(axis=-1, keepdims=True)
+    place = np.minimum(np.where(lost, 0.0, pit) * PIT_BINS, PIT_BINS - 1).astype(np.int64)
+    shares = np.stack([(place == i).mean(axis=-1) for i in range(PIT_BINS)], axis=-1)
+    return np.where(lost, np.nan, shares)
 
 
 def interval_scores(lower: Array, upper: Array, y_test: Array, alpha: Sequence[float]) -> Array:

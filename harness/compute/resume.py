@@ -106,7 +106,6 @@ def _restore_values(variable: Variable, new: Values, known: StoredUnit, where: B
     old = known.values[variable.name]
     if variable.dims[0] != "procedure":  # θ̂, which is missing where no stored procedure uses θ
         return np.where(where.any(axis=2) & ~np.isnan(old), old, new)
-    if "alpha" not in variable.dims:
-        return np.where(where, old, new)
-    where = where[..., None] & known.known_levels
+    if "alpha" in variable.dims:
+        where = where[..., None] & known.known_levels
     return np.where(where.reshape(*where.shape, *(1,) * (new.ndim - where.ndim)), old, new)

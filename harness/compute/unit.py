@@ -25,10 +25,12 @@ from harness.core.protocols import (
     Inputs,
     Path,
     Sample,
+    SupportsDistributions,
     SupportsPath,
     SupportsSharedSearch,
     Target,
 )
+from harness.core.schema.measures import DISTRIBUTION
 from harness.core.types import Array, Block, Bools, Theta, Unit
 
 _BATCH_BYTES, _LARGEST_BATCH = 64e6, 64
@@ -89,6 +91,13 @@ def _compute_batch_size(study: Study, family: StudyFamily, n: int) -> int:
 def _bind_family(study: Study, family: Family, path: int) -> Family:
     """Return the family for a path, with random features drawn from its streams where it uses any."""
     return family.on_path(study.seeds.make_path_streams(path)) if isinstance(family, SupportsPath) else family
+
+
+def _ask_for_distributions(study: Study, family: Family) -> Family:
+    """Return the family with scores of predictive distributions, if the store keeps these and the family has any."""
+    if DISTRIBUTION in study.keep and isinstance(family, SupportsDistributions):
+        return family.with_distributions()
+    return family
 
 
 def _iter_jobs(builder: BlockBuilder, path: int) -> Iterator[FactorJob]:
@@ -287,7 +296,8 @@ def _score(builder: BlockBuilder, batch: Sequence[FactorJob]) -> None:
             streams = [study.seeds.make_draw_streams(job.path, job.draw) for job in batch]
             factors, targets = [job.factor for job in batch], [job.target for job in batch]
             family, alpha = batch[0].family, study.extent.grid.alpha
-            scores = family.family.score(factors, targets, builder.get_scored(family), alpha, streams)
+            mine = _ask_for_distributions(study, family.family)
+            scores = mine.score(factors, targets, builder.get_scored(family), alpha, streams)
         with builder.time_step("measure", len(batch)):
             size = max(_MEASURED_TOGETHER // scores[0].lower.size, 1)
             parts = [slice(start, start + size) for start in range(0, len(batch), size)]

@@ -75,6 +75,11 @@ PROCEDURES = {
         Procedure("split", "split conformal interval: half of the points to fit", Stroke("#c0392b", "h", "solid")),
         Procedure("jackknife+", "jackknife+ interval", Stroke("#8c564b", "d", "solid")),
         Procedure("CV+", "CV+ interval, from fits that leave a fold out", Stroke("#e377c2", "p", _DASHED)),
+        Procedure(
+            "J+GP",
+            "jackknife+ interval from errors in posterior standard deviations",
+            Stroke("#a0522d", "*", _DOTTED),
+        ),
     )
 }
 """Procedures by name."""

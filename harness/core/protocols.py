@@ -2,7 +2,7 @@
 
 The harness depends on these protocols and on plain arrays, never on a concrete source or family. `Source` and `Family`
 are required; the runtime-checkable protocols (`LimitedSource`, `LimitedFamily`, `Supports…`, `PiecewiseScores`,
-`TimedScores`) are optional capabilities, which a class has by implementing their members.
+`PredictiveScores`, `TimedScores`) are optional capabilities, which a class has by implementing their members.
 """
 
 from __future__ import annotations
@@ -230,6 +230,25 @@ class PiecewiseScores(Protocol):
 
 
 @runtime_checkable
+class PredictiveScores(Protocol):
+    """Scores of procedures of which some have predictive distributions of y*: arrays over (target, procedure, point).
+
+    A family returns them if it was asked for distributions (`SupportsDistributions`). Procedures without a distribution
+    have NaN in both.
+    """
+
+    @property
+    def crps(self) -> Array | None:
+        """CRPS of the distribution at y*; None if not requested."""
+        ...
+
+    @property
+    def pit(self) -> Array | None:
+        """Randomised PIT of y*, from 0 to 1; None if not requested."""
+        ...
+
+
+@runtime_checkable
 class TimedScores(Protocol):
     """Scores of procedures that were computed one after the other, so that receipts can record the time of each."""
 
@@ -394,6 +413,15 @@ class SupportsSmoothing(Protocol):
 
     def smooth(self) -> Family:
         """Return the same family with smoothed p-values and the exact levels that belong to them."""
+        ...
+
+
+@runtime_checkable
+class SupportsDistributions(Protocol):
+    """A family of which some procedures have predictive distributions of y*."""
+
+    def with_distributions(self) -> Family:
+        """Return the same family, whose `score` returns `PredictiveScores`; all other results are bitwise the same."""
         ...
 
 

@@ -69,6 +69,8 @@ def _reduce_slab(read: Read, cells: Cells, where: tuple[slice, ...], manifest: M
     found = _judge_slab(cells, manifest)
     for one in list_measures(manifest.keep):
         values, counts = read(one.name, where), ok[..., None] if "quantile" in one.dims else ok
+        if "alpha" not in one.dims:
+            values = values[..., None]  # the same at each α, as `ok` is
         if one.error is None:
             found[one.name] = compute_centre(values, counts, one.reduction)
         else:

@@ -1,4 +1,4 @@
-"""Compare common alternatives (GPR-t, split, jackknife+, CV+) with all procedures of the family `krr` on the same data.
+"""Compare alternatives (GPR-t, split, jackknife+, CV+, J+GP) with all procedures of the family `krr` on the same data.
 
 `ckrr.baselines` describes these procedures. All of them share one factorisation. Halves and folds come from one random
 permutation of the sample, drawn from the replication's stream "order". Where θ is searched for, split searches on its
@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 import ckrr
-from ckrr.baselines import FOLDS, cv_plus, jackknife_plus, split, split_level, student
+from ckrr.baselines import FOLDS, cv_plus, jackknife_plus, jackknife_plus_gp, split, split_level, student
 from ckrr.likelihood.holdout import HOLDOUT
 from ckrr.ridge.exact import TEST_BLOCK
 from ckrr.space import is_random
@@ -78,6 +78,10 @@ def _cv_plus(asked: Query) -> Ends:
     return _get_ends(cv_plus(asked.sample.factor.fit(asked.y), asked.sample.X_test, asked.alpha, asked.order))
 
 
+def _jackknife_plus_gp(asked: Query) -> Ends:
+    return _get_ends(jackknife_plus_gp(asked.sample.factor.fit(asked.y), asked.sample.X_test, asked.alpha))
+
+
 def _get_ends(regions: ckrr.Regions) -> Ends:
     return regions.lower, regions.upper
 
@@ -87,6 +91,7 @@ METHODS: Mapping[str, IntervalMethod] = {
     "split": _split,
     "jackknife+": _jackknife_plus,
     "CV+": _cv_plus,
+    "J+GP": _jackknife_plus_gp,
 }
 
 
@@ -162,6 +167,10 @@ class Baselines:
             raise ValueError(f"kernel must not use random features, which CV+ does not support, got {kernel!r}")
         return replace(self, krr=self.krr.on_kernel(dimension, kernel, scales, features))
 
+    def with_distributions(self) -> Self:
+        """Return the family with scores of the predictive distributions of `krr`."""
+        return replace(self, krr=self.krr.with_distributions())
+
     def score(
         self,
         factors: Sequence[Factor],
@@ -189,7 +198,7 @@ class Baselines:
     def level(self, procedure: str, n: int, alpha: float) -> float | None:
         """Return the exact level of conformal procedures, split ones included; None for others.
 
-        Jackknife+ and CV+ guarantee 1 − 2α at most, which is not an exact level.
+        Jackknife+, J+GP and CV+ guarantee 1 − 2α at most, which is not an exact level.
         """
         return split_level(n, alpha) if procedure in self.split_based else self.krr.level(procedure, n, alpha)
 

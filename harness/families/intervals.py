@@ -191,8 +191,20 @@ def _join_scores(parts: Sequence[ckrr.Scores], seconds: Mapping[str, float]) -> 
         np.concatenate([one.count for one in parts], axis=1),
         np.concatenate(latent, axis=1) if latent else None,
         _join_pieces([one.pieces for one in parts]),
+        _join_predictive([one.crps for one in parts], parts),
+        _join_predictive([one.pit for one in parts], parts),
         seconds,
     )
+
+
+def _join_predictive(values: Sequence[Array | None], parts: Sequence[ckrr.Scores]) -> Array | None:
+    """Join scores of predictive distributions; NaN for procedures without a distribution."""
+    if all(each is None for each in values):
+        return None
+    filled = [
+        np.full(one.hits.shape[:3], np.nan) if each is None else each for each, one in zip(values, parts, strict=True)
+    ]
+    return np.concatenate(filled, axis=1)
 
 
 def _join_pieces(parts: Sequence[ScorePieces | None]) -> ScorePieces | None:

@@ -49,6 +49,8 @@ class KernelRidge:
     """Random streams of the path; frequencies of random features are drawn from "frequencies"."""
     smoothed: bool = False
     """Whether p-values are smoothed, with random numbers from the replication's stream "smoothing"."""
+    predictive: bool = False
+    """Whether scores have the CRPS and the PIT, randomised by the replication's stream "pit"."""
     box: _Box | None = None
     """θ, λ and ranges for which work is estimated; None if they aren't known."""
 
@@ -83,6 +85,10 @@ class KernelRidge:
         """Return the family with smoothed p-values."""
         return replace(self, smoothed=True)
 
+    def with_distributions(self) -> Self:
+        """Return the family with scores of predictive distributions."""
+        return replace(self, predictive=True)
+
     def on_path(self, streams: Streams) -> Self:
         """Return the family with the random frequencies of a path, if the kernel uses random features."""
         return replace(self, streams=streams) if is_random(self.kernel) else self
@@ -100,7 +106,8 @@ class KernelRidge:
         Y, Y_test = [target.Y for target in targets], [target.Y_test for target in targets]
         latent = [target.f_test for target in targets if target.f_test is not None]
         by = [each("smoothing") for each in streams] if self.smoothed else None
-        return ckrr.score_together(mine, Y, Y_test, procedures, alpha, f_test=latent or None, smoothed=by)
+        pit = [each("pit") for each in streams] if self.predictive else None
+        return ckrr.score_together(mine, Y, Y_test, procedures, alpha, f_test=latent or None, smoothed=by, pit=pit)
 
     def level(self, procedure: str, n: int, alpha: float) -> float | None:
         """Return the exact level of a conformal procedure; None for others."""

@@ -43,6 +43,7 @@ def draw(url: str, name: str, where: Where | None = None, versus: str | None = N
         nested,
         paired,
         paths,
+        pit,
         pointwise,
         seconds,
         target,
@@ -57,6 +58,7 @@ def draw(url: str, name: str, where: Where | None = None, versus: str | None = N
         "relative": paired.draw_relative,
         "difference": paired.draw_difference,
         "calibration": calibration.draw,
+        "pit": pit.draw,
         "nested": nested.draw,
         "width": width.draw,
         "tradeoff": tradeoff.draw,
@@ -104,6 +106,9 @@ FIGURES = {
         FigureKind("relative", "widths relative to a reference in the same replications", is_paired=True),
         FigureKind("difference", "paired differences of coverage from a reference, with intervals", is_paired=True),
         FigureKind("calibration", "error rates relative to α, at every level"),
+        FigureKind(
+            "pit", 'histograms of the PIT of predictive distributions, and uniform ones; needs keep = ["distribution"]'
+        ),
         FigureKind("nested", "coverage less its target in all combinations, in nested loops"),
         FigureKind("tradeoff", "the trade-off between coverage and width as n grows"),
         FigureKind(

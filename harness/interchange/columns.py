@@ -1,7 +1,8 @@
 """Define the columns of tidy tables, and turn axes and variables of a study into them.
 
 Text is held as indices into the words of its column. A variable with quantiles over test points is a column for each of
-them: `width_q05`, `width_q50` and `width_q95`, with the standard errors `width_q05_se` and so on.
+them: `width_q05`, `width_q50` and `width_q95`, with the standard errors `width_q05_se` and so on; a histogram is a
+column for each bin: `pit_bin0` to `pit_bin9`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 import xarray as xr
 
 from harness.core.errors import UserError
-from harness.core.schema.axes import QUANTILES, USED_AXES
+from harness.core.schema.axes import PIT_BINS, QUANTILES, USED_AXES
 from harness.core.schema.cube import CUBE_DIMS, CubeVariable
 from harness.core.schema.measures import Variable
 from harness.core.types import Values
@@ -59,10 +60,12 @@ def _make_axis_column(labels: xr.DataArray) -> AxisColumn:
 
 
 def list_columns(variable: Variable | CubeVariable, dims: Sequence[str]) -> list[Column]:
-    """Return the columns of a variable: one, or one for each quantile."""
+    """Return the columns of a variable: one, or one for each quantile or bin."""
     one = Column(variable.name, np.dtype(variable.dtype), _get_texts(variable.attributes))
     if variable.flags:
         return [replace(one, dtype=np.dtype("int32"), words=tuple(variable.flags))]
+    if "pit_bin" in dims:
+        return [replace(one, name=f"{one.name}_bin{i}") for i in range(PIT_BINS)]
     return [_make_quantile_column(one, q) for q in QUANTILES] if "quantile" in dims else [one]
 
 
@@ -80,7 +83,7 @@ def split_values(url: str, variable: Variable | CubeVariable, dims: Sequence[str
     """Return the values of each column of a variable, over the other dimensions."""
     if variable.flags:
         return [_find_words(url, variable.name, variable.flags, values)]
-    return list(np.moveaxis(values, -1, 0)) if "quantile" in dims else [values]
+    return list(np.moveaxis(values, -1, 0)) if {"quantile", "pit_bin"} & set(dims) else [values]
 
 
 def _find_words(url: str, name: str, flags: Mapping[str, int], codes: Values) -> Values:

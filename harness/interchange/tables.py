@@ -103,7 +103,7 @@ def _list_window_values(
     yield _expand(np.array(window.paths), ["path"], lengths)
     yield _expand(np.array(window.draws), ["draw"], lengths)
     for variable in variables:
-        dims = ["path", "draw", *(dim for dim in variable.dims if dim != "quantile")]
+        dims = ["path", "draw", *(dim for dim in variable.dims if dim not in ("quantile", "pit_bin"))]
         for each in split_values(study.url, variable, variable.dims, values[variable.name]):
             yield _expand(each, dims, lengths)
 

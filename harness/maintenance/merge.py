@@ -251,9 +251,8 @@ def _add_values(
             both, take = (_broadcast_mask(mask, new) for mask in (ran & before, ~before & has))
         else:
             both, take = (ran & before).any(axis=2), _is_nan(old)  # a store may have no procedure that uses θ
-        if "alpha" in variable.dims or variable.name == "theta_hat":
-            both = both & ~_is_nan(old) & ~_is_nan(new)
-            take = take | (_is_nan(old) & ~_is_nan(new))
+        both = both & ~_is_nan(old) & ~_is_nan(new)
+        take = take | (_is_nan(old) & ~_is_nan(new))
         if (both & (old != new)).any():
             what = f"{variable.name} of {unit.name}"
             raise UserError(f"{part.backend.url} has different results than the stores before it: {what}")

@@ -8,6 +8,7 @@ import numpy as np
 import xarray as xr
 
 from harness.core.errors import UserError
+from harness.core.schema.axes import PIT_BINS
 from harness.core.schema.cube import CUBE_DIMS
 from harness.core.text import suggest_name
 from harness.core.types import Bools, Values
@@ -15,7 +16,7 @@ from harness.cube.caching import SizedCache
 from harness.parsing.selections import Selection
 from harness.results.adjust import estimate_adjusted
 from harness.results.mad import MAD, estimate_mad
-from harness.results.measures import MEASURES, Measure
+from harness.results.measures import MEASURES, Measure, make_pit_share
 from harness.results.replications import ReplicationReader, Slab, open_reader
 from harness.statistics.intervals import LEVEL, Estimate
 from harness.statistics.reduce import reduce_replications
@@ -92,6 +93,38 @@ def estimate_cells(chosen: ReplicationReader, one: Measure, level: float = LEVEL
         return _ESTIMATES.get(key, lambda: estimate_measure(one, *one.compute(chosen, slab), chosen, level))
 
     return make_dataset(chosen, one.what, of)
+
+
+def estimate_pits(url: str, where: Selection | None = None, level: float = LEVEL) -> xr.Dataset:
+    """Estimate the share of PITs in each bin, in every cell of a store or in the selected ones.
+
+    The test points of a replication share its training sample, so their PITs are dependent: a test that pools them
+    rejects true uniformity in most studies. Here the share of each bin has an interval between paths, as coverage does.
+    Its level is 1 − (1 − level)/10, so that all ten of a histogram hold with probability `level` (Bonferroni).
+
+    Parameters
+    ----------
+    url : str
+        Path or URL of the store, or a scenario, which stands for its default store.
+    where : mapping or str, optional
+        Values to select along some axes.
+    level : float
+        Probability that the intervals of all bins of a histogram hold.
+
+    Returns
+    -------
+    xarray.Dataset
+        `value`, `se` (NaN with one path), `low`, `high`, `paths` and `replications` over the axes of the cube without
+        alpha, and `bin`, whose coordinates are the middles of the bins; NaN for procedures without a distribution.
+
+    Raises
+    ------
+    UserError
+        If the store doesn't keep the PIT.
+    """
+    chosen, each = open_reader(url, where), 1 - (1 - level) / PIT_BINS
+    parts = [estimate_cells(chosen, make_pit_share(i), each).isel(alpha=0, drop=True) for i in range(PIT_BINS)]
+    return xr.concat(parts, xr.Variable("bin", (np.arange(PIT_BINS) + 0.5) / PIT_BINS))
 
 
 def difference(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from math import inf
 
 import numpy as np
@@ -15,7 +16,7 @@ from scipy.special import ndtri
 
 from harness.core.errors import UserError
 from harness.core.schema import measures as schema
-from harness.core.schema.axes import QUANTILES
+from harness.core.schema.axes import PIT_BINS, QUANTILES
 from harness.core.types import Array, Bools, Reduction, Values
 from harness.results.replications import ReplicationReader, Slab
 from harness.store.manifest import Manifest
@@ -131,8 +132,32 @@ def _compute_oracle_ratio(runs: ReplicationReader, slab: Slab) -> tuple[Values, 
         return values / compute_oracle_width(runs), runs.is_ok(slab)[..., None]
 
 
+def _make_cell_reader(variable: str) -> Callable[[ReplicationReader, Slab], tuple[Values, Bools]]:
+    """Make the reader of a variable that doesn't depend on α: its values stand at each."""
+
+    def compute(runs: ReplicationReader, slab: Slab) -> tuple[Values, Bools]:
+        levels = len(runs.manifest.extent.grid.alpha)
+        return np.repeat(runs.read(slab, variable)[..., None], levels, axis=-1), runs.is_ok(slab)[..., None]
+
+    return compute
+
+
+@lru_cache(maxsize=PIT_BINS)
+def make_pit_share(place: int) -> Measure:
+    """Make the measure of the share of PITs in one bin; the same object each time, under which estimates are kept."""
+
+    def compute(runs: ReplicationReader, slab: Slab) -> tuple[Values, Bools]:
+        levels = len(runs.manifest.extent.grid.alpha)
+        shares = runs.read(slab, schema.PIT.name)[..., place]
+        return np.repeat(shares[..., None], levels, axis=-1), runs.is_ok(slab)[..., None]
+
+    return Measure(f"pit_{place}", schema.PIT.plot_name, "share", compute)
+
+
 def _from_schema(one: schema.Measure) -> Measure:
     """Make the measure of a stored variable; if quantiles over test points are stored, the measure is their median."""
+    if "alpha" not in one.dims:
+        return Measure(one.name, one.title, one.reduction, _make_cell_reader(one.name))
     reader = _make_quantile_reader(one.name, 0.5) if "quantile" in one.dims else _make_reader(one.name)
     return Measure(one.name, one.title, one.reduction, reader)
 

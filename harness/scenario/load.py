@@ -18,8 +18,8 @@ from harness.core.errors import UserError
 from harness.core.families import FamilyRecord, StudyFamily
 from harness.core.labels import format_label
 from harness.core.packaged import list_scenario_files
-from harness.core.protocols import LimitedSource, Source, SupportsBox, SupportsNoiseLaw
-from harness.core.schema.measures import COVERAGE_EXPECTED
+from harness.core.protocols import LimitedSource, Source, SupportsBox, SupportsDistributions, SupportsNoiseLaw
+from harness.core.schema.measures import COVERAGE_EXPECTED, DISTRIBUTION
 from harness.core.seeds import Seeds
 from harness.core.text import shorten_repr, suggest_name
 from harness.core.types import Extent
@@ -192,6 +192,7 @@ def check(
         complaints += _check_available(scenario, built.source.only) if isinstance(built.source, LimitedSource) else []
         known = _configure_families(scenario, known, built, complaints)
         complaints += [*_check_noise_law(scenario, built.source), *_check_bins(scenario, built.source)]
+        complaints += [] if known is None else _check_distributions(scenario, known)
         complaints += [] if known is None else check_procedures(known, scenario.grid.procedure)
     if complaints or scenario is None or built is None or known is None:
         tables = _get_table_keys(built)
@@ -239,6 +240,13 @@ def _check_bins(scenario: Scenario, source: Source) -> Iterable[Complaint]:
         yield Complaint(
             "source", f"must have a box of {source.dimension} × (low, high), all finite, got {shorten_repr(source.box)}"
         )
+
+
+def _check_distributions(scenario: Scenario, known: Sequence[LoadedFamily]) -> Iterable[Complaint]:
+    if DISTRIBUTION in scenario.keep and not any(isinstance(one.family, SupportsDistributions) for one in known):
+        place = scenario.keep.index(DISTRIBUTION)
+        text = f"must not be {DISTRIBUTION!r}: no procedure of the scenario's families has a predictive distribution"
+        yield Complaint(f"keep[{place}]", text)
 
 
 def _list_kept(scenario: Scenario, expected: bool) -> tuple[str, ...]:

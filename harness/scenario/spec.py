@@ -287,7 +287,9 @@ class Scenario(_Part):
     smoothed: Annotated[bool, Field(strict=True)] = False
     """Whether p-values are smoothed, so that conformal regions have coverage exactly 1 − α at every n."""
     keep: Annotated[
-        tuple[Literal["pointwise", "bins"], ...], Field(max_length=MOST_VALUES), AfterValidator(_check_distinct)
+        tuple[Literal["pointwise", "bins", "distribution"], ...],
+        Field(max_length=MOST_VALUES),
+        AfterValidator(_check_distinct),
     ] = ()
     expected_coverage: Annotated[bool, Field(strict=True)] | None = None
     """Whether to store the probability that y* is in the region. Default: as the store has it; in a new one, if the

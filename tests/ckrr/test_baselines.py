@@ -13,7 +13,7 @@ from scipy.stats import gamma, norm
 
 import ckrr
 from ckrr._validation import Array
-from ckrr.baselines import FOLDS, cv_plus, halves, jackknife_plus, split, split_level, student
+from ckrr.baselines import FOLDS, cv_plus, halves, jackknife_plus, jackknife_plus_gp, split, split_level, student
 from ckrr.levels import parse_alpha
 
 ALPHA = (0.05, 0.1, 0.25, 0.4, 0.6)
@@ -75,6 +75,38 @@ def test_points_are_left_out_as_by_refits(
                     assert [R.lower[p, k], R.upper[p, k]] == pytest.approx([lower, upper], abs=2e-7)
 
 
+def plus_gp(X: Array, y: Array, x: Array, theta: float, lam: float, alpha: Fraction) -> list[float]:
+    """J+GP by definition: refit without each point, with the variances of y_i and y* from that fit."""
+    n, ends = len(y), []
+    for i in range(n):
+        rest = [j for j in range(n) if j != i]
+        points = np.vstack([X[i], x])
+        k, R = kernel(X[rest], points, theta), kernel(X[rest], X[rest], theta) + lam * np.eye(n - 1)
+        mean, variance = k.T @ np.linalg.solve(R, y[rest]), lam + 1 - (k * np.linalg.solve(R, k)).sum(axis=0)
+        half = abs(y[i] - mean[0]) * np.sqrt(variance[1] / variance[0])
+        ends.append((mean[1] - half, mean[1] + half))
+    low, high = (sorted(each) for each in zip(*ends, strict=True))
+    lower, upper = floor(alpha * (n + 1)), ceil((1 - alpha) * (n + 1))
+    return [low[lower - 1] if lower >= 1 else -inf, high[upper - 1] if upper <= n else inf]
+
+
+@settings(max_examples=60, deadline=None)
+@given(samples, st.sampled_from([1e-4, 0.1]), st.sampled_from([1.0, 30.0]))
+def test_deviations_are_those_of_refits(
+    sample: tuple[list[tuple[int, int]], list[int], list[int]], lam: float, theta: float
+) -> None:
+    X, y = np.array(sample[0]) / 6.0, np.array(sample[1]) / 10.0
+    X_new = np.array([[0.4, 0.3], [1 / 6, 1 / 2], [3.0, 3.0]])
+    R = jackknife_plus_gp(ckrr.fit(X, y, theta, lam), X_new, ALPHA)
+    for p, x in enumerate(X_new):
+        for k, alpha in enumerate(ALPHA):
+            lower, upper = plus_gp(X, y, x, theta, lam, parse_alpha(alpha))
+            if lower - upper > 1e-6:
+                assert isnan(R.lower[p, k])
+            elif lower - upper < -1e-6:
+                assert [R.lower[p, k], R.upper[p, k]] == pytest.approx([lower, upper], abs=1e-6)
+
+
 def test_folds_are_as_accurate_as_single_points() -> None:
     """At λ = 1e-9, where rounding alone is n·ε/λ = 4e-5 of y in the worst case."""
     rng = np.random.default_rng(1)
@@ -92,7 +124,7 @@ def test_units_are_no_matter(scale: float) -> None:
     rng = np.random.default_rng(0)
     X, y, order = rng.random(12), rng.standard_normal(12), rng.permutation(12)
     one, other = (ckrr.fit(X, y * factor, 3.0, 0.1) for factor in (1.0, scale))
-    for way in (student, jackknife_plus, lambda *given: cv_plus(*given, order)):
+    for way in (student, jackknife_plus, jackknife_plus_gp, lambda *given: cv_plus(*given, order)):
         assert way(other, [0.5], 0.2).length / scale == pytest.approx(way(one, [0.5], 0.2).length)
 
 

@@ -8,6 +8,7 @@ result, and the search "best" finds θ = n.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -99,6 +100,24 @@ class ToyScores:
     count: np.ndarray[tuple[int, ...], np.dtype[np.int64]]
 
 
+@dataclass(frozen=True, eq=False)
+class ToyPredictiveScores(ToyScores):
+    crps: Array | None
+    pit: Array | None
+
+
+def predictive_scores(scores: ToyScores, target: Target, procedures: Sequence[str]) -> ToyPredictiveScores:
+    """`exact` predicts N(0, 1), and `wide` N(0, 4); the others have no distribution."""
+    y = target.Y_test.T
+    crps, pit = np.full((2, len(y), len(procedures), y.shape[1]), np.nan)
+    for p, name in enumerate(procedures):
+        if name in ("exact", "wide"):
+            z = y / (1.0 if name == "exact" else 2.0)
+            pit[:, p] = ndtr(z)
+            crps[:, p] = y / z * (z * (2 * ndtr(z) - 1) + np.sqrt(2 / np.pi) * np.exp(-(z**2) / 2) - np.pi**-0.5)
+    return ToyPredictiveScores(**vars(scores), crps=crps, pit=pit)
+
+
 def toy_scores(
     factor: Factor, target: Target, procedures: Sequence[str], alpha: Sequence[float], rng: np.random.Generator
 ) -> ToyScores:
@@ -130,6 +149,12 @@ class ToyFamily:
     searches: Sequence[str] = ("best",)
     reference: str | None = "exact"
     version: int = 1
+    predictive: bool = False
+
+    def with_distributions(self) -> ToyFamily:
+        asked = copy(self)
+        asked.predictive = True
+        return asked
 
     def inputs(self, X: Array, X_test: Array) -> Inputs:
         return ToyInputs(len(X))
@@ -142,10 +167,13 @@ class ToyFamily:
         alpha: Sequence[float],
         streams: Sequence[Streams],
     ) -> Sequence[Scores]:
-        return [
+        found = [
             toy_scores(factor, target, procedures, alpha, some("moved"))
             for factor, target, some in zip(factors, targets, streams, strict=True)
         ]
+        if not self.predictive:
+            return found
+        return [predictive_scores(one, target, procedures) for one, target in zip(found, targets, strict=True)]
 
     def level(self, procedure: str, n: int, alpha: float) -> float | None:
         return 1 - alpha if procedure == "exact" else None

@@ -7,6 +7,8 @@ QUANTILES = (0.05, 0.5, 0.95)
 
 Interpolating methods are unsuitable, because infinite widths are common.
 """
+PIT_BINS = 10
+"""Number of bins of PIT histograms: bin i holds PITs from i/10 to (i + 1)/10."""
 CODES = {"procedure_code": "procedure", "theta_code": "theta"}
 """Coordinates beside labels that are text: their numbers 0, 1, …, for readers that know no strings."""
 COORDINATES = ("procedure", "gamma", "theta", "theta_value", "lam", "n", "alpha", "quantile", *CODES)
@@ -27,7 +29,7 @@ BINS = 36
 
 def get_other_lengths(test_points: int) -> dict[str, int]:
     """Return the lengths of the axes that replications have besides those of the cube."""
-    return {"quantile": len(QUANTILES), "point": test_points, "bin": BINS}
+    return {"quantile": len(QUANTILES), "point": test_points, "bin": BINS, "pit_bin": PIT_BINS}
 
 
 OF_Y, OF_THETA = "units of y", "per squared unit of x"

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from harness.core.schema.measures import COVERAGE_EXPECTED, MEASURES, make_attributes
+from harness.core.schema.measures import COVERAGE_EXPECTED, MEASURES, Measure, make_attributes
 
 
 @dataclass(frozen=True)
@@ -25,8 +25,8 @@ class CubeVariable:
     """Meaning of each value, for a variable of codes: `flag_meanings` and `flag_values`."""
     beside: tuple[str, ...] = ()
     """Variables that say how certain this one is: the attribute `ancillary_variables` of the CF conventions."""
-    is_optional: bool = False
-    """Whether only some stores have it."""
+    measure: Measure | None = None
+    """The measure whose reduced values or errors it has."""
 
     @property
     def attributes(self) -> dict[str, Any]:
@@ -86,7 +86,7 @@ def _list_cube_variables() -> tuple[CubeVariable, ...]:
             one.title,
             units=one.units,
             quantile="quantile" in one.dims,
-            is_optional=one.is_optional,
+            measure=one,
         )
         found.append(replace(shared, beside=(f"{one.name}_se",) if one.error is not None else ()))
         if one.error is not None:
@@ -117,7 +117,7 @@ CUBE_DIMS = ("procedure", "gamma", "theta", "lam", "n", "alpha")
 
 def list_cube_variables(keep: Sequence[str]) -> tuple[CubeVariable, ...]:
     """Return the arrays of the cube of a store, given what it keeps of each replication."""
-    found = (one for one in CUBE if not one.is_optional or one.name.removesuffix("_se") in keep)
+    found = (one for one in CUBE if one.measure is None or one.measure.is_kept(keep))
     judged = COVERAGE_EXPECTED if COVERAGE_EXPECTED in keep else "coverage"
     around = tuple(one.name for one in _JUDGED)
     return tuple(replace(one, beside=(*one.beside, *around)) if one.name == judged else one for one in found)

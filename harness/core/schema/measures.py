@@ -17,7 +17,9 @@ from harness.core.types import Reduction, Status
 
 COVERAGE_EXPECTED = "coverage_expected"
 """Name of the expected coverage, which a store has if its source knows the distribution of its noise."""
-KEPT = ("pointwise", "bins", COVERAGE_EXPECTED)
+DISTRIBUTION = "distribution"
+"""Entry of `keep` that adds what is computed from predictive distributions: `crps` and `pit`."""
+KEPT = ("pointwise", "bins", COVERAGE_EXPECTED, DISTRIBUTION)
 """What a store may keep besides the variables that all stores have."""
 _LARGEST = {"uint8": 2**8 - 1, "uint16": 2**16 - 1, "int32": 2**31 - 1, "int64": 2**63 - 1}
 
@@ -68,7 +70,7 @@ class Measure(Variable):
     """A variable that is computed for each replication and reduced over replications."""
 
     compute: Callable[[Any], Any]
-    """Function of `PointResults`: one value for each target, procedure and α (and quantile)."""
+    """Function of `PointResults`: one value for each target, procedure and α (and quantile), if it has these axes."""
     reduction: Reduction
     """How replications are reduced."""
     summary: str
@@ -79,6 +81,12 @@ class Measure(Variable):
     """Sentence stored with the standard error in the cube, if the cube has one."""
     is_optional: bool = False
     """Whether only some stores have it: those whose manifest lists its name among what they keep."""
+    kept_with: str = ""
+    """Entry of `keep` that an optional measure comes with, if that isn't its name."""
+
+    def is_kept(self, keep: Sequence[str]) -> bool:
+        """Return whether a store that keeps this has the measure."""
+        return not self.is_optional or (self.kept_with or self.name) in keep
 
     @property
     def plot_name(self) -> str:
@@ -179,6 +187,21 @@ MEASURES = (
         units=OF_Y,
     ),
     Measure(
+        "crps",
+        CELL,
+        "float32",
+        "mean over the test points of the CRPS of the predictive distribution at y*; NaN for procedures without one",
+        compute=lambda at: at.mean_crps(),
+        reduction="mean",
+        summary="mean over replications and test points of the CRPS of the predictive distribution at y*, the same at "
+        "every alpha; NaN for procedures without a distribution",
+        title="CRPS: mean over test points and replications",
+        error="Monte-Carlo standard error of the CRPS, computed between paths; NaN with one path",
+        units=OF_Y,
+        is_optional=True,
+        kept_with=DISTRIBUTION,
+    ),
+    Measure(
         "distance_lower",
         RESULT,
         "float32",
@@ -273,6 +296,16 @@ POINTWISE = (
 )
 """Results at each test point, kept if the scenario has keep = ["pointwise"]."""
 
+PIT = Variable(
+    "pit",
+    (*CELL, "pit_bin"),
+    "float32",
+    "share of the test points whose randomised PIT lies in each of 10 bins of equal width, from 0 to 1; NaN for "
+    "procedures without a predictive distribution",
+    long_name="share of PITs in each bin",
+)
+"""Histogram of the PIT of y*, kept if the scenario has keep = ["distribution"]."""
+
 BY_BINS = Variable(
     "coverage_by_x",
     (*RESULT, "bin"),
@@ -286,10 +319,10 @@ BY_BINS = Variable(
 
 def list_measures(keep: Sequence[str]) -> tuple[Measure, ...]:
     """Return the measures that a store keeps."""
-    return tuple(one for one in MEASURES if not one.is_optional or one.name in keep)
+    return tuple(one for one in MEASURES if one.is_kept(keep))
 
 
 def list_variables(keep: Sequence[str]) -> tuple[Variable, ...]:
     """Return the variables of the replications in the order in which a unit writes them: status last."""
     others = (*(POINTWISE if "pointwise" in keep else ()), *((BY_BINS,) if "bins" in keep else ()))
-    return (*list_measures(keep), THETA_HAT, *others, STATUS)
+    return (*list_measures(keep), THETA_HAT, *others, *((PIT,) if DISTRIBUTION in keep else ()), STATUS)

@@ -136,6 +136,7 @@ _MEASURED: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
         (),
     ),
     ("not scored", "share of replications left out of the score: a region is unbounded or empty", "unscored", ()),
+    ("CRPS", "CRPS of the predictive distribution at y*, smaller is better: mean, the same at every α", "crps", ()),
     ("unbounded", "share of unbounded regions", "unbounded", ()),
     ("empty", "share of empty regions", "empty", ()),
     ("in pieces", "share of regions of several pieces", "disconnected", ()),

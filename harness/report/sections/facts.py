@@ -11,7 +11,7 @@ import xarray as xr
 
 from harness.backends.base import Backend, open_backend
 from harness.core.procedures import is_for_function
-from harness.core.schema.measures import COVERAGE_EXPECTED
+from harness.core.schema.measures import COVERAGE_EXPECTED, DISTRIBUTION
 from harness.cube.levels import get_judged_measure
 from harness.maintenance.failures import group_failures
 from harness.monitor.state import status
@@ -39,6 +39,7 @@ MEASURES = (
     "oracle_width",
     "interval_score",
     "unscored",
+    "crps",
     "unbounded",
     "empty",
     "disconnected",
@@ -155,7 +156,11 @@ def _estimate_adjusted(url: str) -> xr.Dataset | None:
 
 
 def _is_available(measure: str, manifest: Manifest) -> bool:
-    needs = {"relative_width": REFERENCE in manifest.extent.grid.procedure, "oracle_width": has_oracle(manifest)}
+    needs = {
+        "relative_width": REFERENCE in manifest.extent.grid.procedure,
+        "oracle_width": has_oracle(manifest),
+        "crps": DISTRIBUTION in manifest.keep,
+    }
     return needs.get(measure, True)
 
 

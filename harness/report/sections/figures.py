@@ -12,6 +12,7 @@ import numpy as np
 from markupsafe import Markup
 
 from harness.core.errors import UserError
+from harness.core.schema.measures import DISTRIBUTION
 from harness.report.html.choices import Choices
 from harness.report.html.templating import TEMPLATES, label_svg
 from harness.report.sections.columns import find_main_alpha, list_labels
@@ -22,7 +23,7 @@ CHOSEN = ("target", "width")
 """Figures drawn for every combination."""
 FIRST = ("coverage", "relative", "tradeoff", "conditional")
 """Figures drawn for the first combination only."""
-ONCE = ("nested", "failures", "seconds")
+ONCE = ("nested", "pit", "failures", "seconds")
 """Figures drawn once, for the whole study."""
 _AXES = ("gamma", "theta", "lam", "alpha")
 SETTINGS = 16
@@ -96,7 +97,9 @@ def _draw_choices(facts: Facts, store: str, drawn: Mapping[str, Sequence[int]], 
 
 
 def _is_wanted(facts: Facts, name: str) -> bool:
-    """Return whether to draw a figure; that of failures only if something failed or a region is unusual."""
+    """Return whether to draw a figure: that of failures if something failed or a region is unusual, `pit` if kept."""
+    if name == "pit":
+        return DISTRIBUTION in facts.manifest.keep
     seen = [facts.measures[each]["value"] > 0 for each in ("failed", "unbounded", "empty", "disconnected")]
     return name != "failures" or any(bool(each.any()) for each in seen)
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from harness.core.families import MODEL_AXES, FamilyRecord
 from harness.core.schema.axes import BINS
-from harness.core.schema.measures import KEPT
+from harness.core.schema.measures import DISTRIBUTION, KEPT
 from harness.core.types import INNER
 from harness.parsing import hashing
 from harness.parsing.json import (
@@ -152,6 +152,7 @@ def _check_groups(parts: Mapping[str, Any], extent: Mapping[str, Any]) -> None:
     if set(groups) != sizes:
         raise MalformedError("groups", "a table with an entry for each n")
     points = max(parts["test_points"] if "pointwise" in parts["keep"] else 1, BINS if "bins" in parts["keep"] else 1)
+    points = max(points, 4) if DISTRIBUTION in parts["keep"] else points  # bins of PIT histograms
     for n, value in groups.items():
         key = f"groups.{n}"
         group = check_table(value, key)

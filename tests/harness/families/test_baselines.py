@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import ckrr
-from ckrr.baselines import cv_plus, halves, jackknife_plus, split, student
+from ckrr.baselines import cv_plus, halves, jackknife_plus, jackknife_plus_gp, split, student
 from harness.compute.study import Study
 from harness.compute.unit import compute_unit
 from harness.core.errors import UserError
@@ -26,7 +26,7 @@ from scenarios import SOURCES
 from tests.harness.families.scoring import scored, streams
 from tests.harness.studies import only, run_serially, toy, unit
 
-NAMES = ("CRR-loo", "split", "GPR-t", "jackknife+", "RRCM-loo", "CV+")
+NAMES = ("CRR-loo", "split", "GPR-t", "jackknife+", "RRCM-loo", "CV+", "J+GP")
 GRID = Grid(NAMES, (1e-6, 0.1), (100.0, "ml"), (1e-6, 0.1), (24,), (0.05, 0.1, 0.25))
 SEEDS = Seeds.from_source(7, {"function": "heaviside"})
 needs_peers = pytest.mark.skipif(
@@ -42,7 +42,7 @@ def regions(name: str, X: Array, y: Array, X_test: Array, theta: float | str, la
         return split(ckrr.fit(X[first], y[first], theta, lam), X[second], y[second], X_test, GRID.alpha)
     if name == "CV+":
         return cv_plus(fit, X_test, GRID.alpha, order)
-    ways = {"GPR-t": student, "jackknife+": jackknife_plus}
+    ways = {"GPR-t": student, "jackknife+": jackknife_plus, "J+GP": jackknife_plus_gp}
     return ways[name](fit, X_test, GRID.alpha) if name in ways else fit.regions(X_test, name, GRID.alpha)
 
 
@@ -104,7 +104,7 @@ def test_split_looks_for_theta_in_its_first_half() -> None:
 def test_levels_are_those_that_are_promised() -> None:
     assert FAMILY.level("split", 24, 0.1) == 12 / 13
     assert FAMILY.level("RRCM-loo", 24, 0.1) == ckrr.exact_level("RRCM-loo", 24, 0.1)
-    assert [FAMILY.level(name, 24, 0.1) for name in ("jackknife+", "CV+", "GPR-t", "GPR-f")] == [None] * 4
+    assert [FAMILY.level(name, 24, 0.1) for name in ("jackknife+", "CV+", "J+GP", "GPR-t", "GPR-f")] == [None] * 5
 
 
 def baselines(**changes: Any) -> dict[str, Any]:
@@ -119,7 +119,7 @@ def baselines(**changes: Any) -> dict[str, Any]:
         ({"kernel": "gaussian-rff"}, "kernel must not use random features, which CV\\+ does not support"),
         (
             {"grid__procedure": ["jacknife+"]},
-            r"grid.procedure\[0\] must be one of .*CV\+, which family = .* \(did you mean 'jackknife\+'",
+            r"grid.procedure\[0\] must be one of .*J\+GP, which family = .* \(did you mean 'jackknife\+'",
         ),
         (
             {"grid__theta": ["holdout"]},

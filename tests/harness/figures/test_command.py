@@ -44,6 +44,7 @@ def test_a_slice_as_svg(store: str, tmp_path: Path) -> None:
         (["width", "--where", "thet=1"], "error: there is no axis 'thet'"),
         (["width", "--where", "theta=7"], "error: theta=7 isn't in the store"),
         (["pointwise"], "error: pointwise needs hits at every test point"),
+        (["pit"], "error: pit needs PIT histograms: run a scenario with keep"),
     ],
 )
 def test_a_mistake_is_one_line(arguments: list[str], expected: str, store: str) -> None:

@@ -24,7 +24,7 @@ def make_store(where: Path) -> str:
     """Failures, an excluded cell, results at points; and growth, with half of the units at the new α and n."""
     changes: dict[str, Any] = {
         "description": ABOUT,
-        "keep": ["pointwise", "bins"],
+        "keep": ["pointwise", "bins", "distribution"],
         "source": {"function": "tests.harness.toy:KnownToy", "test_points": 10},
         "grid__theta": [13, "best", 1],
         "grid__procedure": ["exact", "wide", "random"],
@@ -67,7 +67,10 @@ def _widen(data: xr.Dataset, axes: list[str]) -> pd.DataFrame:
         for q, text in {0.05: "q05", 0.5: "q50", 0.95: "q95"}.items():
             base, se, _ = str(name).partition("_se")
             data[f"{base}_{text}{se}"] = data[name].sel(quantile=q, drop=True)
-    data = data.drop_dims("quantile")
+    for name in [name for name, one in data.data_vars.items() if "pit_bin" in one.dims]:
+        for i in range(10):
+            data[f"{name}_bin{i}"] = data[name].isel(pit_bin=i)
+    data = data.drop_dims({"quantile", "bin", "pit_bin"} & set(data.dims))
     return data.drop_vars([name for name in data.coords if str(name).endswith("_code")]).to_dataframe(axes)
 
 
@@ -89,5 +92,5 @@ def assert_same_rows(found: pd.DataFrame, expected: pd.DataFrame, axes: list[str
 def read_csv(path: Path) -> pd.DataFrame:
     """As users do; θ is text in the store."""
     frame = pd.read_csv(path, dtype={"theta": str})
-    singles = [name for name in frame if name.startswith(("width", "length", "interval", "distance"))]
+    singles = [name for name in frame if name.startswith(("width", "length", "interval", "distance", "crps", "pit"))]
     return frame.astype(dict.fromkeys(singles, np.float32)) if "path" in frame else frame

@@ -91,7 +91,7 @@ def test_failed_is_a_share_of_what_was_run(store: Path) -> None:
 
 
 def test_every_measure_can_be_asked_for(store: Path) -> None:
-    for name in [*(set(MEASURES) - {"relative_width", "coverage_expected"}), "mad"]:
+    for name in [*(set(MEASURES) - {"relative_width", "coverage_expected", "crps"}), "mad"]:
         found = estimate(str(store), name, {"theta": ["1"], "procedure": ["exact"]})
         assert found.value.notnull().all(), name
         assert ((found.low <= found.value) & (found.value <= found.high)).all(), name

@@ -34,7 +34,7 @@ def refuse(plain: dict[str, Any], folder: Path) -> str:
 
 def test_procedures_that_bundled_families_share_belong_to_the_first(folder: Path) -> None:
     one = check(krr(["krr", "baselines"], ["RRCM-loo", "split"]), "my.toml", folder)
-    assert [each.labels for each in one.families][1] == ("GPR-t", "split", "jackknife+", "CV+")
+    assert [each.labels for each in one.families][1] == ("GPR-t", "split", "jackknife+", "CV+", "J+GP")
     assert {name: each.procedures for name, each in one.records.items()} == {
         "krr": ("RRCM-loo",),
         "baselines": ("split",),
