@@ -98,13 +98,13 @@ class ConstantMeanSpace(Space):
     def make_ridge(self, X: Array, theta: float, lam: float) -> FactorisedRidge:
         """Factorise the ridge matrix of the other space, and estimate the constant of each target."""
         if len(X) < 2:
-            raise ValueError(f'X must have at least 2 rows for mean = "{CONSTANT}", got {len(X)}')
+            raise ValueError(f'X must have at least 2 rows for mean = "{CONSTANT}", got 1 sample')
         return ConstantMeanRidge(self.base.make_ridge(X, theta, lam))
 
     def make_profile(self, X: Array, y: Array, lam: float) -> Profile:
         """Return the profile likelihood of θ, maximised over the constant, too."""
         if len(X) < 2:
-            raise ValueError(f'X must have at least 2 rows to search for theta with mean = "{CONSTANT}", got {len(X)}')
+            raise ValueError(f'X must have at least 2 rows to search for theta with mean = "{CONSTANT}", got 1 sample')
         return replace(self.base.make_profile(X, y, lam), has_mean=True)
 
 
