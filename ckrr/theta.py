@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 from ckrr._validation import check_positive, quote_value
 
 
 def compute_theta(lengthscale: float) -> float:
-    """Return θ = 1/(2ℓ²) of a length scale ℓ, the same for every kernel.
+    """Return θ = 1/(2ℓ²) of a length scale ℓ, the same for every kernel; ℓ is read as the decimal that was written.
 
     Examples
     --------
-    >>> compute_theta(0.5)
-    2.0
+    >>> compute_theta(0.2)
+    12.5
     >>> compute_theta(1e-200)
     Traceback (most recent call last):
     ...
@@ -20,7 +22,7 @@ def compute_theta(lengthscale: float) -> float:
     length = check_positive("lengthscale", lengthscale)
     if not 1e-150 <= length <= 1e150:
         raise ValueError(f"lengthscale must be between 1e-150 and 1e150, got {quote_value(lengthscale)}")
-    return 1.0 / (2.0 * length * length)
+    return float(1 / (2 * Fraction(repr(length)) ** 2))  # 1/(2·0.2·0.2) is 12.499999999999998
 
 
 def resolve_theta(theta: float | str | None, lengthscale: float | None) -> float | str:

@@ -43,6 +43,7 @@ from harness.scenario.families import (
     load_family,
     share_procedures,
 )
+from harness.scenario.lengthscale import check_lengthscale, replace_lengthscale
 from harness.scenario.naming import check_procedures, explain_missing_axis, make_context
 from harness.scenario.settings import apply_setting, apply_until, quote_input
 from harness.scenario.sources import Built, build_source
@@ -183,7 +184,8 @@ def check(
         If there are mistakes; the message lists all of them.
     """
     plain = name_source(plain)
-    complaints: list[Complaint] = [*check_gamma(plain)]
+    complaints: list[Complaint] = [*check_gamma(plain), *check_lengthscale(plain)]
+    plain = replace_lengthscale(plain)
     known = _load_families(plain, folder, complaints)
     built = _load_source(plain, folder, complaints)
     scenario = _parse_scenario(plain, known, complaints)
