@@ -52,12 +52,14 @@ def choose_median_theta(X: Array, X_test: Array) -> float:
 
 
 def _compute_median(values: Array) -> float:
-    """Return the median; the mean of the middle two of an even number."""
+    """Return the median, the mean of the middle two of an even number; the values are put in another order."""
     middle = len(values) // 2
+    values.partition(middle)
+    high = float(values[middle])
     if len(values) % 2:
-        return float(np.partition(values, middle)[middle])
-    low, high = np.partition(values, (middle - 1, middle))[middle - 1 : middle + 1]
-    return float(low + (high - low) / 2)
+        return high
+    low = float(values[:middle].max())
+    return low + (high - low) / 2
 
 
 def _thin_out(Z: Array) -> Array:
@@ -66,13 +68,3 @@ def _thin_out(Z: Array) -> Array:
         return Z
     order = np.lexsort(Z.T[::-1])
     return Z[order[np.arange(MOST) * len(Z) // MOST]]
-
-
-def estimate_median_flops(n: int, points: int) -> float:
-    """Estimate the operations for the median, relative to those of a matrix product: about 150 for each pair."""
-    return 150.0 * min(n + points, MOST) ** 2 / 2
-
-
-def estimate_median_memory(n: int, points: int) -> float:
-    """Estimate the bytes for the distances and a copy of them."""
-    return 8.0 * min(n + points, MOST) ** 2

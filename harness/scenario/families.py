@@ -323,6 +323,8 @@ def configure_families(
 
 def _configure(known: Family, told: Mapping[str, Any], smoothed: bool, dimension: int) -> Family:
     if told and isinstance(known, SupportsKernel):
+        if "mean" in told and "mean" not in inspect.signature(known.on_kernel).parameters:
+            raise ScenarioError(Complaint("mean", "must be left out: a family's on_kernel doesn't take it"))
         try:
             known = known.on_kernel(dimension, **told)
         except ValueError as error:

@@ -25,6 +25,8 @@ def check_lengthscale(plain: Mapping[str, Any]) -> Iterator[Complaint]:
             yield Complaint(f"{key}.{LENGTHSCALE}", f"must be left out where {key}.{THETA} is given: θ = 1/(2ℓ²)")
             continue
         values = _get_values(table)
+        if not values:
+            yield Complaint(f"{key}.{LENGTHSCALE}", "must have at least 1 value")
         for i, value in enumerate(values):
             if not _is_length(value):
                 text = f"must be a number from {_LEAST:g} to {_MOST:g}, got {shorten_repr(value)}"
@@ -64,8 +66,8 @@ def _replace(table: Mapping[str, Any]) -> dict[str, Any]:
         return dict(table)
     rest = {key: value for key, value in table.items() if key != LENGTHSCALE}
     values = _get_values(table)
-    valid = all(map(_is_length, values)) and len(set(values)) == len(values)
-    found = [compute_theta(value) if valid else 1.0 + i for i, value in enumerate(values)]
+    valid = bool(values) and all(map(_is_length, values)) and len(set(values)) == len(values)
+    found = [compute_theta(value) if valid else 1.0 + i for i, value in enumerate(values or [1])]
     return {THETA: found} | rest  # where both are given, which is refused, θ is the one that is checked
 
 
