@@ -26,7 +26,7 @@ from ckrr.regions.smoothing import Smoothed, resolve_taus
 from ckrr.regions.tail_sets import Indices
 from ckrr.ridge.interface import FactorisedRidge
 from ckrr.space import ZERO, ConstantMeanSpace, Scales, Seed, Space, make_space
-from ckrr.theta import resolve_theta
+from ckrr.theta import check_search, resolve_theta
 
 
 def _search_cobyla_each(likelihood: Profile, ys: Sequence[Array]) -> list[SearchResult]:
@@ -41,12 +41,6 @@ SEARCHES: dict[str, Callable[[Profile, Sequence[Array]], list[SearchResult]]] = 
 """Searches for the θ of several targets, by the name that `theta` accepts."""
 SEARCH_NAMES = (*SEARCHES, MEDIAN)
 """Names that `Inputs.factor_ml` accepts; "median" needs test inputs, and no target."""
-
-
-_MEDIAN_ADVICE = (
-    "the distances of test inputs, too, or regions would not be exactly valid: "
-    'use Inputs(X, X_test).factor_ml(y, lam, "median").fit(y)'
-)
 
 
 class Inputs:
@@ -297,10 +291,8 @@ def fit(
     y_ = check_values("y", y, len(x), of="X")
     space = make_space(x.shape[1], kernel, scales, features, seed, mean)
     theta = resolve_theta(theta, lengthscale)
-    if theta == MEDIAN:
-        raise ValueError(f"theta must not be {MEDIAN!r}, which takes {_MEDIAN_ADVICE}")
-    if isinstance(theta, str) and theta not in SEARCHES:
-        raise ValueError(f"theta must be a number > 0 or one of {', '.join(SEARCHES)}, got {quote_value(theta)}")
+    if isinstance(theta, str):
+        check_search(theta, SEARCHES)
     found = _search(space, x, [y_], theta, check_positive("lam", lam))[0] if isinstance(theta, str) else None
     if theta == HOLDOUT:
         x, y_ = x[kept_rows(len(x))], y_[kept_rows(len(y_))]

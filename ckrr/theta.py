@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from fractions import Fraction
 
 from ckrr._validation import check_positive, quote_value
+from ckrr.likelihood.median import MEDIAN
 
 
 def compute_theta(lengthscale: float) -> float:
@@ -44,3 +46,14 @@ def resolve_theta(theta: float | str | None, lengthscale: float | None) -> float
     if theta is not None:
         raise ValueError(f"theta must be left out where lengthscale is given, got {quote_value(theta)}")
     return compute_theta(lengthscale)
+
+
+def check_search(theta: str, searches: Collection[str]) -> None:
+    """Raise ValueError unless θ is the name of a search that needs no test inputs, as "median" does."""
+    if theta == MEDIAN:
+        raise ValueError(
+            f"theta must not be {MEDIAN!r}, which takes the distances of test inputs, too, or regions would not be "
+            f'exactly valid: use Inputs(X, X_test).factor_ml(y, lam, "{MEDIAN}").fit(y)'
+        )
+    if theta not in searches:
+        raise ValueError(f"theta must be a number > 0 or one of {', '.join(searches)}, got {quote_value(theta)}")

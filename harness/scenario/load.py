@@ -43,9 +43,14 @@ from harness.scenario.families import (
     load_family,
     share_procedures,
 )
-from harness.scenario.lengthscale import check_lengthscale, replace_lengthscale
 from harness.scenario.naming import check_procedures, explain_missing_axis, make_context
-from harness.scenario.settings import apply_setting, apply_until, quote_input
+from harness.scenario.settings import (
+    apply_setting,
+    apply_until,
+    check_lengthscale,
+    quote_input,
+    replace_lengthscale,
+)
 from harness.scenario.sources import Built, build_source
 from harness.scenario.spec import GridPart, Replications, Scenario
 from harness.store.locate import refuse_suite

@@ -192,6 +192,15 @@ def test_a_constant_target_is_its_mean(value: float, kernel: str) -> None:
             assert R.lower.tolist() == R.upper.tolist() == [[value], [value]]
 
 
+@pytest.mark.parametrize("n", [3, 6, 7, 12])
+def test_a_constant_target_has_no_residuals_at_any_n(n: int) -> None:
+    """Also where the average of n equal numbers isn't that number."""
+    for value in np.random.default_rng(n).random(20):
+        fit = ckrr.fit(np.arange(n), np.full(n, value), 0.1, 1e-6, mean="constant")
+        assert fit.mean == value
+        assert (fit._target.a == 0).all()
+
+
 def test_a_search_for_a_constant_target_ends() -> None:
     for theta in ("ml", "ml-cobyla", "holdout"):
         assert ckrr.fit(np.arange(15.0), np.full(15, 0.1), theta, 0.1, mean="constant").mean == 0.1
