@@ -18,7 +18,7 @@ from ckrr.kernels import Kernel
 from ckrr.levels import Alpha, Level, check_boundary, parse_alphas
 from ckrr.procedures import ALL_PROCEDURES
 from ckrr.regions.intervals import Regions
-from ckrr.space import Scales, Seed
+from ckrr.space import CONSTANT, Scales, Seed
 
 
 class _NotFittedError(ValueError, AttributeError):
@@ -116,11 +116,15 @@ class ConformalKernelRidge(_Base):
         regions are exactly valid if θ is "holdout" or a number not chosen on the training points, and the columns of X
         are not scaled by the training points.
     lam : float
-        Ridge λ > 0. Nothing is centred or scaled.
+        Ridge λ > 0. Nothing is scaled.
     boundary : {">=", ">"}
         Keep a candidate whose p-value is ≥ α, or > α, where α is one minus the confidence level.
     kernel, scales, features, seed
         As in `ckrr.fit`: another kernel, the unit of each coordinate, random features.
+    mean : {"constant", "zero"}
+        Mean of y, as in `ckrr.fit`, but by default an unknown constant, since most targets aren't centred.
+    lengthscale : float, optional
+        Length scale ℓ > 0, used in place of `theta`, which must then be left at "ml".
 
     Attributes
     ----------
@@ -156,6 +160,8 @@ class ConformalKernelRidge(_Base):
         scales: Scales | None = None,
         features: int | None = None,
         seed: Seed = 0,
+        mean: str = CONSTANT,
+        lengthscale: float | None = None,
     ) -> None:
         self.procedure = procedure
         self.theta = theta
@@ -165,6 +171,8 @@ class ConformalKernelRidge(_Base):
         self.scales = scales
         self.features = features
         self.seed = seed
+        self.mean = mean
+        self.lengthscale = lengthscale
 
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
         """Fit the model to X, shape (n, d), and y, shape (n,). Both are copied."""
@@ -174,12 +182,14 @@ class ConformalKernelRidge(_Base):
         self.fit_ = model.fit(
             np.array(x),
             np.array(y),
-            self.theta,
+            None if self.theta == "ml" and self.lengthscale is not None else self.theta,
             self.lam,
             self.kernel,
+            lengthscale=self.lengthscale,
             scales=self.scales,
             features=self.features,
             seed=self.seed,
+            mean=self.mean,
         )
         self.theta_ = self.fit_.theta
         return self

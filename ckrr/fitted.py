@@ -20,7 +20,8 @@ from ckrr.procedures import ALL_PROCEDURES, PROCEDURES, Levels, check_distributi
 from ckrr.regions.intervals import Regions, stack_regions
 from ckrr.regions.smoothing import Smoothed, resolve_taus
 from ckrr.ridge.exact import Target
-from ckrr.space import FactorisedRidge, Space
+from ckrr.ridge.interface import FactorisedRidge
+from ckrr.space import Space
 
 
 class Fit:
@@ -55,13 +56,18 @@ class Fit:
 
     @property
     def sigma2(self) -> float:
-        """Estimated variance σ̂² = y′(K + λI)⁻¹y / n."""
+        """Estimated variance σ̂² = y′(K + λI)⁻¹y / n, or of y − μ̂ with a constant mean μ (also over n)."""
         with np.errstate(over="ignore", under="ignore"):
             return float(np.ldexp(self._target.sigma2, 2 * self._target.exponent))
 
     @property
+    def mean(self) -> float:
+        """Estimated mean μ̂ of y; 0 for the mean "zero"."""
+        return float(self._target.unscale(np.array(self._target.mean)))
+
+    @property
     def log_likelihood(self) -> float:
-        """Log marginal likelihood at σ̂²: −n/2·(log 2π + log σ̂² + 1) − ½ log|K + λI|; inf if y = 0."""
+        """Log marginal likelihood at σ̂²: −n/2·(log 2π + log σ̂² + 1) − ½ log|K + λI|; inf if σ̂² = 0."""
         n = self._ridge.n
         if self._target.sigma2 == 0:
             return inf

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 import numpy.typing as npt
@@ -19,11 +19,14 @@ from ckrr.fitted import Fit
 from ckrr.kernels import Kernel
 from ckrr.levels import ALPHA, Alpha
 from ckrr.likelihood.holdout import HOLDOUT, held_out_rows, kept_rows
+from ckrr.likelihood.median import MEDIAN, choose_median_theta
 from ckrr.likelihood.profile import Profile, SearchResult, search_cobyla, search_together
 from ckrr.procedures import PROCEDURES
 from ckrr.regions.smoothing import Smoothed, resolve_taus
 from ckrr.regions.tail_sets import Indices
-from ckrr.space import FactorisedRidge, Scales, Seed, Space, make_space
+from ckrr.ridge.interface import FactorisedRidge
+from ckrr.space import ZERO, ConstantMeanSpace, Scales, Seed, Space, make_space
+from ckrr.theta import check_search, resolve_theta
 
 
 def _search_cobyla_each(likelihood: Profile, ys: Sequence[Array]) -> list[SearchResult]:
@@ -36,6 +39,8 @@ SEARCHES: dict[str, Callable[[Profile, Sequence[Array]], list[SearchResult]]] = 
     HOLDOUT: search_together,
 }
 """Searches for the θ of several targets, by the name that `theta` accepts."""
+SEARCH_NAMES = (*SEARCHES, MEDIAN)
+"""Names that `Inputs.factor_ml` accepts; "median" needs test inputs, and no target."""
 
 
 class Inputs:
@@ -45,7 +50,7 @@ class Inputs:
     ----------
     X : (n, d) array, or (n,) for points on the line
     X_test : (m, d) array
-    kernel, scales, features, seed
+    kernel, scales, features, seed, mean
         As in `ckrr.fit`.
 
     Examples
@@ -66,16 +71,19 @@ class Inputs:
         scales: Scales | None = None,
         features: int | None = None,
         seed: Seed = 0,
+        mean: str = ZERO,
     ) -> None:
         self.X = check_points("X", X)
         self.X_test = check_points("X_test", X_test, self.X.shape[1])
-        self._space = make_space(self.X.shape[1], kernel, scales, features, seed)
+        self._space = make_space(self.X.shape[1], kernel, scales, features, seed, mean)
 
     def __repr__(self) -> str:
         return f"<Inputs: X of shape {self.X.shape}, X_test of shape {self.X_test.shape}>"
 
-    def factor(self, theta: float, lam: float) -> Factor:
-        """Factorise K + λI for given θ and λ.
+    def factor(
+        self, theta: float | None = None, lam: float | None = None, *, lengthscale: float | None = None
+    ) -> Factor:
+        """Factorise K + λI for given θ, or length scale in its place, and λ.
 
         Raises
         ------
@@ -84,21 +92,21 @@ class Inputs:
         """
         if isinstance(theta, str):
             raise ValueError(f"theta must be a number > 0, got {quote_value(theta)} (for a search use factor_ml)")
-        ridge = self._space.make_ridge(
-            self._space.scale_points(self.X), check_positive("theta", theta), check_positive("lam", lam)
-        )
+        chosen = check_positive("theta", resolve_theta(theta, lengthscale))
+        ridge = self._space.make_ridge(self._space.scale_points(self.X), chosen, check_positive("lam", lam))
         return Factor(self._space, self.X, ridge, self.X_test)
 
     def factor_ml(self, y: npt.ArrayLike, lam: float, theta: str = "ml") -> Factor:
-        """Factorise K + λI for the maximum-likelihood θ given y.
+        """Factorise K + λI for the θ that a search finds, given y.
 
         Parameters
         ----------
         y : (n,) array
         lam : float
-        theta : {"ml", "ml-cobyla", "holdout"}
+        theta : {"ml", "ml-cobyla", "holdout", "median"}
             The search for θ, as in `ckrr.fit`. "holdout" searches on every fourth row and factorises the others;
-            targets are still given for all rows.
+            targets are still given for all rows. "median" is 1/median‖x − x′‖² over all pairs of training and test
+            inputs: it doesn't depend on y, so conformal procedures keep their exact level (`ckrr.likelihood.median`).
         """
         return self.search_ml(check_values("y", y, len(self.X), of="X"), lam, theta)[0]()
 
@@ -127,7 +135,10 @@ class Inputs:
         [18.7, 7.3]
         """
         ys = [np.ascontiguousarray(y) for y in check_columns("Y", Y, len(self.X), of="X").T]
-        found = _search(self._space, self.X, ys, check_choice("theta", theta, SEARCHES), check_positive("lam", lam))
+        if check_choice("theta", theta, SEARCH_NAMES) == MEDIAN:
+            chosen = choose_median_theta(*map(self._space.scale_points, (self.X, self.X_test)))
+            return [cache(partial(self.factor, chosen, check_positive("lam", lam)))] * len(ys)
+        found = _search(self._space, self.X, ys, theta, check_positive("lam", lam))
         return [partial(self._factor_found, one.theta, lam, theta) for one in found]
 
     def _factor_found(self, found: float, lam: float, theta: str) -> Factor:
@@ -219,13 +230,15 @@ class Factor:
 def fit(
     X: npt.ArrayLike,
     y: npt.ArrayLike,
-    theta: float | str,
-    lam: float,
+    theta: float | str | None = None,
+    lam: float | None = None,
     kernel: str | Kernel = "gaussian",
     *,
+    lengthscale: float | None = None,
     scales: Scales | None = None,
     features: int | None = None,
     seed: Seed = 0,
+    mean: str = ZERO,
 ) -> Fit:
     """Fit kernel ridge regression, by default with the kernel exp(−θ‖x − x′‖²).
 
@@ -240,18 +253,23 @@ def fit(
         "ml-cobyla" is the local search of the paper. "holdout" runs "ml" on every fourth row and fits the remaining
         rows: conformal regions keep their exact level, that of a sample of `len(fit.y)` rows.
     lam : float
-        Ridge λ > 0. Nothing is centred or scaled.
+        Ridge λ > 0, which must be given. Nothing is scaled, and nothing is centred unless `mean` is "constant".
     kernel : {"gaussian", "laplacian", "matern32", "matern52"}, one of them with the suffix "-rff", or a Kernel
         θ = 1/(2ℓ²) in each, ℓ its length scale; the formulas are in `ckrr.kernels`. The suffix "-rff" selects ridge
         regression on random Fourier features of that kernel, for n far beyond what fits as an n×n matrix. Conformal
         regions remain exactly valid, but the fitted function is a different one. A custom kernel is an object with one
         method: see `Kernel`.
+    lengthscale : float, optional
+        Length scale ℓ > 0 in place of `theta`.
     scales : (d,) array, optional
         Unit of each coordinate: x_j is divided by scales[j] before anything else.
     features : int, optional
         Number of random features (default: 500).
     seed : int or Generator
         Source of the random frequencies, which never depend on the data.
+    mean : {"zero", "constant"}
+        Mean of y: 0, or an unknown constant that is estimated together with the function, for targets that aren't
+        centred. Conformal regions remain exactly valid (`ckrr.ridge.constant_mean`).
 
     Returns
     -------
@@ -275,9 +293,10 @@ def fit(
     """
     x = check_points("X", X)
     y_ = check_values("y", y, len(x), of="X")
-    space = make_space(x.shape[1], kernel, scales, features, seed)
-    if isinstance(theta, str) and theta not in SEARCHES:
-        raise ValueError(f"theta must be a number > 0 or one of {', '.join(SEARCHES)}, got {quote_value(theta)}")
+    space = make_space(x.shape[1], kernel, scales, features, seed, mean)
+    theta = resolve_theta(theta, lengthscale)
+    if isinstance(theta, str):
+        check_search(theta, SEARCHES)
     found = _search(space, x, [y_], theta, check_positive("lam", lam))[0] if isinstance(theta, str) else None
     if theta == HOLDOUT:
         x, y_ = x[kept_rows(len(x))], y_[kept_rows(len(y_))]
@@ -288,6 +307,8 @@ def fit(
 def _search(space: Space, X: Array, ys: Sequence[Array], theta: str, lam: float) -> list[SearchResult]:
     if theta == HOLDOUT:
         rows = held_out_rows(len(X))
+        if isinstance(space, ConstantMeanSpace) and len(rows) < 2:
+            raise ValueError(f'X must have at least 5 rows for theta = "{HOLDOUT}" with a mean, got {len(X)}')
         X, ys = X[rows], [y[rows] for y in ys]
     return SEARCHES[theta](space.make_profile(space.scale_points(X), ys[0], lam), ys)
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -13,13 +12,18 @@ import numpy.typing as npt
 from ckrr._validation import Array, check_choice, quote_value
 from ckrr.kernels import KERNELS, Kernel
 from ckrr.likelihood.profile import FeatureLikelihood, Likelihood, Profile
-from ckrr.ridge.exact import Projection, Target
+from ckrr.ridge.constant_mean import ConstantMeanRidge
 from ckrr.ridge.feature_ridge import FeatureRidge
+from ckrr.ridge.interface import FactorisedRidge
 from ckrr.ridge.random_features import SPECTRA, Features
 from ckrr.ridge.structure import make_kernel_ridge
 
 FEATURES = 500
 """Default number of random features."""
+
+ZERO, CONSTANT = "zero", "constant"
+MEANS = (ZERO, CONSTANT)
+"""Accepted values of `mean`."""
 
 _RANDOM = "-rff"
 SPACES = (*KERNELS, *(f"{name}{_RANDOM}" for name in SPECTRA))
@@ -33,21 +37,6 @@ def is_random(kernel: str) -> bool:
 
 Scales = Sequence[float] | Array
 Seed = int | np.random.Generator
-
-
-class FactorisedRidge(Protocol):
-    """Interface of a factorised ridge matrix, of a kernel or of features, as regions need it."""
-
-    X: Array
-    theta: float
-    lam: float
-    n: int
-    log_det: float
-
-    @property
-    def diag_Q(self) -> Array: ...  # noqa: D102
-    def make_target(self, y: Array) -> Target: ...  # noqa: D102
-    def project(self, X_new: Array, targets: Sequence[Target], weights: bool = True) -> Iterator[Projection]: ...  # noqa: D102
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,8 +89,32 @@ class FeatureSpace(Space):
         return FeatureLikelihood(X, y, lam, self.features)
 
 
+@dataclass(frozen=True, eq=False)
+class ConstantMeanSpace(Space):
+    """Functions of another space plus an unknown constant."""
+
+    base: Space
+
+    def make_ridge(self, X: Array, theta: float, lam: float) -> FactorisedRidge:
+        """Factorise the ridge matrix of the other space, and estimate the constant of each target."""
+        if len(X) < 2:
+            raise ValueError(f'X must have at least 2 rows for mean = "{CONSTANT}", got 1 sample')
+        return ConstantMeanRidge(self.base.make_ridge(X, theta, lam))
+
+    def make_profile(self, X: Array, y: Array, lam: float) -> Profile:
+        """Return the profile likelihood of θ, maximised over the constant, too."""
+        if len(X) < 2:
+            raise ValueError(f'X must have at least 2 rows to search for theta with mean = "{CONSTANT}", got 1 sample')
+        return replace(self.base.make_profile(X, y, lam), has_mean=True)
+
+
 def make_space(
-    dimension: int, kernel: str | Kernel, scales: Scales | None = None, features: int | None = None, seed: Seed = 0
+    dimension: int,
+    kernel: str | Kernel,
+    scales: Scales | None = None,
+    features: int | None = None,
+    seed: Seed = 0,
+    mean: str = ZERO,
 ) -> Space:
     """Validate the arguments of `ckrr.fit` and return the function space that they describe.
 
@@ -114,6 +127,13 @@ def make_space(
     ...
     ValueError: scales must be 2 numbers, one for each column of X, got [1.0]
     """
+    space = _make_centred_space(dimension, kernel, scales, features, seed)
+    return ConstantMeanSpace(space.scales, space) if check_choice("mean", mean, MEANS) == CONSTANT else space
+
+
+def _make_centred_space(
+    dimension: int, kernel: str | Kernel, scales: Scales | None, features: int | None, seed: Seed
+) -> Space:
     name = None if callable(kernel) else check_choice("kernel", kernel, SPACES)
     checked = None if scales is None else _check_scales(scales, dimension)
     if name is not None and is_random(name):

@@ -196,11 +196,22 @@ def column(values: Sequence[arb]) -> arb_mat:
     return arb_mat([[each] for each in values])
 
 
-def ridge_matrix(X: np.ndarray, theta: float, lam: float, name: str) -> arb_mat:
+def ridge_matrix(X: np.ndarray, theta: float, lam: float, name: str, mean: str = "zero") -> arb_mat:
+    """K + λI; with a constant mean bordered, (K + λI, 1; 1′, 0), which solves for the mean, too."""
     K = kernel(X, X, theta, name)
     for i in range(len(X)):
         K[i][i] += to_arb(lam)
-    return arb_mat(K)
+    return arb_mat(border(K, mean) + ([[*[arb(1)] * len(X), arb(0)]] if mean == "constant" else []))
+
+
+def border(rows: list[list[arb]], mean: str) -> list[list[arb]]:
+    """Rows of K, with a 1 for the constant mean at the end of each."""
+    return [[*row, arb(1)] for row in rows] if mean == "constant" else rows
+
+
+def padded(values: Sequence[arb], mean: str) -> arb_mat:
+    """Values of y as the right-hand side of the system: Σã = 0 is the equation of the constant mean."""
+    return column([*values, arb(0)] if mean == "constant" else values)
 
 
 def precise(function: Callable) -> Callable:
@@ -216,18 +227,24 @@ def precise(function: Callable) -> Callable:
 
 @precise
 def coefficients(
-    X: np.ndarray, y: np.ndarray, X_new: np.ndarray, theta: float, lam: float, name: str = "gaussian"
+    X: np.ndarray,
+    y: np.ndarray,
+    X_new: np.ndarray,
+    theta: float,
+    lam: float,
+    name: str = "gaussian",
+    mean: str = "zero",
 ) -> list[Coefficients]:
     """Q by inversion, then every quantity by its definition, for each test point."""
     R = ridge_matrix(X, theta, lam, name)
-    Q = R.inv()
-    ys = column([to_arb(each) for each in y])
+    Q = ridge_matrix(X, theta, lam, name, mean).inv()
+    ys = padded([to_arb(each) for each in y], mean)
     a = Q * ys
     n = len(X)
     sigma2 = (ys.transpose() * a)[0, 0] / n
     found = []
     for x in X_new:
-        k = column([row[0] for row in kernel(X, x[None], theta, name)])
+        k = column(border(kernel(x[None], X, theta, name), mean)[0])
         own = kernel(x[None], x[None], theta, name)[0][0]
         W = Q * k
         found.append(
@@ -244,12 +261,15 @@ def coefficients(
     return found
 
 
-def prediction(X: np.ndarray, y: Sequence[arb], x: np.ndarray, theta: float, lam: float, name: str) -> arb:
+def prediction(
+    X: np.ndarray, y: Sequence[arb], x: np.ndarray, theta: float, lam: float, name: str, mean: str = "zero"
+) -> arb:
     """The ridge prediction at x, from scratch."""
     if not len(X):
         return arb(0)
-    weights = ridge_matrix(X, theta, lam, name).solve(column(y))
-    return sum((row[0] * weights[i, 0] for i, row in enumerate(kernel(X, x[None], theta, name))), arb(0))
+    weights = ridge_matrix(X, theta, lam, name, mean).solve(padded(y, mean))
+    row = border(kernel(x[None], X, theta, name), mean)[0]
+    return sum((each * weights[i, 0] for i, each in enumerate(row)), arb(0))
 
 
 @precise
@@ -263,6 +283,7 @@ def refitted_p_value(
     score: str,
     residual: str,
     name: str = "gaussian",
+    mean: str = "zero",
 ) -> Fraction:
     """The p-value of the candidate z: refit with it, look at all N residuals, count."""
     augmented = np.vstack([X, x_new[None]])
@@ -271,11 +292,11 @@ def refitted_p_value(
     r = []
     for i in range(N):
         others = [j for j in range(N) if residual != "loo" or j != i]
-        fitted = prediction(augmented[others], [labels[j] for j in others], augmented[i], theta, lam, name)
+        fitted = prediction(augmented[others], [labels[j] for j in others], augmented[i], theta, lam, name, mean)
         r.append(labels[i] - fitted)
     if residual == "std":  # over the square root of 1 − H_ii, H the matrix from labels to fitted values
-        K = arb_mat(kernel(augmented, augmented, theta, name))
-        H = K * ridge_matrix(augmented, theta, lam, name).inv()
+        K = arb_mat(border(kernel(augmented, augmented, theta, name), mean))
+        H = K * ridge_matrix(augmented, theta, lam, name, mean).inv()
         r = [each / (1 - H[i, i]).sqrt() for i, each in enumerate(r)]
     own = r[-1]
 

@@ -2,7 +2,8 @@
 
 - `student` (GPR-t) is GPR-f with σ² unknown: y′Qy/σ² is χ²_n distributed and independent of y* − ŷ, so that
   ŷ ± t·σ̂·sqrt(m), with t the 1 − α/2 quantile of Student's t distribution with n degrees of freedom, has the level
-  1 − α at every n if the model is right. GPR-f, with the normal quantile, has a lower one.
+  1 − α at every n if the model is right. GPR-f, with the normal quantile, has a lower one. With a constant mean, which
+  takes one degree of freedom, n − 1 takes the place of n, also in σ̂².
 - `split` is split conformal prediction: half of the points to fit, half to calibrate (`_split.py`).
 - `jackknife_plus` and `cv_plus` combine fits that leave points out (`_plus.py`); `combine_left_out` does so for any
   model.

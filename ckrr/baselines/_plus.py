@@ -6,7 +6,8 @@ Leave the points S out of the training sample. The ridge fit to the others has e
 
 with Q_SS the block of Q = (K + λI)⁻¹ for S. For a single point these are a_i/Q_ii and ŷ − W_i a_i/Q_ii. With
 G = L⁻¹ and v = Gy we have Q_SS = G_S′G_S and a_S = G_S′v, so e_S solves a least-squares problem, G_S e ≈ v, whose
-condition number is the root of that of Q_SS.
+condition number is the root of that of Q_SS. With a constant mean, which every fit estimates anew, Q̃, W̃ and G̃ take
+their places (`ckrr.ridge.constant_mean`).
 
 Every training point i then has its own interval, and the ends of the whole are order statistics of theirs: with
 N = n + 1 and S(i) the points that are left out together with i ::
@@ -36,6 +37,7 @@ from ckrr._validation import Array
 from ckrr.fitted import Fit
 from ckrr.levels import Alpha, compute_thresholds, parse_alphas
 from ckrr.regions.intervals import Regions, make_intervals, stack_regions
+from ckrr.ridge.constant_mean import ConstantMeanRidge
 from ckrr.ridge.exact import Ridge
 
 Indices = npt.NDArray[np.intp]
@@ -103,11 +105,14 @@ def cv_plus(fit: Fit, X_new: npt.ArrayLike, alpha: Alpha, order: Indices) -> Reg
 
 def _compute_left_out_errors(fit: Fit, folds: Sequence[Indices]) -> Array:
     """Return the errors e_S of all folds, shape (n,)."""
-    if not isinstance(fit._ridge, Ridge):
+    ridge = fit._ridge
+    exact = ridge.base if isinstance(ridge, ConstantMeanRidge) else ridge
+    if not isinstance(exact, Ridge):
         raise ValueError("kernel must not be on random features: CV+ needs the matrix of the kernel")
-    e = np.empty(fit._ridge.n)
+    e = np.empty(ridge.n)
     for S in folds:
-        Q, R = np.linalg.qr(fit._ridge.G[:, S])
+        G: Array = exact.G[:, S]
+        Q, R = np.linalg.qr(ridge.remove_mean(G, S) if isinstance(ridge, ConstantMeanRidge) else G)
         e[S] = solve_triangular(R, Q.T @ fit._target.v)
     return e
 

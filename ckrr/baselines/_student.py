@@ -10,6 +10,7 @@ from ckrr.fitted import Fit
 from ckrr.levels import Alpha, parse_alphas
 from ckrr.regions.bayesian import compute_deviation, make_normal_intervals
 from ckrr.regions.intervals import Regions, stack_regions
+from ckrr.ridge.constant_mean import ConstantMeanRidge
 
 
 def student(fit: Fit, X_new: npt.ArrayLike, alpha: Alpha) -> Regions:
@@ -22,8 +23,10 @@ def student(fit: Fit, X_new: npt.ArrayLike, alpha: Alpha) -> Regions:
     >>> student(fit, [0.5], alpha=0.1).length / fit.regions([0.5], "GPR-f", alpha=0.1).length
     array([[1.296071]])
     """
-    t = -np.asarray(stdtrit(fit._ridge.n, [float(each) / 2 for each in parse_alphas(alpha)]), dtype=np.float64)
-    sigma2 = np.array(fit._target.sigma2)
+    n = fit._ridge.n
+    degrees = n - 1 if isinstance(fit._ridge, ConstantMeanRidge) else n
+    t = -np.asarray(stdtrit(degrees, [float(each) / 2 for each in parse_alphas(alpha)]), dtype=np.float64)
+    sigma2 = np.array(fit._target.sigma2 * n / degrees)
     blocks = fit._ridge.project(fit._check_points(X_new), [fit._target], weights=False)
     found = [make_normal_intervals(block.means[0], compute_deviation(block.m, sigma2), t) for block in blocks]
     return stack_regions(found).rescale(fit._target.unscale)

@@ -20,7 +20,7 @@ from ckrr.linalg.workspace import Workspace, shared_workspace
 from ckrr.regions.blocks import PointBlock, select_within
 from ckrr.regions.orientation import OrientedResiduals
 from ckrr.ridge.exact import Projection, Target
-from ckrr.space import FactorisedRidge
+from ckrr.ridge.interface import FactorisedRidge
 
 STRIP = 1 << 20
 """Maximum number of entries of W in one evaluator."""

@@ -17,6 +17,7 @@ from scipy.linalg import lapack
 
 from ckrr._validation import Array
 from ckrr.linalg.banded_cholesky import ROOM, compute_band_parts
+from ckrr.linalg.squares import compute_squares
 from ckrr.linalg.triangular import WHOLE
 
 _BLOCK = 16384
@@ -36,9 +37,11 @@ class SortedSample:
     """Targets."""
     x: Array
     """That coordinate, ascending."""
+    has_mean: bool = False
+    """Whether the last target is a vector of ones, for a mean of the others (`ckrr.linalg.squares`)."""
 
     @classmethod
-    def from_sample(cls, X: Array, ys: Sequence[Array]) -> SortedSample:
+    def from_sample(cls, X: Array, ys: Sequence[Array], has_mean: bool = False) -> SortedSample:
         """Sort a sample by its coordinate of the largest range.
 
         Examples
@@ -48,7 +51,7 @@ class SortedSample:
         """
         x = X[:, int(np.argmax(np.ptp(X, axis=0)))]
         order = np.argsort(x, kind="stable")
-        return cls(X[order], [y[order] for y in ys], x[order])
+        return cls(X[order], [y[order] for y in ys], x[order], has_mean)
 
     def compute_half_width(self, theta: float, delta: float) -> int:
         """Return the half-width b: how far from the diagonal, in columns, K may have an entry of at least δ."""
@@ -65,15 +68,12 @@ def compute_banded_parts(points: SortedSample, theta: float, lam: float, delta: 
     band = _make_band(points.X, theta, delta, b, room=2 * ROOM if large else 0)
     band[:, 0] += lam
     if large:
-        return compute_band_parts(band, points.ys, b)
+        return compute_band_parts(band, points.ys, b, has_mean=points.has_mean)
     L, failed = lapack.dpbtrf(band.T, lower=1, overwrite_ab=1)
     if failed:
         return None
-    quadratic = []
-    for y in points.ys:
-        v = lapack.dtbtrs(L, y[:, None], uplo="L")[0][:, 0]
-        quadratic.append(float(np.vecdot(v, v)))
-    return quadratic, 2.0 * float(np.log(L[0]).sum())
+    vs = [lapack.dtbtrs(L, y[:, None], uplo="L")[0][:, 0] for y in points.ys]
+    return compute_squares(vs, points.has_mean), 2.0 * float(np.log(L[0]).sum())
 
 
 def _make_band(X: Array, theta: float, delta: float, b: int, room: int = 0) -> Array:

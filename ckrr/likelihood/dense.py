@@ -20,6 +20,7 @@ from scipy.linalg import lapack
 
 from ckrr._validation import Array
 from ckrr.kernels import gaussian
+from ckrr.linalg.squares import remove_ones
 from ckrr.linalg.workspace import shared_workspace
 
 LARGEST = 512
@@ -41,10 +42,12 @@ class DenseLikelihood:
     ys : sequence of (n,) arrays
         Targets.
     lam : float
+    has_mean : bool
+        Whether the last target is a vector of ones, for a mean of the others (`ckrr.linalg.squares`).
     """
 
-    def __init__(self, X: Array, ys: Sequence[Array], lam: float) -> None:
-        self.lam, self.n = lam, len(X)
+    def __init__(self, X: Array, ys: Sequence[Array], lam: float, has_mean: bool = False) -> None:
+        self.lam, self.n, self._has_mean = lam, len(X), has_mean
         self._columns = [y[:, None] for y in ys]
         with np.errstate(over="ignore"):  # an infinite distance is a kernel value of 0
             self._exponents = -_pack(gaussian.compute_squared_distances(X))
@@ -74,6 +77,7 @@ class DenseLikelihood:
                 L.fill(np.nan)
             for i, y in enumerate(columns):
                 solutions[i] = lapack.dtfsm(1.0, L, y, "N", "L", "L")[:, 0]
+        V = remove_ones(V) if self._has_mean else V
         return np.vecdot(V, V), 2.0 * np.add.reduce(np.log(K.take(self._diagonal, axis=1)), axis=1)
 
     def _make_ridge_matrices(self, thetas: Array) -> Array:

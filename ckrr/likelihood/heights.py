@@ -10,6 +10,7 @@ import numpy as np
 from ckrr._validation import Array
 from ckrr.likelihood.dense import LARGEST, DenseLikelihood
 from ckrr.likelihood.structured import SMALLEST, StructuredLikelihood
+from ckrr.linalg.squares import add_ones
 
 LEAST_LAM = 1e-10
 """Below this K + λI may be singular to working precision, and ℓ is known by the factorisation of a fit alone."""
@@ -42,16 +43,18 @@ class GaussianHeights:
     lam : float
     large : callable
         ℓ by a dense factorisation for samples that are too large for `DenseLikelihood`.
+    has_mean : bool
+        Whether ℓ is maximised over a constant mean; the targets are then centred.
     """
 
-    def __init__(self, X: Array, ys: Sequence[Array], lam: float, large: Heights) -> None:
+    def __init__(self, X: Array, ys: Sequence[Array], lam: float, large: Heights, has_mean: bool = False) -> None:
         self._n = n = len(X)
         units = [float(np.abs(y).max()) or 1.0 for y in ys]
         self._shift = np.array([-0.5 * n * (log(2 * pi / n) + 2 * log(unit) + 1) for unit in units])
-        scaled = [y / unit for y, unit in zip(ys, units, strict=True)]
-        dense = DenseLikelihood(X, scaled, lam) if n <= LARGEST else None
+        scaled = add_ones([y / unit for y, unit in zip(ys, units, strict=True)], has_mean)
+        dense = DenseLikelihood(X, scaled, lam, has_mean) if n <= LARGEST else None
         self._dense = large if dense is None else lambda thetas: self._combine(*dense.compute_parts(thetas))
-        self._structured = StructuredLikelihood(X, scaled, lam) if n >= SMALLEST else None
+        self._structured = StructuredLikelihood(X, scaled, lam, has_mean) if n >= SMALLEST else None
 
     def __call__(self, thetas: Array) -> Array:
         """Return ℓ for several θ, shape (thetas, targets)."""

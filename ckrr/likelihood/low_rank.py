@@ -21,6 +21,7 @@ import numpy.typing as npt
 from scipy.linalg import blas, eigh, lapack
 
 from ckrr._validation import Array
+from ckrr.linalg.squares import compute_squares
 from ckrr.linalg.tiled import TiledAlgebra
 from ckrr.linalg.triangular import WHOLE
 
@@ -110,10 +111,13 @@ def make_low_rank_factor(axes: list[KernelAxis], U: Array, index: npt.NDArray[np
     return rows.T
 
 
-def compute_low_rank_parts(F: Array, ys: Sequence[Array], lam: float) -> tuple[list[float], float] | None:
+def compute_low_rank_parts(
+    F: Array, ys: Sequence[Array], lam: float, has_mean: bool = False
+) -> tuple[list[float], float] | None:
     """Compute y′Qy of each target and log|FF′ + λI|; None if FF′ is not K to the tolerance, or the factorisation fails.
 
-    K has ones on its diagonal, so n − tr FF′ is the trace of K − FF′; log|K + λI| changes by at most that over λ.
+    K has ones on its diagonal, so n − tr FF′ is the trace of K − FF′; log|K + λI| changes by at most that over λ. With
+    `has_mean` the last target is a vector of ones: v = (r/√λ, β) is a whitened target (`ckrr.linalg.squares`).
     """
     n, p = F.shape
     large = n > WHOLE
@@ -124,11 +128,13 @@ def compute_low_rank_parts(F: Array, ys: Sequence[Array], lam: float) -> tuple[l
     diagonal += lam
     if TiledAlgebra().factorise(M) if large else lapack.dpotrf(M, lower=1, clean=0, overwrite_a=1)[1]:
         return None
-    quadratic = []
+    quadratic, vs = [], []
     for y in ys:
         beta = (_solve_tiled if large else _solve)(M, F.T @ y)
         r = y - F @ beta
         quadratic.append(float(np.vecdot(r, r)) / lam + float(np.vecdot(beta, beta)))
+        vs.append(np.concatenate([r / sqrt(lam), beta]))
+    quadratic = compute_squares(vs, True) if has_mean else quadratic
     return quadratic, 2.0 * float(np.log(M.diagonal()).sum()) + (n - p) * log(lam)
 
 

@@ -7,6 +7,8 @@ At the best σ² = y′Qy/n the log marginal likelihood of θ is ::
 It has up to half a dozen local maxima for the functions of the paper, one of them hundreds of units worse than another,
 so a local search from one start is not enough. Regions with a θ chosen on the training points are no longer exactly
 valid: the choice depends on the training points but not on the test point.
+
+With a constant mean, ℓ is maximised over μ, too: y − μ̂ takes the place of y (`ckrr.linalg.squares`).
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ from ckrr._validation import Array
 from ckrr.kernels import Kernel, gaussian
 from ckrr.likelihood.heights import LEAST_LAM, GaussianHeights, Heights, combine_parts, compute_heights
 from ckrr.likelihood.maximize import find_maximum
+from ckrr.linalg.squares import add_ones, compute_squares, subtract_average
 from ckrr.linalg.triangular import select_algebra
+from ckrr.ridge.constant_mean import ConstantMeanRidge
 from ckrr.ridge.exact import FactorisationError, make_ridge_matrix
 from ckrr.ridge.feature_ridge import FeatureRidge
 from ckrr.ridge.random_features import Features
@@ -45,6 +49,8 @@ class Profile(ABC):
     X: Array
     y: Array
     lam: float
+    has_mean: bool = field(default=False, kw_only=True)
+    """Whether ℓ is maximised over a constant mean of y, too."""
 
     @abstractmethod
     def compute_shared_parts(self, theta: float, ys: Sequence[Array]) -> tuple[list[float], float]:
@@ -62,6 +68,10 @@ class Profile(ABC):
         """Return ℓ(θ); −inf if K + λI cannot be factorised."""
         return combine_parts(len(self.y), *self.compute_parts(theta))
 
+    def centre(self, ys: Sequence[Array]) -> Sequence[Array]:
+        """Return targets minus their averages, which changes nothing but rounding, if a mean is estimated."""
+        return [subtract_average(y) for y in ys] if self.has_mean else ys
+
     def make_heights(self, ys: Sequence[Array]) -> Heights:
         """Return a function from several θ to ℓ of several targets on the same X."""
         return partial(compute_heights, len(self.X), lambda theta: self.compute_shared_parts(theta, ys))
@@ -75,23 +85,21 @@ class Likelihood(Profile):
 
     def compute_shared_parts(self, theta: float, ys: Sequence[Array]) -> tuple[list[float], float]:
         """Return log σ̂² of each of several targets, and log|K + λI|, from one factorisation."""
-        n = len(self.X)
+        n, ys = len(self.X), self.centre(ys)
         L, way = make_ridge_matrix(self.X, theta, self.lam, self.kernel), select_algebra(n)
         if way.factorise(L):
             return [inf] * len(ys), inf
-        found = []
-        for y in ys:
-            unit = np.abs(y).max() or 1.0
-            v = way.solve_vector(L, y / unit)
-            sigma2 = float(np.vecdot(v, v)) / n
-            found.append(log(sigma2) + 2 * log(unit) if sigma2 else -inf)
+        units = [np.abs(y).max() or 1.0 for y in ys]
+        scaled = add_ones([y / unit for y, unit in zip(ys, units, strict=True)], self.has_mean)
+        squares = compute_squares([way.solve_vector(L, y) for y in scaled], self.has_mean)
+        found = [log(each / n) + 2 * log(unit) if each / n else -inf for each, unit in zip(squares, units, strict=True)]
         return found, 2.0 * float(np.log(L.diagonal()).sum())
 
     def make_heights(self, ys: Sequence[Array]) -> Heights:
         """Return a function from several θ to ℓ of several targets, which for the Gaussian kernel is faster."""
-        plain = super().make_heights(ys)
+        plain, ys = super().make_heights(ys), self.centre(ys)
         fast = self.kernel is gaussian and self.lam >= LEAST_LAM
-        return GaussianHeights(self.X, ys, self.lam, plain) if fast else plain
+        return GaussianHeights(self.X, ys, self.lam, plain, self.has_mean) if fast else plain
 
 
 @dataclass(frozen=True)
@@ -107,7 +115,8 @@ class FeatureLikelihood(Profile):
     def compute_shared_parts(self, theta: float, ys: Sequence[Array]) -> tuple[list[float], float]:
         """Return log σ̂² of each of several targets, and log|ΦΦ′ + λI|; inf if the factorisation fails."""
         try:
-            ridge = FeatureRidge(self.X, theta, self.lam, self.features)
+            base = FeatureRidge(self.X, theta, self.lam, self.features)
+            ridge = ConstantMeanRidge(base) if self.has_mean else base
             targets = [ridge.make_target(y) for y in ys]
         except FactorisationError:
             return [inf] * len(ys), inf

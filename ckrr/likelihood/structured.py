@@ -50,8 +50,8 @@ _PACKED_ENTRY = 100
 class StructuredLikelihood:
     """Likelihood of a sample where the structure of K + λI makes it cheaper than the dense factorisation."""
 
-    def __init__(self, X: Array, ys: Sequence[Array], lam: float) -> None:
-        self.X, self.ys, self.lam = X, ys, lam
+    def __init__(self, X: Array, ys: Sequence[Array], lam: float, has_mean: bool = False) -> None:
+        self.X, self.ys, self.lam, self.has_mean = X, ys, lam, has_mean
         self.n = len(X)
         self.range = np.ptp(X, axis=0)
         self.delta = _ERROR * lam
@@ -59,7 +59,7 @@ class StructuredLikelihood:
 
     @cached_property
     def _sorted(self) -> SortedSample:
-        return SortedSample.from_sample(self.X, self.ys)
+        return SortedSample.from_sample(self.X, self.ys, self.has_mean)
 
     @cached_property
     def _unit_cube(self) -> Array:
@@ -103,7 +103,8 @@ class StructuredLikelihood:
         index = select_products(axes, self.tolerance, most)
         if index is None or self._estimate_rank_cost(len(index), ts) > limit:
             return None
-        return compute_low_rank_parts(make_low_rank_factor(axes, self._unit_cube, index), self.ys, self.lam)
+        F = make_low_rank_factor(axes, self._unit_cube, index)
+        return compute_low_rank_parts(F, self.ys, self.lam, self.has_mean)
 
     def _estimate_band_cost(self, b: int) -> float:
         return self.n * b**2 * (1 - 2 * b / (3 * self.n)) + _BAND_ENTRY * self.n * b + _BAND_CALL

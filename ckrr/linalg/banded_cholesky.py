@@ -13,17 +13,21 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from ckrr._validation import Array
+from ckrr.linalg.squares import compute_squares
 from ckrr.linalg.tiled import TiledAlgebra, cut_tiles, divide_transposed
 
 ROOM = 256
 """Rows of a tile. Rows of the band have room for two tiles, since the last tile also takes the remainder."""
 
 
-def compute_band_parts(band: Array, ys: Sequence[Array], b: int, tile: int = ROOM) -> tuple[list[float], float] | None:
+def compute_band_parts(
+    band: Array, ys: Sequence[Array], b: int, tile: int = ROOM, has_mean: bool = False
+) -> tuple[list[float], float] | None:
     """Compute y′A⁻¹y for each y, and log|A|, factorising A in place; return None if A is not positive definite.
 
     Each tile on the diagonal is factorised, the panel below it is divided by the factor, and the products of the panel
-    are subtracted from the columns to the right; each y is treated likewise, separately.
+    are subtracted from the columns to the right; each y is treated likewise, separately. With `has_mean` the last y
+    is a vector of ones, whose part is removed from the others (`ckrr.linalg.squares`).
 
     Examples
     --------
@@ -47,7 +51,7 @@ def compute_band_parts(band: Array, ys: Sequence[Array], b: int, tile: int = ROO
             divide_transposed(v[:, here], L)
             v[:, below] -= v[:, here] @ panel.T
         _subtract_products(band, panel, here.stop, tile)
-    return [float(np.vecdot(v[0], v[0])) for v in vs], log_det
+    return compute_squares([v[0] for v in vs], has_mean), log_det
 
 
 def _factorise_tile(A: Array) -> Array | None:

@@ -66,6 +66,8 @@ class Target:
     a: Array
     sigma2: float
     exponent: int
+    mean: float = 0.0
+    """Estimated mean, which predictions include beside v, in the target's units (`ckrr.ridge.constant_mean`)."""
 
     def scale(self, y: Array) -> Array:
         """Convert values of y to the target's units."""

@@ -186,16 +186,16 @@ def _iter_fits(
 ) -> Iterator[list[CellGroup]]:
     """Yield the fits of a family with one θ and λ, each by its cells: values of an axis that it doesn't use share one.
 
-    A given θ has one fit for all γ, and one that is searched for has a fit for each.
+    A given θ has one fit for all γ, and one that is searched for with the targets has a fit for each.
     """
     grid, asked = builder.study.extent.grid, builder.requested_of(path, draw, family)
     thetas = [[t] for t in part.thetas] if "theta" in family.axes else [list(part.thetas)]
     lams = [[r] for r in part.lams] if "lam" in family.axes else [list(part.lams)]
     for some, others in product(thetas, lams):
         gammas = [g for g in part.gammas if asked[g][some][:, others].any()]
-        searched = "theta" in family.given and isinstance(grid.theta[some[0]], str)
         if gammas:
-            yield [CellGroup(each, some, others) for each in ([[g] for g in gammas] if searched else [gammas])]
+            groups = [[g] for g in gammas] if family.needs_target(grid.theta[some[0]]) else [gammas]
+            yield [CellGroup(each, some, others) for each in groups]
 
 
 def _search_together(

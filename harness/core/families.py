@@ -10,9 +10,9 @@ from typing import Any, cast
 
 from harness.core.errors import UserError
 from harness.core.packaged import FAMILIES
-from harness.core.protocols import Family, LimitedFamily
+from harness.core.protocols import Family, LimitedFamily, SupportsInputSearch
 from harness.core.schema.axes import CELL
-from harness.core.types import Bools, Grid
+from harness.core.types import Bools, Grid, Theta
 
 MODEL_AXES = ("theta", "lam")
 """Axes of a grid that only the procedures use, not the data: a family may have no use for them."""
@@ -55,6 +55,12 @@ class StudyFamily:
         """Those of θ and λ that the family is given."""
         used = self.family.axes if isinstance(self.family, LimitedFamily) else MODEL_AXES
         return tuple(axis for axis in MODEL_AXES if axis in used)
+
+    def needs_target(self, theta: Theta) -> bool:
+        """Return whether a θ is searched for with the targets, so that there is a fit for each of them."""
+        if not isinstance(theta, str) or "theta" not in self.given:
+            return False
+        return not (isinstance(self.family, SupportsInputSearch) and theta in self.family.input_searches)
 
     @cached_property
     def axes(self) -> tuple[str, ...]:

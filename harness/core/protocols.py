@@ -367,9 +367,14 @@ class SupportsKernel(Protocol):
     """A family of kernel methods whose kernel the scenario may choose."""
 
     def on_kernel(
-        self, dimension: int, kernel: str = ..., scales: Sequence[float] | None = ..., features: int | None = ...
+        self,
+        dimension: int,
+        kernel: str = ...,
+        scales: Sequence[float] | None = ...,
+        features: int | None = ...,
+        mean: str = ...,
     ) -> Family:
-        """Return the same family with another kernel.
+        """Return the same family with another kernel, or another mean of y.
 
         Raises
         ------
@@ -427,10 +432,24 @@ class SupportsDistributions(Protocol):
 
 @runtime_checkable
 class SupportsHoldout(Protocol):
-    """A family with searches for θ that hold out some of the training points."""
+    """A family with searches for θ with which conformal procedures keep an exact level."""
 
     def left(self, search: str, n: int) -> int | None:
-        """Return how many of n training points a search holds out, for which exact levels hold; None if it uses all."""
+        """Return for how many of n training points exact levels hold with a search; None if it breaks them.
+
+        That is the number of points that the search doesn't hold out: all n for one that treats training and test
+        inputs alike, and uses no targets.
+        """
+        ...
+
+
+@runtime_checkable
+class SupportsInputSearch(Protocol):
+    """A family with searches for θ that depend on the inputs alone, so that one fit serves all targets."""
+
+    @property
+    def input_searches(self) -> Sequence[str]:
+        """Names of these searches, some of `Family.searches`."""
         ...
 
 

@@ -2,7 +2,8 @@
 
 `ckrr.baselines` describes these procedures. All of them share one factorisation. Halves and folds come from one random
 permutation of the sample, drawn from the replication's stream "order". Where θ is searched for, split searches on its
-first half alone, and so keeps its level; the others use the θ of all points.
+first half alone, and so keeps its level; the others use the θ of all points. The exception is "median", which all
+procedures use alike: from the inputs of all training and test points.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ import numpy.typing as npt
 import ckrr
 from ckrr.baselines import FOLDS, cv_plus, jackknife_plus, jackknife_plus_gp, split, split_level, student
 from ckrr.likelihood.holdout import HOLDOUT
+from ckrr.likelihood.median import MEDIAN
 from ckrr.ridge.exact import TEST_BLOCK
-from ckrr.space import is_random
+from ckrr.space import ZERO, is_random
 from harness.core.protocols import Factor, Inputs, Scores, Target
 from harness.core.types import Array, Streams
 from harness.families.intervals import Ends, draw_order, score_in_turn, score_targets, split_sample
@@ -119,7 +121,10 @@ class BaselineInputs:
         return [partial(self._make_found, make, lam, search) for make in found]
 
     def _make_found(self, make: Callable[[], ckrr.Factor], lam: float, search: str) -> BaselineFactor:
-        return self._make_factor(make(), lambda inputs, y: inputs.factor_ml(y, lam, search))
+        factor = make()
+        if search == MEDIAN:  # the half of split has the same θ: it must treat calibration and test points alike
+            return self._make_factor(factor, lambda inputs, y: inputs.factor(factor.theta, lam))
+        return self._make_factor(factor, lambda inputs, y: inputs.factor_ml(y, lam, search))
 
     def _make_factor(
         self, factor: ckrr.Factor, make_other: Callable[[ckrr.Inputs, Array], ckrr.Factor]
@@ -149,6 +154,15 @@ class Baselines:
         """Names of all procedures, those of `krr` first."""
         return (*self.krr.procedures, *self.methods)
 
+    @property
+    def input_searches(self) -> Sequence[str]:
+        """Searches that depend on the inputs alone."""
+        return [each for each in self.krr.input_searches if each in self.searches]
+
+    def left(self, search: str, n: int) -> int | None:
+        """Return the number of points with which exact levels hold: all for "median"; None for other searches."""
+        return self.krr.left(search, n) if search in self.searches else None
+
     def inputs(self, X: Array, X_test: Array) -> Inputs:
         """Return the training and test inputs of a sample, to be factorised."""
         return BaselineInputs(self.krr, X, X_test)
@@ -159,13 +173,16 @@ class Baselines:
         kernel: str = "gaussian",
         scales: Sequence[float] | None = None,
         features: int | None = None,
+        mean: str = ZERO,
     ) -> Self:
-        """Return the family with another kernel; raise ValueError for kernels on random features."""
+        """Return the family with another kernel or mean; raise ValueError for kernels on random features."""
         if self.gaussian_only:
+            if mean != ZERO:
+                raise ValueError("mean must be left out: this family has procedures that can't estimate a mean")
             raise ValueError("kernel and scales must be left out: this family supports only the Gaussian kernel")
         if is_random(kernel):
             raise ValueError(f"kernel must not use random features, which CV+ does not support, got {kernel!r}")
-        return replace(self, krr=self.krr.on_kernel(dimension, kernel, scales, features))
+        return replace(self, krr=self.krr.on_kernel(dimension, kernel, scales, features, mean))
 
     def with_distributions(self) -> Self:
         """Return the family with scores of the predictive distributions of `krr`."""

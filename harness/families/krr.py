@@ -10,14 +10,15 @@ import numpy as np
 
 import ckrr
 from ckrr.likelihood.holdout import HOLDOUT, kept_rows
+from ckrr.likelihood.median import MEDIAN
 from ckrr.linalg.triangular import WHOLE
-from ckrr.model import SEARCHES
+from ckrr.model import SEARCH_NAMES
 from ckrr.procedures import ALL_PROCEDURES
 from ckrr.ridge.exact import TEST_BLOCK
 from ckrr.ridge.feature_ridge import estimate_feature_memory
 from ckrr.ridge.low_rank import estimate_low_rank_flops, estimate_low_rank_memory
 from ckrr.ridge.structure import RANKS, bound_rank, is_low_rank
-from ckrr.space import FEATURES, is_random, make_space
+from ckrr.space import CONSTANT, FEATURES, ZERO, is_random, make_space
 from harness.core.protocols import Factor, Target
 from harness.core.types import Array, Streams
 
@@ -45,6 +46,8 @@ class KernelRidge:
     kernel: str = "gaussian"
     scales: tuple[float, ...] | None = None
     features: int | None = None
+    mean: str = ZERO
+    """Mean of y: zero, or constant for an unknown one that each fit estimates."""
     streams: Streams | None = None
     """Random streams of the path; frequencies of random features are drawn from "frequencies"."""
     smoothed: bool = False
@@ -55,16 +58,17 @@ class KernelRidge:
     """θ, λ and ranges for which work is estimated; None if they aren't known."""
 
     procedures: Sequence[str] = tuple(ALL_PROCEDURES)
-    searches: Sequence[str] = tuple(SEARCHES)
+    searches: Sequence[str] = SEARCH_NAMES
+    input_searches: Sequence[str] = (MEDIAN,)
     reference: str | None = "GPR-f"
     version: int = ckrr.NUMERICS_VERSION
 
     def inputs(self, X: Array, X_test: Array) -> ckrr.Inputs:
         """Return the training and test inputs of a sample, to be factorised."""
         if not is_random(self.kernel):
-            return ckrr.Inputs(X, X_test, self.kernel, self.scales)
+            return ckrr.Inputs(X, X_test, self.kernel, self.scales, mean=self.mean)
         assert self.streams is not None, "features belong to a path"
-        return ckrr.Inputs(X, X_test, self.kernel, self.scales, self.features, self.streams("frequencies"))
+        return ckrr.Inputs(X, X_test, self.kernel, self.scales, self.features, self.streams("frequencies"), self.mean)
 
     def on_kernel(
         self,
@@ -72,10 +76,12 @@ class KernelRidge:
         kernel: str = "gaussian",
         scales: Sequence[float] | None = None,
         features: int | None = None,
+        mean: str = ZERO,
     ) -> Self:
-        """Return the family with another kernel; raise ValueError if the options are invalid."""
-        make_space(dimension, kernel, scales, features)  # validates the options
-        return replace(self, kernel=kernel, scales=None if scales is None else tuple(scales), features=features)
+        """Return the family with another kernel or mean; raise ValueError if the options are invalid."""
+        make_space(dimension, kernel, scales, features, mean=mean)  # validates the options
+        scales = None if scales is None else tuple(scales)
+        return replace(self, kernel=kernel, scales=scales, features=features, mean=mean)
 
     def on_ranges(self, ranges: Sequence[float], theta: float, lam: float) -> Self:
         """Return the family with estimates for one θ and λ, and for inputs in a box with these sides."""
@@ -114,7 +120,9 @@ class KernelRidge:
         return ckrr.exact_level(procedure, n, alpha, self.smoothed)
 
     def left(self, search: str, n: int) -> int | None:
-        """Return the number of rows that the search "holdout" does not use; None for other searches."""
+        """Return the number of rows that "holdout" does not use, and all for "median"; None for other searches."""
+        if search == MEDIAN:
+            return n
         return len(kept_rows(n)) if search == HOLDOUT else None
 
     def flops(self, n: int, points: int, targets: int, searched: bool) -> float:
@@ -128,6 +136,8 @@ class KernelRidge:
         (`ckrr.ridge.structure.bound_rank`).
         """
         scores = targets * (points * (86e3 + 1200.0 * n) + 1.6e7)
+        if self.mean == CONSTANT:
+            scores += 30.0 * n * points + 4.0 * n * n * targets  # W̃, and products with y twice
         if is_random(self.kernel):
             return scores + self._count_feature_flops(n, points, targets, searched)
         rank = self._bound_rank(n)

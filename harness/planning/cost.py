@@ -130,7 +130,7 @@ def _estimate_family_seconds(
     for theta, some in zip(thetas, fits.swapaxes(0, 1), strict=True):
         for lam, gammas in zip(lams, some.sum(axis=0).tolist(), strict=True):
             one = replace(family, family=_specialise(family.family, shape, theta, lam))
-            if isinstance(theta, str) and "theta" in family.given:
+            if family.needs_target(theta):
                 seconds += gammas * _estimate_fit_seconds(n, 1, True, shape, one, flops)
             elif gammas:
                 seconds += _estimate_fit_seconds(n, gammas, False, shape, one, flops)

@@ -43,6 +43,8 @@ _FAMILY_MEMBERS = ("procedures", "searches", "reference", "version", "inputs", "
 _LABEL = re.compile(r"[^\x00-\x1f\x7f-\x9f]{1,200}")
 _LONGEST_DESCRIPTION = 200
 _NOTHING = object()
+_DEFAULTS = (("kernel", "gaussian"), ("mean", "zero"))
+"""Kernel options that are no part of a fingerprint."""
 
 
 @dataclass(frozen=True)
@@ -294,8 +296,8 @@ def kernel_options(plain: Mapping[str, Any]) -> dict[str, Any]:
     >>> kernel_options({"kernel": "matern52", "scales": (1, 10)})
     {'kernel': 'matern52', 'scales': [1.0, 10.0]}
     """
-    told = {key: plain.get(key) for key in ("kernel", "scales", "features")}
-    found = {key: value for key, value in told.items() if value is not None and (key, value) != ("kernel", "gaussian")}
+    told = {key: plain.get(key) for key in ("kernel", "scales", "features", "mean")}
+    found = {key: value for key, value in told.items() if value is not None and (key, value) not in _DEFAULTS}
     return {key: [float(each) for each in value] if key == "scales" else value for key, value in found.items()}
 
 
@@ -321,6 +323,8 @@ def configure_families(
 
 def _configure(known: Family, told: Mapping[str, Any], smoothed: bool, dimension: int) -> Family:
     if told and isinstance(known, SupportsKernel):
+        if "mean" in told and "mean" not in inspect.signature(known.on_kernel).parameters:
+            raise ScenarioError(Complaint("mean", "must be left out: a family's on_kernel doesn't take it"))
         try:
             known = known.on_kernel(dimension, **told)
         except ValueError as error:

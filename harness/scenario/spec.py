@@ -284,6 +284,8 @@ class Scenario(_Part):
     """Length scale of each coordinate: the kernel sees inputs divided by it."""
     features: Annotated[Whole, Field(ge=1, le=100_000)] | None = None
     """Number of random features, for a kernel with the suffix -rff."""
+    mean: str = "zero"
+    """Mean of y in families of kernel methods: zero, or constant for an unknown one that each fit estimates."""
     smoothed: Annotated[bool, Field(strict=True)] = False
     """Whether p-values are smoothed, so that conformal regions have coverage exactly 1 − α at every n."""
     keep: Annotated[

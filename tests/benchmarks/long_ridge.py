@@ -13,7 +13,7 @@ import numpy as np
 
 from ckrr._validation import Array
 from ckrr.ridge.exact import Ridge
-from ckrr.space import FactorisedRidge
+from ckrr.ridge.interface import FactorisedRidge
 
 Long = np.longdouble
 _BITS, _SLICES = 20, 4

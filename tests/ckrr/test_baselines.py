@@ -7,7 +7,7 @@ from math import ceil, floor, inf, isnan
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import assume, given, settings, strategies as st
 from scipy.integrate import quad
 from scipy.stats import gamma, norm
 
@@ -23,19 +23,23 @@ def kernel(X: Array, Z: Array, theta: float) -> Array:
     return np.exp(-theta * ((X[:, None] - Z[None]) ** 2).sum(axis=2))
 
 
-def refitted(X: Array, y: Array, X_new: Array, theta: float, lam: float) -> Array:
-    """The ridge prediction, from the definition; 0 without a sample."""
-    return kernel(X_new, X, theta) @ np.linalg.solve(kernel(X, X, theta) + lam * np.eye(len(X)), y)
+def refitted(X: Array, y: Array, X_new: Array, theta: float, lam: float, mean: str = "zero") -> Array:
+    """The ridge prediction, from the definition; 0 without a sample. A constant mean is part of the system."""
+    R, k = kernel(X, X, theta) + lam * np.eye(len(X)), kernel(X_new, X, theta)
+    if mean == "zero":
+        return k @ np.linalg.solve(R, y)
+    R = np.block([[R, np.ones((len(X), 1))], [np.ones((1, len(X))), np.zeros((1, 1))]])
+    return np.column_stack([k, np.ones(len(k))]) @ np.linalg.solve(R, [*y, 0.0])
 
 
 def plus(
-    X: Array, y: Array, x: Array, theta: float, lam: float, folds: list[list[int]], alpha: Fraction
+    X: Array, y: Array, x: Array, theta: float, lam: float, folds: list[list[int]], alpha: Fraction, mean: str = "zero"
 ) -> list[float]:
     """[q⁻{μ₋S(i)(x) − R_i}, q⁺{μ₋S(i)(x) + R_i}] as Barber et al. write it, with a refit for every fold."""
     n, low, high = len(y), [], []
     for fold in folds:
         rest = [i for i in range(n) if i not in fold]
-        at = refitted(X[rest], y[rest], np.vstack([X[fold], x]), theta, lam)
+        at = refitted(X[rest], y[rest], np.vstack([X[fold], x]), theta, lam, mean)
         R = np.abs(y[fold] - at[:-1])
         low += (at[-1] - R).tolist()
         high += (at[-1] + R).tolist()
@@ -53,21 +57,22 @@ samples = st.integers(1, 13).flatmap(
 
 
 @settings(max_examples=60, deadline=None)
-@given(samples, st.sampled_from([1e-6, 0.1]), st.sampled_from([1.0, 30.0]))
+@given(samples, st.sampled_from([1e-6, 0.1]), st.sampled_from([1.0, 30.0]), st.sampled_from(["zero", "constant"]))
 def test_points_are_left_out_as_by_refits(
-    sample: tuple[list[tuple[int, int]], list[int], list[int]], lam: float, theta: float
+    sample: tuple[list[tuple[int, int]], list[int], list[int]], lam: float, theta: float, mean: str
 ) -> None:
-    """Also of one or two points, and with points that occur again."""
+    """Also of one or two points, and with points that occur again; with a mean, each fit has its own."""
+    assume(mean == "zero" or len(sample[1]) > 1)
     X, y, order = np.array(sample[0]) / 6.0, np.array(sample[1]) / 10.0, np.array(sample[2])
     X_new = np.array([[0.4, 0.3], [1 / 6, 1 / 2], [3.0, 3.0]])
-    fit = ckrr.fit(X, y, theta, lam)
+    fit = ckrr.fit(X, y, theta, lam, mean=mean)
     folds = {"one": [[i] for i in range(len(y))], "some": [part.tolist() for part in np.array_split(order, FOLDS)]}
     found = {"one": jackknife_plus(fit, X_new, ALPHA), "some": cv_plus(fit, X_new, ALPHA, order)}
     for name, R in found.items():
         for p, x in enumerate(X_new):
             for k, alpha in enumerate(ALPHA):
                 parts = [part for part in folds[name] if part]
-                lower, upper = plus(X, y, x, theta, lam, parts, parse_alpha(alpha))
+                lower, upper = plus(X, y, x, theta, lam, parts, parse_alpha(alpha), mean)
                 if lower - upper > 1e-6:
                     assert isnan(R.lower[p, k])
                     assert (R.count[p, k], R.length[p, k]) == (0, 0)
@@ -196,3 +201,31 @@ def test_student_covers_where_the_model_is_right() -> None:
     t, z = np.mean(hits, axis=0)
     assert t == pytest.approx(0.9, abs=3 * 0.3 / 1500**0.5)
     assert z == pytest.approx(0.80, abs=3 * 0.4 / 1500**0.5)
+
+
+def test_student_integrates_the_mean_out() -> None:
+    """Under the priors dμ and dσ²/σ²: given σ², y* is normal about the prediction of the bordered system."""
+    rng = np.random.default_rng(0)
+    X, y, x = rng.random((5, 1)), rng.standard_normal(5) + 30.0, np.array([[0.4]])
+    R = student(ckrr.fit(X, y, 3.0, 0.1, mean="constant"), x, ALPHA)
+    k, S, one = kernel(X, x, 3.0)[:, 0], kernel(X, X, 3.0) + 0.1 * np.eye(5), np.ones(5)
+    q, g = np.linalg.solve(S, one), 1 - one @ np.linalg.solve(S, k)
+    m, r = 1.1 - k @ np.linalg.solve(S, k) + g * g / q.sum(), y - q @ y / q.sum()
+    posterior = gamma(4 / 2, scale=2 / (r @ np.linalg.solve(S, r)))
+    for j, alpha in enumerate(ALPHA):
+        half = R.length[0, j] / 2
+        inside, _ = quad(lambda tau, h=half: posterior.pdf(tau) * (1 - 2 * norm.sf(h * np.sqrt(tau / m))), 0, 90)
+        assert inside == pytest.approx(1 - alpha, abs=1e-6)
+    middle = refitted(X, y, x, 3.0, 0.1, "constant")[0]
+    assert (R.lower + R.upper)[0] / 2 == pytest.approx(middle)
+
+
+def test_split_estimates_the_mean_of_its_half() -> None:
+    rng = np.random.default_rng(1)
+    X, y, X_new = rng.random((9, 2)), rng.standard_normal(9) + 30.0, rng.random((4, 2))
+    first, second = halves(rng.permutation(9))
+    R = split(ckrr.fit(X[first], y[first], 5.0, 0.1, mean="constant"), X[second], y[second], X_new, 0.4)
+    errors = sorted(np.abs(y[second] - refitted(X[first], y[first], X[second], 5.0, 0.1, "constant")))
+    middle = refitted(X[first], y[first], X_new, 5.0, 0.1, "constant")
+    assert R.upper[:, 0] == pytest.approx(middle + errors[2])
+    assert R.lower[:, 0] == pytest.approx(middle - errors[2])

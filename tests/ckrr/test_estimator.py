@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from math import inf
 from pathlib import Path
 
@@ -30,6 +31,8 @@ from ckrr.estimator import ConformalKernelRidge
 from ckrr.procedures import ALL_PROCEDURES
 
 ROOT = Path(__file__).parent.parent.parent
+
+fit_with_mean = partial(ckrr.fit, mean="constant")  # the default of the estimator
 
 
 def sample(n: int, m: int = 30, seed: int = 0) -> tuple[Array, Array, Array, Array]:
@@ -65,7 +68,7 @@ def test_answers_are_those_of_the_fit(procedure: str, boundary: str) -> None:
     X, y, X_new, y_new = sample(39, m=300)
     estimator = ConformalKernelRidge(procedure, theta=30.0, lam=1e-6, boundary=boundary)
     assert estimator.fit(X, y) is estimator
-    fit = ckrr.fit(X, y, theta=30.0, lam=1e-6)
+    fit = fit_with_mean(X, y, theta=30.0, lam=1e-6)
     regions = fit.regions(X_new, procedure, [0.2, 0.1, 0.75], boundary)
     y_pred, intervals = estimator.predict_interval(X_new, confidence_level=[0.8, 0.9, 0.25])
     assert (y_pred.shape, intervals.shape) == ((300,), (300, 2, 3))
@@ -120,10 +123,10 @@ def test_theta_by_maximum_likelihood() -> None:
     X, y, X_new, _ = sample(60)
     estimator = ConformalKernelRidge(lam=0.01).fit(X, y)
     assert estimator.get_params()["theta"] == "ml", "fit leaves its parameters alone"
-    assert estimator.theta_ == ckrr.fit(X, y, theta="ml", lam=0.01).theta
+    assert estimator.theta_ == fit_with_mean(X, y, theta="ml", lam=0.01).theta
     best = estimator.fit_.log_likelihood
     for factor in (0.01, 0.5, 0.9, 1.1, 2.0, 100.0):
-        assert ckrr.fit(X, y, theta=factor * estimator.theta_, lam=0.01).log_likelihood < best
+        assert fit_with_mean(X, y, theta=factor * estimator.theta_, lam=0.01).log_likelihood < best
     number = ConformalKernelRidge(theta=estimator.theta_, lam=0.01).fit(X, y)
     assert np.array_equal(number.predict_interval(X_new)[1], estimator.predict_interval(X_new)[1])
 
@@ -131,7 +134,7 @@ def test_theta_by_maximum_likelihood() -> None:
 def test_score_is_r2() -> None:
     X, y, X_new, y_new = sample(40)
     estimator = ConformalKernelRidge(theta=3.0).fit(X, y)
-    assert estimator.score(X_new, y_new) == r2_score(y_new, ckrr.fit(X, y, 3.0, 0.1).predict(X_new))
+    assert estimator.score(X_new, y_new) == r2_score(y_new, fit_with_mean(X, y, 3.0, 0.1).predict(X_new))
 
 
 def test_clones_are_unfitted_and_equal() -> None:
@@ -145,6 +148,8 @@ def test_clones_are_unfitted_and_equal() -> None:
         "scales": [1.0, 2.0],
         "features": 30,
         "seed": 1,
+        "mean": "zero",
+        "lengthscale": None,
     }
     estimator = ConformalKernelRidge(**params).fit(X, y)
     copy = clone(estimator)
@@ -169,7 +174,7 @@ def test_a_pipeline_scales_first() -> None:
     X, X_new = X * [1.0, 1000.0], X_new * [1.0, 1000.0]
     pipe = make_pipeline(StandardScaler(), ConformalKernelRidge(theta=1.0)).fit(X, y)
     center, scale = X.mean(axis=0), X.std(axis=0)
-    fit = ckrr.fit((X - center) / scale, y, 1.0, 0.1)
+    fit = fit_with_mean((X - center) / scale, y, 1.0, 0.1)
     assert pipe.predict(X_new) == pytest.approx(fit.predict((X_new - center) / scale), rel=1e-9)
     assert pipe.score(X_new, y_new) > 0.5 > ConformalKernelRidge(theta=1.0).fit(X, y).score(X_new, y_new)
     intervals = pipe[-1].predict_interval(pipe[:-1].transform(X_new))[1]  # as the docstring says
@@ -183,7 +188,7 @@ def test_grid_search_over_lam_and_theta() -> None:
     search = GridSearchCV(ConformalKernelRidge(), grid, cv=folds).fit(X, y)
     scores = {
         (lam, theta): np.mean(
-            [r2_score(y[out], ckrr.fit(X[of], y[of], theta, lam).predict(X[out])) for of, out in folds.split(X)]
+            [r2_score(y[out], fit_with_mean(X[of], y[of], theta, lam).predict(X[out])) for of, out in folds.split(X)]
         )
         for lam in grid["lam"]
         for theta in grid["theta"]
@@ -199,7 +204,7 @@ def test_column_names_are_kept_and_compared() -> None:
     frame, new = pd.DataFrame(X, columns=["a", "b"]), pd.DataFrame(X_new, columns=["a", "b"])
     estimator = ConformalKernelRidge(theta=3.0).fit(frame, y)
     assert estimator.feature_names_in_.tolist() == ["a", "b"]
-    assert np.array_equal(estimator.predict_interval(new)[1][:, 0], ckrr.fit(X, y, 3.0, 0.1).regions(X_new).lower)
+    assert np.array_equal(estimator.predict_interval(new)[1][:, 0], fit_with_mean(X, y, 3.0, 0.1).regions(X_new).lower)
     with pytest.raises(ValueError, match="feature names should match"):
         estimator.predict_region(new[["b", "a"]])
     estimator.fit(X[:, :1], y)
@@ -331,7 +336,7 @@ def test_it_works_without_scikit_learn() -> None:
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     ours = ConformalKernelRidge("CRR", theta=30.0, lam=1e-3).fit(X, y)
-    plain = {"kernel": "gaussian", "scales": None, "features": None, "seed": 0}
+    plain = {"kernel": "gaussian", "scales": None, "features": None, "seed": 0, "mean": "constant", "lengthscale": None}
     first = {"procedure": "RRCM-loo", "theta": 30.0, "lam": 0.1, "boundary": ">=", **plain}
     assert told == {
         "bases": True,

@@ -20,6 +20,9 @@ from harness.results.designs import describe_design, find_reserve, is_by_betting
 from harness.results.required_paths import Need
 from harness.statistics.verdicts import BORDERLINE, CONSERVATIVE, INVALID, UNDECIDED, VALID
 
+_MEDIAN = "median"
+"""The search for θ that keeps exact levels without holding out points."""
+
 
 @dataclass(frozen=True)
 class PrecisionTable:
@@ -151,7 +154,13 @@ def describe_exchangeability(facts: Facts) -> list[str]:
         else "Conformal procedures are compared with their exact finite-sample level for exchangeable points, such as "
         "1 − (⌈(n + 1)α⌉ − 1)/(n + 1), which is at least 1 − α; the others with 1 − α."
     ]
-    spared = [theta for theta in judged["theta"].values.tolist() if theta in facts.manifest.holdout_levels]
+    found = [theta for theta in judged["theta"].values.tolist() if theta in facts.manifest.holdout_levels]
+    spared = [theta for theta in found if theta != _MEDIAN]
+    if _MEDIAN in found:
+        said.append(
+            f"θ = {_MEDIAN} is 1/median‖x − x′‖² over all training and test inputs: a symmetric function of these, so "
+            "the level is exact."
+        )
     if spared:
         said.append(
             f"θ = {', '.join(spared)} is chosen on a held-out part of the training sample: the level is the "

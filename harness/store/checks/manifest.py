@@ -225,6 +225,7 @@ def _check_kernel(table: Mapping[str, Any], key: str) -> None:
     check_optional(table, "kernel", key, lambda text, where: check_text(text, where, _LONGEST_LABEL))
     for i, each in enumerate(check_optional(table, "scales", key, check_list) or []):
         check_number(each, f"{key}.scales[{i}]")
+    check_optional(table, "mean", key, lambda text, where: check_text(text, where, _LONGEST_LABEL))
     check_optional(table, "features", key, lambda count, where: check_whole(count, where, 1, 10**6))
     check_optional(table, "smoothed", key, check_flag)
 

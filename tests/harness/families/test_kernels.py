@@ -30,6 +30,8 @@ KINDS: list[dict[str, Any]] = [
     {"kernel": "laplacian", "scales": [1.0, 10.0]},
     {"kernel": "gaussian-rff", "features": 20},
     {"scales": [2.0, 0.5]},
+    {"mean": "constant"},
+    {"mean": "constant", "kernel": "gaussian-rff", "features": 20},
 ]
 
 
@@ -71,7 +73,7 @@ def test_a_unit_is_what_the_library_gives(told: dict[str, Any]) -> None:
 
 def test_the_fingerprint_has_what_isnt_the_default() -> None:
     assert "kernel" not in scenario().fingerprint
-    assert scenario().fingerprint == scenario(kernel="gaussian").fingerprint
+    assert scenario().fingerprint == scenario(kernel="gaussian", mean="zero").fingerprint
     for told in KINDS:
         assert scenario(**told).fingerprint["kernel"] == told
     assert scenario(scales=[1, 2]).fingerprint == scenario(scales=[1.0, 2.0]).fingerprint
@@ -81,12 +83,14 @@ def test_a_store_remembers_its_kernel(tmp_path: Path) -> None:
     """Workers make the family again from the store alone."""
     url = str(tmp_path / "k.zarr")
     prepared = prepare.prepare(
-        scenario(kernel="matern52-rff", features=15, scales=[1.0, 2.0]), url, workers=1, speed=1e9
+        scenario(kernel="matern52-rff", features=15, scales=[1.0, 2.0], mean="constant"), url, workers=1, speed=1e9
     )
     lifecycle.begin_run(prepared)
     record = load_manifest(prepared.backend)
     assert record is not None
-    assert build_study(url, record).families[0].family == FAMILY.on_kernel(2, "matern52-rff", [1.0, 2.0], 15)
+    assert build_study(url, record).families[0].family == FAMILY.on_kernel(
+        2, "matern52-rff", [1.0, 2.0], 15, "constant"
+    )
     with pytest.raises(UserError, match=r"features was 15 and is left out"):
         prepare.prepare(scenario(), url, workers=1, speed=1e9)
 
@@ -99,6 +103,8 @@ def test_a_store_remembers_its_kernel(tmp_path: Path) -> None:
         ({"kernel": 3}, r"kernel must be a string, got 3"),
         ({"features": 3}, r"features must be left out unless kernel ends in -rff, got 3"),
         ({"kernel": "gaussian-rff", "features": 0}, r"features must be >= 1, got 0"),
+        ({"mean": "const"}, r"mean must be one of zero, constant, got 'const' \(did you mean 'constant'\?\)"),
+        ({"mean": 3}, r"mean must be a string, got 3"),
         ({"scales": [1.0]}, r"scales must be 2 numbers, one for each column of X, got \[1.0\]"),
         ({"scales": [1.0, -1.0]}, r"scales\[1\] must be > 0, got -1.0"),
     ],
