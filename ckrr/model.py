@@ -20,9 +20,10 @@ from ckrr.kernels import Kernel
 from ckrr.levels import ALPHA, Alpha
 from ckrr.likelihood.holdout import HOLDOUT, held_out_rows, kept_rows
 from ckrr.likelihood.profile import Profile, SearchResult, search_cobyla, search_together
-from ckrr.procedures import PROCEDURES
+from ckrr.procedures import PROCEDURES, uses_weights
 from ckrr.regions.smoothing import Smoothed, resolve_taus
 from ckrr.regions.tail_sets import Indices
+from ckrr.regions.weights import PointWeights, SampleWeights, check_weights
 from ckrr.space import FactorisedRidge, Scales, Seed, Space, make_space
 
 
@@ -47,6 +48,8 @@ class Inputs:
     X_test : (m, d) array
     kernel, scales, features, seed
         As in `ckrr.fit`.
+    weights : pair of (n,) and (m,) arrays, optional
+        Weights for weighted procedures, as in `Fit.regions`.
 
     Examples
     --------
@@ -66,10 +69,12 @@ class Inputs:
         scales: Scales | None = None,
         features: int | None = None,
         seed: Seed = 0,
+        weights: PointWeights | None = None,
     ) -> None:
         self.X = check_points("X", X)
         self.X_test = check_points("X_test", X_test, self.X.shape[1])
         self._space = make_space(self.X.shape[1], kernel, scales, features, seed)
+        self.weights = weights
 
     def __repr__(self) -> str:
         return f"<Inputs: X of shape {self.X.shape}, X_test of shape {self.X_test.shape}>"
@@ -87,7 +92,7 @@ class Inputs:
         ridge = self._space.make_ridge(
             self._space.scale_points(self.X), check_positive("theta", theta), check_positive("lam", lam)
         )
-        return Factor(self._space, self.X, ridge, self.X_test)
+        return Factor(self._space, self.X, ridge, self.X_test, weights=self.weights)
 
     def factor_ml(self, y: npt.ArrayLike, lam: float, theta: str = "ml") -> Factor:
         """Factorise K + λI for the maximum-likelihood θ given y.
@@ -136,7 +141,7 @@ class Inputs:
             return self.factor(found, lam)
         rows = kept_rows(len(self.X))
         ridge = self._space.make_ridge(self._space.scale_points(self.X[rows]), found, check_positive("lam", lam))
-        return Factor(self._space, self.X, ridge, self.X_test, rows)
+        return Factor(self._space, self.X, ridge, self.X_test, rows, self.weights)
 
 
 class Factor:
@@ -147,11 +152,17 @@ class Factor:
     """
 
     def __init__(
-        self, space: Space, X: Array, ridge: FactorisedRidge, X_test: Array, rows: Indices | None = None
+        self,
+        space: Space,
+        X: Array,
+        ridge: FactorisedRidge,
+        X_test: Array,
+        rows: Indices | None = None,
+        weights: PointWeights | None = None,
     ) -> None:
         self._space, self._X, self._rows = space, X, slice(None) if rows is None else rows
         self._ridge, self._X_test = ridge, space.scale_points(X_test)
-        self.theta, self.lam = ridge.theta, ridge.lam
+        self.theta, self.lam, self.weights = ridge.theta, ridge.lam, weights
 
     def __repr__(self) -> str:
         return f"<Factor of X of shape {self._ridge.X.shape}: theta={self.theta:g}, lam={self.lam:g}>"
@@ -159,7 +170,7 @@ class Factor:
     def fit(self, y: npt.ArrayLike) -> Fit:
         """Fit the model to one target."""
         y = check_values("y", y, len(self._X), of="X")
-        return Fit(self._space, self._X[self._rows], self._ridge, y[self._rows])
+        return Fit(self._space, self._X[self._rows], self._ridge, y[self._rows], kept=(len(self._X), self._rows))
 
     def score(
         self,
@@ -170,6 +181,7 @@ class Factor:
         boundary: str = ">=",
         f_test: npt.ArrayLike | None = None,
         smoothed: Smoothed | None = None,
+        weights: PointWeights | None = None,
     ) -> Scores:
         """Score procedures at the test inputs, for one or several targets.
 
@@ -185,6 +197,8 @@ class Factor:
             Values of the latent function at the test inputs. If given, the scores have `hits_f`.
         smoothed : Generator or (m,) array, optional
             As in `Fit.regions`, with the same τ for all targets.
+        weights : pair of (n,) and (m,) arrays, optional
+            As in `Fit.regions`, for all targets; default: those of the `Inputs`.
 
         Returns
         -------
@@ -192,7 +206,8 @@ class Factor:
             Arrays of shape (t, procedures, m, levels). Results are bitwise identical to scoring each target separately.
         """
         latent, by = None if f_test is None else [f_test], None if smoothed is None else [smoothed]
-        return score_together([self], [Y], [Y_test], procedures, alpha, boundary, latent, by)[0]
+        weighted = None if weights is None else [weights]
+        return score_together([self], [Y], [Y_test], procedures, alpha, boundary, latent, by, weighted)[0]
 
     def _make_problem(self, Y: npt.ArrayLike, Y_test: npt.ArrayLike) -> tuple[Problem, Array]:
         train = check_columns("Y", Y, len(self._X), of="X")[self._rows]
@@ -206,6 +221,9 @@ class Factor:
         tau = resolve_taus(smoothed, len(self._X_test), of="X_test")
         assert tau is not None
         return tau
+
+    def _check_weights(self, weights: PointWeights) -> SampleWeights:
+        return check_weights(weights, len(self._X), len(self._X_test), "X_test", self._rows)
 
     def _check_latent(self, f_test: npt.ArrayLike, targets: int) -> Array:
         f = check_values("f_test", f_test, len(self._X_test), of="X_test")
@@ -275,10 +293,10 @@ def fit(
     if isinstance(theta, str) and theta not in SEARCHES:
         raise ValueError(f"theta must be a number > 0 or one of {', '.join(SEARCHES)}, got {quote_value(theta)}")
     found = _search(space, x, [y_], theta, check_positive("lam", lam))[0] if isinstance(theta, str) else None
-    if theta == HOLDOUT:
-        x, y_ = x[kept_rows(len(x))], y_[kept_rows(len(y_))]
+    rows = kept_rows(len(x)) if theta == HOLDOUT else slice(None)
+    kept, x, y_ = (len(x), rows), x[rows], y_[rows]
     chosen = check_positive("theta", theta if found is None else found.theta)
-    return Fit(space, x, space.make_ridge(space.scale_points(x), chosen, check_positive("lam", lam)), y_, found)
+    return Fit(space, x, space.make_ridge(space.scale_points(x), chosen, check_positive("lam", lam)), y_, found, kept)
 
 
 def _search(space: Space, X: Array, ys: Sequence[Array], theta: str, lam: float) -> list[SearchResult]:
@@ -297,11 +315,13 @@ def score_together(
     boundary: str = ">=",
     f_test: Sequence[npt.ArrayLike] | None = None,
     smoothed: Sequence[Smoothed] | None = None,
+    weights: Sequence[PointWeights] | None = None,
 ) -> list[Scores]:
     """Score several factors at once, with results bitwise identical to `factor.score` for each.
 
     Up to twice as fast where n is small: small problems are stacked, so that NumPy's overhead per call is small
-    against the arithmetic. `Y`, `Y_test`, `f_test` and `smoothed` have one entry for each factor, as in `Factor.score`.
+    against the arithmetic. `Y`, `Y_test`, `f_test`, `smoothed` and `weights` have one entry for each factor, as in
+    `Factor.score`.
 
     Examples
     --------
@@ -311,8 +331,10 @@ def score_together(
     >>> len(scores), scores[0].hits.shape
     (10, (1, 6, 201, 4))
     """
-    given: dict[str, Sequence[object] | None] = {"Y": Y, "Y_test": Y_test, "f_test": f_test, "smoothed": smoothed}
-    for name, each in given.items():
+    if weights is None and uses_weights(procedures):
+        weights = [factor.weights for factor in factors if factor.weights is not None] or None
+    names, given = ("Y", "Y_test", "f_test", "smoothed", "weights"), (Y, Y_test, f_test, smoothed, weights)
+    for name, each in zip(names, given, strict=True):
         if each is not None and len(each) != len(factors):
             raise ValueError(f"{name} must have one entry for each of the {len(factors)} factors, got {len(each)}")
     asked = [factor._make_problem(*targets) for factor, *targets in zip(factors, Y, Y_test, strict=True)]
@@ -323,4 +345,5 @@ def score_together(
     tau = None
     if smoothed is not None:
         tau = [one._check_tau(by) for one, by in zip(factors, smoothed, strict=True)]
-    return score_problems(problems, tests, procedures, alpha, boundary, latent, tau)
+    weighted = None if weights is None else [one._check_weights(w) for one, w in zip(factors, weights, strict=True)]
+    return score_problems(problems, tests, procedures, alpha, boundary, latent, tau, weighted)
