@@ -18,6 +18,7 @@ from ckrr.plot import plot_bands
 from ckrr.procedures import PROCEDURES, exact_level
 from ckrr.regions.intervals import Regions
 from ckrr.ridge.exact import FactorisationError
+from ckrr.shift import estimate_weights
 
 __all__ = [
     "ALPHA",
@@ -29,6 +30,7 @@ __all__ = [
     "Kernel",
     "Regions",
     "Scores",
+    "estimate_weights",
     "exact_level",
     "fit",
     "plot_bands",

@@ -162,6 +162,15 @@ class Baselines:
             raise ValueError(f"kernel must not use random features, which CV+ does not support, got {kernel!r}")
         return replace(self, krr=self.krr.on_kernel(dimension, kernel, scales, features))
 
+    @property
+    def weighted(self) -> Sequence[str]:
+        """Names of the weighted procedures, which are those of `krr`."""
+        return self.krr.weighted
+
+    def weigh(self, ratio: Callable[[Array], Array] | None) -> Self:
+        """Return the family with weights, for weighted procedures."""
+        return replace(self, krr=self.krr.weigh(ratio))
+
     def score(
         self,
         factors: Sequence[Factor],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -12,7 +12,7 @@ import ckrr
 from ckrr.likelihood.holdout import HOLDOUT, kept_rows
 from ckrr.linalg.triangular import WHOLE
 from ckrr.model import SEARCHES
-from ckrr.procedures import ALL_PROCEDURES
+from ckrr.procedures import ALL_PROCEDURES, WEIGHTED
 from ckrr.ridge.exact import TEST_BLOCK
 from ckrr.ridge.feature_ridge import estimate_feature_memory
 from ckrr.ridge.low_rank import estimate_low_rank_flops, estimate_low_rank_memory
@@ -49,20 +49,33 @@ class KernelRidge:
     """Random streams of the path; frequencies of random features are drawn from "frequencies"."""
     smoothed: bool = False
     """Whether p-values are smoothed, with random numbers from the replication's stream "smoothing"."""
+    is_weighted: bool = False
+    """Whether points have weights, for weighted procedures."""
+    ratio: Callable[[Array], Array] | None = None
+    """Weights of points: the density ratio of test over training inputs; None to estimate it."""
     box: _Box | None = None
     """θ, λ and ranges for which work is estimated; None if they aren't known."""
 
-    procedures: Sequence[str] = tuple(ALL_PROCEDURES)
+    procedures: Sequence[str] = (*ALL_PROCEDURES, *WEIGHTED)
+    weighted: Sequence[str] = tuple(WEIGHTED)
     searches: Sequence[str] = tuple(SEARCHES)
     reference: str | None = "GPR-f"
     version: int = ckrr.NUMERICS_VERSION
 
     def inputs(self, X: Array, X_test: Array) -> ckrr.Inputs:
         """Return the training and test inputs of a sample, to be factorised."""
+        weights = self._make_weights(X, X_test)
         if not is_random(self.kernel):
-            return ckrr.Inputs(X, X_test, self.kernel, self.scales)
+            return ckrr.Inputs(X, X_test, self.kernel, self.scales, weights=weights)
         assert self.streams is not None, "features belong to a path"
-        return ckrr.Inputs(X, X_test, self.kernel, self.scales, self.features, self.streams("frequencies"))
+        frequencies = self.streams("frequencies")
+        return ckrr.Inputs(X, X_test, self.kernel, self.scales, self.features, frequencies, weights)
+
+    def _make_weights(self, X: Array, X_test: Array) -> tuple[Array, Array] | None:
+        """Return the weights of training and test points, for weighted procedures."""
+        if not self.is_weighted:
+            return None
+        return ckrr.estimate_weights(X, X_test) if self.ratio is None else (self.ratio(X), self.ratio(X_test))
 
     def on_kernel(
         self,
@@ -78,6 +91,10 @@ class KernelRidge:
     def on_ranges(self, ranges: Sequence[float], theta: float, lam: float) -> Self:
         """Return the family with estimates for one θ and λ, and for inputs in a box with these sides."""
         return replace(self, box=_Box(tuple(ranges), theta, lam))
+
+    def weigh(self, ratio: Callable[[Array], Array] | None) -> Self:
+        """Return the family with weights, for weighted procedures."""
+        return replace(self, is_weighted=True, ratio=ratio)
 
     def smooth(self) -> Self:
         """Return the family with smoothed p-values."""
