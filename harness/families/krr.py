@@ -25,6 +25,8 @@ _SCRATCH = 1e8
 """Bytes of buffers whose size does not depend on n."""
 _SEARCH = 45
 """Likelihood evaluations of a search that factorises at every θ: 36 for most kernels, 50 for random features."""
+_WEIGHTED_COST = 2.5
+"""Cost of scores with weighted procedures, relative to those without."""
 _RANK_MARGIN = 1.1
 """In one dimension ranks are up to this times `bound_rank`."""
 
@@ -137,7 +139,7 @@ class KernelRidge:
         has low rank r, which isn't known before the data, what is used for it is rather too high
         (`ckrr.ridge.structure.bound_rank`).
         """
-        scores = targets * (points * (86e3 + 1200.0 * n) + 1.6e7)
+        scores = targets * (points * (86e3 + 1200.0 * n) + 1.6e7) * (_WEIGHTED_COST if self.is_weighted else 1.0)
         if is_random(self.kernel):
             return scores + self._count_feature_flops(n, points, targets, searched)
         rank = self._bound_rank(n)
