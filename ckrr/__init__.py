@@ -19,6 +19,7 @@ from ckrr.plot import plot_bands
 from ckrr.procedures import PROCEDURES, exact_level
 from ckrr.regions.intervals import Regions
 from ckrr.ridge.exact import FactorisationError
+from ckrr.shift import estimate_weights
 
 __all__ = [
     "ALPHA",
@@ -33,6 +34,7 @@ __all__ = [
     "NormalDistribution",
     "Regions",
     "Scores",
+    "estimate_weights",
     "exact_level",
     "fit",
     "plot_bands",

@@ -12,13 +12,23 @@ from ckrr._validation import Array, check_choice, check_points, check_values
 from ckrr.distribution import ConformalDistribution, Distribution, NormalDistribution
 from ckrr.evaluation.batching import Problem, iter_evaluators
 from ckrr.evaluation.case import ProcedureEvaluator
-from ckrr.evaluation.scores import Scores, gather_spans, has_conformal, score_problems
+from ckrr.evaluation.scores import (
+    Scores,
+    gather_spans,
+    gather_weights,
+    has_conformal,
+    join_weights,
+    score_problems,
+)
 from ckrr.evaluation.stacking import RowSpan
+from ckrr.evaluation.weighting import RowWeights
 from ckrr.levels import ALPHA, Alpha, check_boundary, parse_alphas
 from ckrr.likelihood.profile import SearchResult
-from ckrr.procedures import ALL_PROCEDURES, PROCEDURES, Levels, check_distribution
+from ckrr.procedures import ALL_PROCEDURES, PROCEDURES, WEIGHTED, Levels, check_distribution, check_weighting
 from ckrr.regions.intervals import Regions, stack_regions
 from ckrr.regions.smoothing import Smoothed, resolve_taus
+from ckrr.regions.tail_sets import Indices
+from ckrr.regions.weights import PointWeights, SampleWeights, check_weights
 from ckrr.ridge.exact import Target
 from ckrr.ridge.interface import FactorisedRidge
 from ckrr.space import Space
@@ -38,9 +48,16 @@ class Fit:
     """
 
     def __init__(
-        self, space: Space, X: Array, ridge: FactorisedRidge, y: Array, search: SearchResult | None = None
+        self,
+        space: Space,
+        X: Array,
+        ridge: FactorisedRidge,
+        y: Array,
+        search: SearchResult | None = None,
+        kept: tuple[int, Indices | slice] | None = None,
     ) -> None:
         self._space, self._ridge = space, ridge
+        self._kept = (len(X), slice(None)) if kept is None else kept  # number of rows given, and those in use
         self.X, self.y, self.search = X, y, search
         self._target: Target = ridge.make_target(y)
 
@@ -90,6 +107,7 @@ class Fit:
         alpha: Alpha = 0.1,
         boundary: str = ">=",
         smoothed: Smoothed | None = None,
+        weights: PointWeights | None = None,
     ) -> Regions:
         """Return exact prediction regions for m test points and k levels.
 
@@ -98,7 +116,7 @@ class Fit:
         X_new : (m, d) array, or (m,) for points on the line
         procedure : {"GPR-f", "GPR-p", "RRCM", "RRCM-loo", "RRCM-std", "CRR", "CRR-loo", "CRR-std"}
             Bayesian intervals of y* and of f(x*); conformal regions from absolute residuals (RRCM) or from both
-            sides (CRR), in-sample, leave-one-out or studentised.
+            sides (CRR), in-sample, leave-one-out or studentised. With the suffix "-w" residuals have weights.
         alpha : number or sequence of k numbers in (0, 1)
             Allowed error rates, read as the decimals that were written: 0.07 is 7/100.
         boundary : {">=", ">"}
@@ -108,6 +126,11 @@ class Fit:
             Makes the coverage of conformal regions exactly 1 − α: the generator of τ, uniform on [0, 1] for each test
             point and independent of all data, or those τ themselves (`ckrr.regions.smoothing`). Has no effect on GPR-f
             and GPR-p.
+        weights : pair of (n,) and (m,) arrays, optional
+            For procedures with the suffix "-w", such as "RRCM-loo-w": weights ≥ 0 of the rows of X (with
+            `theta="holdout"`, of all rows given) and of X_new, up to a common factor. With the density ratio of test
+            over training inputs, regions cover with probability at least 1 − α under covariate shift
+            (`ckrr.regions.weights`).
 
         Examples
         --------
@@ -118,10 +141,15 @@ class Fit:
         [(0.29617, 0.30635)]
         """
         x, levels = self._check_points(X_new), Levels(parse_alphas(alpha), check_boundary(boundary))
-        name = check_choice("procedure", procedure, ALL_PROCEDURES)
-        tau = resolve_taus(smoothed, len(x))
+        name = _check_procedure(procedure, weights, smoothed)
+        tau, weighted = resolve_taus(smoothed, len(x)), self._weigh(x, weights)
         found = [
-            case.compute_regions([name], levels, None if tau is None else gather_spans(tau, spans))[name]
+            case.compute_regions(
+                [name],
+                levels,
+                None if tau is None else gather_spans(tau, spans),
+                None if weighted is None else gather_weights(weighted, spans),
+            )[name]
             for case, spans in self._iter_evaluators(x, name)
         ]
         return stack_regions(found).rescale(self._target.unscale)
@@ -132,19 +160,26 @@ class Fit:
         y_new: npt.ArrayLike,
         procedure: str = "RRCM-loo",
         smoothed: Smoothed | None = None,
+        weights: PointWeights | None = None,
     ) -> Array:
         """Return the p-value of the value y_new[i] at the test point X_new[i], shape (m,).
 
         y is in the region at level α if and only if its p-value is ≥ α, so one pass gives the coverage at every α.
         For GPR-f and GPR-p it is the two-sided normal tail probability. With `smoothed`, as in `regions`, p-values of
-        conformal procedures are uniform on [0, 1] for exchangeable points.
+        conformal procedures are uniform on [0, 1] for exchangeable points. `weights` are those of `regions`; weighted
+        p-values are correctly rounded.
         """
         x = self._check_points(X_new)
         y = self._target.scale(check_values("y_new", y_new, len(x), of="X_new"))
-        name = check_choice("procedure", procedure, ALL_PROCEDURES)
-        tau = resolve_taus(smoothed, len(x))
+        name = _check_procedure(procedure, weights, smoothed)
+        tau, weighted = resolve_taus(smoothed, len(x)), self._weigh(x, weights)
         found = [
-            case.compute_p_values(name, gather_spans(y, spans), None if tau is None else gather_spans(tau, spans))
+            case.compute_p_values(
+                name,
+                gather_spans(y, spans),
+                None if tau is None else gather_spans(tau, spans),
+                None if weighted is None else gather_weights(weighted, spans),
+            )
             for case, spans in self._iter_evaluators(x, name)
         ]
         return np.concatenate(found)
@@ -188,6 +223,7 @@ class Fit:
         alpha: Alpha = ALPHA,
         boundary: str = ">=",
         smoothed: Smoothed | None = None,
+        weights: PointWeights | None = None,
     ) -> Scores:
         """Return hits, hulls and lengths of several procedures at known test values, in one pass.
 
@@ -196,7 +232,8 @@ class Fit:
         x = self._check_points(X_new)
         y, tau = check_values("y_new", y_new, len(x), of="X_new"), resolve_taus(smoothed, len(x))
         problem, by = Problem(self._ridge, [self._target], x), None if tau is None else [tau]
-        (scores,) = score_problems([problem], [y[None]], procedures, alpha, boundary, tau=by)
+        weighted = None if weights is None else [self._check_weights(x, weights)]
+        (scores,) = score_problems([problem], [y[None]], procedures, alpha, boundary, tau=by, weights=weighted)
         return scores.take_target(0)
 
     def __repr__(self) -> str:
@@ -205,5 +242,20 @@ class Fit:
     def _check_points(self, X_new: npt.ArrayLike) -> Array:
         return self._space.scale_points(check_points("X_new", X_new, self.X.shape[1]))
 
+    def _check_weights(self, x: Array, weights: PointWeights) -> SampleWeights:
+        size, rows = self._kept
+        return check_weights(weights, size, len(x), rows=rows)
+
+    def _weigh(self, x: Array, weights: PointWeights | None) -> RowWeights | None:
+        if weights is None:
+            return None
+        return join_weights([self._check_weights(x, weights)], [Problem(self._ridge, [self._target], x)])
+
     def _iter_evaluators(self, x: Array, procedure: str) -> Iterator[tuple[ProcedureEvaluator, list[RowSpan]]]:
         return iter_evaluators([Problem(self._ridge, [self._target], x)], has_conformal([procedure]))
+
+
+def _check_procedure(procedure: object, weights: object, smoothed: object) -> str:
+    name = check_choice("procedure", procedure, (*ALL_PROCEDURES, *WEIGHTED))
+    check_weighting([name], weights, smoothed)
+    return name

@@ -21,9 +21,10 @@ from ckrr.levels import ALPHA, Alpha
 from ckrr.likelihood.holdout import HOLDOUT, held_out_rows, kept_rows
 from ckrr.likelihood.median import MEDIAN, choose_median_theta
 from ckrr.likelihood.profile import Profile, SearchResult, search_cobyla, search_together
-from ckrr.procedures import PROCEDURES
+from ckrr.procedures import PROCEDURES, uses_weights
 from ckrr.regions.smoothing import Smoothed, resolve_taus
 from ckrr.regions.tail_sets import Indices
+from ckrr.regions.weights import PointWeights, SampleWeights, check_weights
 from ckrr.ridge.interface import FactorisedRidge
 from ckrr.space import ZERO, ConstantMeanSpace, Scales, Seed, Space, make_space
 from ckrr.theta import check_search, resolve_theta
@@ -52,6 +53,8 @@ class Inputs:
     X_test : (m, d) array
     kernel, scales, features, seed, mean
         As in `ckrr.fit`.
+    weights : pair of (n,) and (m,) arrays, optional
+        Weights for weighted procedures, as in `Fit.regions`.
 
     Examples
     --------
@@ -72,10 +75,12 @@ class Inputs:
         features: int | None = None,
         seed: Seed = 0,
         mean: str = ZERO,
+        weights: PointWeights | None = None,
     ) -> None:
         self.X = check_points("X", X)
         self.X_test = check_points("X_test", X_test, self.X.shape[1])
         self._space = make_space(self.X.shape[1], kernel, scales, features, seed, mean)
+        self.weights = weights
 
     def __repr__(self) -> str:
         return f"<Inputs: X of shape {self.X.shape}, X_test of shape {self.X_test.shape}>"
@@ -94,7 +99,7 @@ class Inputs:
             raise ValueError(f"theta must be a number > 0, got {quote_value(theta)} (for a search use factor_ml)")
         chosen = check_positive("theta", resolve_theta(theta, lengthscale))
         ridge = self._space.make_ridge(self._space.scale_points(self.X), chosen, check_positive("lam", lam))
-        return Factor(self._space, self.X, ridge, self.X_test)
+        return Factor(self._space, self.X, ridge, self.X_test, weights=self.weights)
 
     def factor_ml(self, y: npt.ArrayLike, lam: float, theta: str = "ml") -> Factor:
         """Factorise K + λI for the θ that a search finds, given y.
@@ -147,7 +152,7 @@ class Inputs:
             return self.factor(found, lam)
         rows = kept_rows(len(self.X))
         ridge = self._space.make_ridge(self._space.scale_points(self.X[rows]), found, check_positive("lam", lam))
-        return Factor(self._space, self.X, ridge, self.X_test, rows)
+        return Factor(self._space, self.X, ridge, self.X_test, rows, self.weights)
 
 
 class Factor:
@@ -158,11 +163,17 @@ class Factor:
     """
 
     def __init__(
-        self, space: Space, X: Array, ridge: FactorisedRidge, X_test: Array, rows: Indices | None = None
+        self,
+        space: Space,
+        X: Array,
+        ridge: FactorisedRidge,
+        X_test: Array,
+        rows: Indices | None = None,
+        weights: PointWeights | None = None,
     ) -> None:
         self._space, self._X, self._rows = space, X, slice(None) if rows is None else rows
         self._ridge, self._X_test = ridge, space.scale_points(X_test)
-        self.theta, self.lam = ridge.theta, ridge.lam
+        self.theta, self.lam, self.weights = ridge.theta, ridge.lam, weights
 
     def __repr__(self) -> str:
         return f"<Factor of X of shape {self._ridge.X.shape}: theta={self.theta:g}, lam={self.lam:g}>"
@@ -170,7 +181,7 @@ class Factor:
     def fit(self, y: npt.ArrayLike) -> Fit:
         """Fit the model to one target."""
         y = check_values("y", y, len(self._X), of="X")
-        return Fit(self._space, self._X[self._rows], self._ridge, y[self._rows])
+        return Fit(self._space, self._X[self._rows], self._ridge, y[self._rows], kept=(len(self._X), self._rows))
 
     def score(
         self,
@@ -182,6 +193,7 @@ class Factor:
         f_test: npt.ArrayLike | None = None,
         smoothed: Smoothed | None = None,
         pit: Smoothed | None = None,
+        weights: PointWeights | None = None,
     ) -> Scores:
         """Score procedures at the test inputs, for one or several targets.
 
@@ -199,6 +211,8 @@ class Factor:
             As in `Fit.regions`, with the same τ for all targets.
         pit : Generator or (m,) array, optional
             Source of τ for the PIT, as in `Distribution.pit`. If given, the scores have `crps` and `pit`.
+        weights : pair of (n,) and (m,) arrays, optional
+            As in `Fit.regions`, for all targets; default: those of the `Inputs`.
 
         Returns
         -------
@@ -207,7 +221,8 @@ class Factor:
         """
         latent, by = None if f_test is None else [f_test], None if smoothed is None else [smoothed]
         pit_by = None if pit is None else [pit]
-        return score_together([self], [Y], [Y_test], procedures, alpha, boundary, latent, by, pit_by)[0]
+        weighted = None if weights is None else [weights]
+        return score_together([self], [Y], [Y_test], procedures, alpha, boundary, latent, by, pit_by, weighted)[0]
 
     def _make_problem(self, Y: npt.ArrayLike, Y_test: npt.ArrayLike) -> tuple[Problem, Array]:
         train = check_columns("Y", Y, len(self._X), of="X")[self._rows]
@@ -221,6 +236,9 @@ class Factor:
         tau = resolve_taus(smoothed, len(self._X_test), of="X_test", name=name)
         assert tau is not None
         return tau
+
+    def _check_weights(self, weights: PointWeights) -> SampleWeights:
+        return check_weights(weights, len(self._X), len(self._X_test), "X_test", self._rows)
 
     def _check_latent(self, f_test: npt.ArrayLike, targets: int) -> Array:
         f = check_values("f_test", f_test, len(self._X_test), of="X_test")
@@ -298,10 +316,10 @@ def fit(
     if isinstance(theta, str):
         check_search(theta, SEARCHES)
     found = _search(space, x, [y_], theta, check_positive("lam", lam))[0] if isinstance(theta, str) else None
-    if theta == HOLDOUT:
-        x, y_ = x[kept_rows(len(x))], y_[kept_rows(len(y_))]
+    rows = kept_rows(len(x)) if theta == HOLDOUT else slice(None)
+    kept, x, y_ = (len(x), rows), x[rows], y_[rows]
     chosen = check_positive("theta", theta if found is None else found.theta)
-    return Fit(space, x, space.make_ridge(space.scale_points(x), chosen, check_positive("lam", lam)), y_, found)
+    return Fit(space, x, space.make_ridge(space.scale_points(x), chosen, check_positive("lam", lam)), y_, found, kept)
 
 
 def _search(space: Space, X: Array, ys: Sequence[Array], theta: str, lam: float) -> list[SearchResult]:
@@ -323,12 +341,13 @@ def score_together(
     f_test: Sequence[npt.ArrayLike] | None = None,
     smoothed: Sequence[Smoothed] | None = None,
     pit: Sequence[Smoothed] | None = None,
+    weights: Sequence[PointWeights] | None = None,
 ) -> list[Scores]:
     """Score several factors at once, with results bitwise identical to `factor.score` for each.
 
     Up to twice as fast where n is small: small problems are stacked, so that NumPy's overhead per call is small
-    against the arithmetic. `Y`, `Y_test`, `f_test`, `smoothed` and `pit` have one entry for each factor, as in
-    `Factor.score`.
+    against the arithmetic. `Y`, `Y_test`, `f_test`, `smoothed`, `pit` and `weights` have one entry for each factor, as
+    in `Factor.score`.
 
     Examples
     --------
@@ -338,8 +357,10 @@ def score_together(
     >>> len(scores), scores[0].hits.shape
     (10, (1, 6, 201, 4))
     """
+    if weights is None and uses_weights(procedures):
+        weights = [factor.weights for factor in factors if factor.weights is not None] or None
     given: dict[str, Sequence[object] | None] = {"Y": Y, "Y_test": Y_test, "f_test": f_test, "smoothed": smoothed}
-    for name, each in (given | {"pit": pit}).items():
+    for name, each in (given | {"pit": pit, "weights": weights}).items():
         if each is not None and len(each) != len(factors):
             raise ValueError(f"{name} must have one entry for each of the {len(factors)} factors, got {len(each)}")
     asked = [factor._make_problem(*targets) for factor, *targets in zip(factors, Y, Y_test, strict=True)]
@@ -353,4 +374,5 @@ def score_together(
     pit_tau = None
     if pit is not None:
         pit_tau = [one._check_tau(by, "pit") for one, by in zip(factors, pit, strict=True)]
-    return score_problems(problems, tests, procedures, alpha, boundary, latent, tau, pit_tau)
+    weighted = None if weights is None else [one._check_weights(w) for one, w in zip(factors, weights, strict=True)]
+    return score_problems(problems, tests, procedures, alpha, boundary, latent, tau, pit_tau, weighted)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -33,12 +33,16 @@ class ConformityScore:
     """(crossings, largest threshold) → votes for the upper and the lower side of the regions."""
     p_values: Callable[[Crossings, Array, Array | None], Array]
     """(crossings, y, τ or None) → p-values."""
+    counted: Callable[[Crossings, Array], tuple[Bools, ...]]
+    """(crossings, y) → which training residuals count, on each side."""
     sides: int
     """Number of sides that share the error: each is allowed α/sides."""
 
 
-RRCM = ConformityScore(conformal.compute_rrcm_sides, conformal.compute_rrcm_p_values, sides=1)
-CRR = ConformityScore(conformal.compute_crr_sides, conformal.compute_crr_p_values, sides=2)
+RRCM = ConformityScore(
+    conformal.compute_rrcm_sides, conformal.compute_rrcm_p_values, conformal.find_rrcm_counted, sides=1
+)
+CRR = ConformityScore(conformal.compute_crr_sides, conformal.compute_crr_p_values, conformal.find_crr_counted, sides=2)
 
 CONFORMAL: dict[str, tuple[ConformityScore, Scale]] = {
     "RRCM": (RRCM, compute_in_sample_scale),
@@ -49,6 +53,8 @@ CONFORMAL: dict[str, tuple[ConformityScore, Scale]] = {
     "CRR-std": (CRR, compute_studentised_scale),
 }
 """Conformal procedures, each with its score and the scale of its residuals."""
+WEIGHTED = {f"{name}-w": each for name, each in CONFORMAL.items()}
+"""Weighted conformal procedures (see `ckrr.regions.weights`), each as the one that it weights."""
 BAYESIAN = ("GPR-f", "GPR-p")
 PROCEDURES = ("GPR-f", "GPR-p", "RRCM", "RRCM-loo", "CRR", "CRR-loo")
 """The six procedures of the paper."""
@@ -78,6 +84,33 @@ def check_distribution(procedure: object) -> str:
         why = _WITHOUT_DISTRIBUTION.get(name) or _WITHOUT_DISTRIBUTION[name.partition("-")[0]]
         raise ValueError(f"procedure must be {' or '.join(DISTRIBUTIONS)}, got {name!r}: {why}")
     return name
+
+
+"""All that need no weights."""
+
+
+def uses_weights(procedures: str | Sequence[str]) -> bool:
+    """Return whether any of the procedures is weighted."""
+    return not WEIGHTED.keys().isdisjoint([procedures] if isinstance(procedures, str) else procedures)
+
+
+def check_weighting(procedures: Sequence[str], weights: object, smoothed: object) -> None:
+    """Raise ValueError unless weights are given just where a procedure uses them, and without smoothing.
+
+    Examples
+    --------
+    >>> check_weighting(["RRCM-w"], None, None)
+    Traceback (most recent call last):
+    ...
+    ValueError: weights must be given for RRCM-w: a pair (w, w_new)
+    """
+    some = [name for name in procedures if name in WEIGHTED]
+    if some and weights is None:
+        raise ValueError(f"weights must be given for {some[0]}: a pair (w, w_new)")
+    if weights is not None and not some:
+        raise ValueError(f"weights must be left out for {', '.join(procedures)}: only {', '.join(WEIGHTED)} use them")
+    if some and smoothed is not None:
+        raise ValueError(f"smoothed must be left out for {some[0]}: weighted p-values can't be smoothed")
 
 
 class Levels:
@@ -117,7 +150,7 @@ def exact_level(procedure: str, n: int, alpha: Level, smoothed: bool = False) ->
     It holds for exchangeable points without ties. With N = n + 1, RRCM's p-value is uniform on {1/N, …, 1}, so coverage
     is 1 − (⌈Nα⌉ − 1)/N. CRR allows α/2 on each side, where the one-sided p-values are uniform, too: coverage is
     1 − 2(⌈Nα/2⌉ − 1)/N. Smoothed, coverage is 1 − α. Bayesian intervals have no such guarantee: their level holds if
-    the model does.
+    the model does. Weighted procedures guarantee at least 1 − α, where their weights are right.
 
     Examples
     --------

@@ -75,6 +75,30 @@ class Lines:
         return [(spot, self.p_value(score, at)) for spot, at in spots]
 
 
+@dataclass(frozen=True)
+class WeightedLines(Lines):
+    """The same residuals with weights: p adds up the weights of those that count."""
+
+    w: Sequence[int]
+    own: int
+
+    def p_value(self, score: str, s: Fraction) -> Fraction:
+        r, whole = self.residuals(s), sum(self.w, self.own)
+        if score == "RRCM":
+            return Fraction(self._weigh([abs(each) >= abs(s) for each in r]), whole)
+        fewer = min(self._weigh([each >= s for each in r]), self._weigh([each <= s for each in r]))
+        return min(Fraction(1), Fraction(2 * fewer, whole))
+
+    def _weigh(self, counted: Sequence[bool]) -> int:
+        return sum((w for w, counts in zip(self.w, counted, strict=True) if counts), self.own)
+
+
+def weigh(lines: Lines, w: Sequence[float] | np.ndarray, own: float) -> WeightedLines:
+    """Lines with weights, which are floats: whole numbers of 2^-1074."""
+    *whole, last = (int(each * 2**1074) for each in fractions([*w, own]))
+    return WeightedLines(lines.A, lines.W, whole, last)
+
+
 def region(profile: Sequence[tuple[Component, Fraction]], alpha: Fraction, strict: bool = False) -> list[Component]:
     """The components of {p ≥ α}, or of {p > α}: neighbours that are both kept belong together."""
     components: list[Component] = []

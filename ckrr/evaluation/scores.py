@@ -13,10 +13,12 @@ from ckrr._validation import Array, check_choices
 from ckrr.evaluation.batching import Problem, iter_evaluators
 from ckrr.evaluation.case import ProcedureEvaluator
 from ckrr.evaluation.stacking import RowSpan
+from ckrr.evaluation.weighting import RowWeights
 from ckrr.levels import Alpha, check_boundary, parse_alphas
-from ckrr.procedures import ALL_PROCEDURES, BAYESIAN, DISTRIBUTIONS, Levels
+from ckrr.procedures import ALL_PROCEDURES, BAYESIAN, DISTRIBUTIONS, WEIGHTED, Levels, check_weighting
 from ckrr.regions.intervals import Regions
 from ckrr.regions.tail_sets import Indices
+from ckrr.regions.weights import SampleWeights
 from ckrr.ridge.exact import scale_by_power_of_two
 
 
@@ -83,6 +85,7 @@ def score_problems(
     F_new: Sequence[Array] | None = None,
     tau: Sequence[Array] | None = None,
     pit_tau: Sequence[Array] | None = None,
+    weights: Sequence[SampleWeights] | None = None,
 ) -> list[Scores]:
     """Return the scores of all targets, one `Scores` for each problem.
 
@@ -99,11 +102,14 @@ def score_problems(
         Smoothing of the test points, the same for all targets of a problem.
     pit_tau : p arrays of shape (m,), optional
         Randomisation of their PITs, likewise. If given, the scores have `crps` and `pit`.
+    weights : p SampleWeights, optional
+        Weights for weighted procedures, likewise.
     """
     names, levels = (
-        check_choices("procedures", procedures, ALL_PROCEDURES),
+        check_choices("procedures", procedures, (*ALL_PROCEDURES, *WEIGHTED)),
         Levels(parse_alphas(alpha), check_boundary(boundary)),
     )
+    check_weighting(names, weights, tau)
     exponents = np.concatenate(
         [np.repeat([target.exponent for target in problem.targets], len(problem.X_new)) for problem in problems]
     )
@@ -113,9 +119,11 @@ def score_problems(
     )
     by, pit_by = (_repeat_for_targets(each, problems) for each in (tau, pit_tau))
     scores = _make_empty_scores(len(names), len(exponents), len(levels.alpha), f is not None, pit_by is not None)
+    rows = None if weights is None else join_weights(weights, problems)
     pieces = _PieceList()
     for case, spans in iter_evaluators(problems, has_conformal(names)):
-        regions = case.compute_regions(names, levels, None if by is None else gather_spans(by, spans))
+        weighted = None if rows is None else gather_weights(rows, spans)
+        regions = case.compute_regions(names, levels, None if by is None else gather_spans(by, spans), weighted)
         for p, name in enumerate(names):
             _write(scores, p, regions[name], spans, exponents)
             pieces.add(p, regions[name], spans)
@@ -173,6 +181,16 @@ def _make_empty_scores(procedures: int, rows: int, levels: int, latent: bool, pr
 def gather_spans(values: Array, spans: list[RowSpan]) -> Array:
     """Return the values of an evaluator's rows, given those of all rows."""
     return np.concatenate([values[span.places] for span in spans])
+
+
+def join_weights(weights: Sequence[SampleWeights], problems: Sequence[Problem]) -> RowWeights:
+    """Return the weights of the rows of all problems."""
+    return RowWeights.join([(each, problem.oriented) for each, problem in zip(weights, problems, strict=True)])
+
+
+def gather_weights(weights: RowWeights, spans: list[RowSpan]) -> RowWeights:
+    """Return the weights of an evaluator's rows, given those of all rows."""
+    return weights.take([span.places for span in spans])
 
 
 def _write_hits(hits: npt.NDArray[np.bool_], regions: Regions, y: Array, spans: list[RowSpan]) -> None:

@@ -34,6 +34,7 @@ import numpy.typing as npt
 from ckrr._validation import Array
 from ckrr.regions.crossings import Crossings
 from ckrr.regions.intervals import Regions
+from ckrr.regions.smoothing import Bools
 from ckrr.regions.tail_sets import NO_VOTES, Indices, Pieces, Tail, Votes
 
 
@@ -60,8 +61,9 @@ def compute_rrcm_sides(crossings: Crossings, count: int) -> tuple[Side, Side]:
     place = odd.row * crossings.n + odd.col
     right.reshape(-1)[place.compress(~above)] = np.inf
     left.reshape(-1)[place.compress(~below)] = np.inf
-    above_votes = Votes(odd.row.compress(above), odd.end.compress(above))
-    return Side(right, above_votes), Side(left, Votes(odd.row.compress(below), -odd.start.compress(below)))
+    above_votes = Votes(odd.row.compress(above), odd.end.compress(above), odd.col.compress(above))
+    below_votes = Votes(odd.row.compress(below), -odd.start.compress(below), odd.col.compress(below))
+    return Side(right, above_votes), Side(left, below_votes)
 
 
 def compute_crr_sides(crossings: Crossings, count: int) -> tuple[Side, Side]:
@@ -80,8 +82,8 @@ def compute_crr_sides(crossings: Crossings, count: int) -> tuple[Side, Side]:
     head, tail = np.flatnonzero(col < last), np.flatnonzero(col >= first)
     upper.reshape(-1)[(row * last + col).take(head)] = value.take(head)
     lower.reshape(-1)[(row * lower.shape[1] + col - first).take(tail)] = value.take(tail)
-    row, v = row.compress(turned), v.compress(turned)
-    return Side(upper, Votes(row, v)), Side(lower, Votes(row, -v))
+    row, v, col = row.compress(turned), v.compress(turned), col.compress(turned)
+    return Side(upper, Votes(row, v, col)), Side(lower, Votes(row, -v, col))
 
 
 def intersect_tails(lower: Tail, upper: Tail) -> Regions:
@@ -105,19 +107,34 @@ def intersect_tails(lower: Tail, upper: Tail) -> Regions:
     return Regions(np.where(apart, np.nan, lower.end), np.where(apart, np.nan, upper.end), kept.join(found))
 
 
-def compute_rrcm_p_values(crossings: Crossings, y: Array, tau: Array | None = None) -> Array:
-    """Return p = #{i ≤ N : |r_i| ≥ |r_N|} / N for the candidate y of each test point, shape (b,).
-
-    The test point itself counts τ, or 1 without smoothing.
-    """
+def find_rrcm_counted(crossings: Crossings, y: Array) -> tuple[Bools, ...]:
+    """Return where |r_i| ≥ |r_N| for the candidate y of each test point, shape (b, n)."""
     hi = crossings.frame.apply(crossings.right)
     lo = -crossings.frame.mirror().apply(crossings.left)
     counted = (lo <= y[:, None]) & (y[:, None] <= hi)
     odd = crossings.exceptional
     at = y[odd.row]
     counted[odd.row, odd.col] = ~((odd.start < at) & (at < odd.end))  # true for 0/0 too
+    return (counted,)
+
+
+def compute_rrcm_p_values(crossings: Crossings, y: Array, tau: Array | None = None) -> Array:
+    """Return p = #{i ≤ N : |r_i| ≥ |r_N|} / N for the candidate y of each test point, shape (b,).
+
+    The test point itself counts τ, or 1 without smoothing.
+    """
+    (counted,) = find_rrcm_counted(crossings, y)
     p: Array = ((1 if tau is None else tau) + np.count_nonzero(counted, axis=1)) / (1 + crossings.n)
     return p
+
+
+def find_crr_counted(crossings: Crossings, y: Array) -> tuple[Bools, ...]:
+    """Return where r_i ≥ r_N, and where r_i ≤ r_N, for the candidate y of each test point, shape (b, n) each."""
+    ends = crossings.frame.apply(crossings.get_same_sign(0, crossings.n)[0])
+    upper, lower = ends >= y[:, None], ends <= y[:, None]
+    row, col, _, turned = _find_turned_or_free(crossings)
+    upper[row, col], lower[row, col] = lower[row, col] | ~turned, upper[row, col] | ~turned
+    return upper, lower
 
 
 def compute_crr_p_values(crossings: Crossings, y: Array, tau: Array | None = None) -> Array:
@@ -125,10 +142,7 @@ def compute_crr_p_values(crossings: Crossings, y: Array, tau: Array | None = Non
 
     The test point itself counts τ above and 1 − τ below, or 1 in both without smoothing.
     """
-    ends = crossings.frame.apply(crossings.get_same_sign(0, crossings.n)[0])
-    upper, lower = ends >= y[:, None], ends <= y[:, None]
-    row, col, _, turned = _find_turned_or_free(crossings)
-    upper[row, col], lower[row, col] = lower[row, col] | ~turned, upper[row, col] | ~turned
+    upper, lower = find_crr_counted(crossings, y)
     above, below = (1, 1) if tau is None else (tau, 1 - tau)
     fewer = np.minimum(above + np.count_nonzero(upper, axis=1), below + np.count_nonzero(lower, axis=1))
     p: Array = np.minimum(1.0, 2 * fewer / (1 + crossings.n))

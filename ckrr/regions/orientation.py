@@ -11,12 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from ckrr._validation import Array
 from ckrr.linalg.workspace import Workspace
 from ckrr.regions.tail_sets import Indices
+
+One = TypeVar("One", bound=np.generic)
 
 
 @dataclass(frozen=True)
@@ -72,6 +76,16 @@ class OrientedResiduals:
         np.take(W, self._order, axis=1, out=out, mode="clip")  # any mode but "raise" avoids a buffer
         out *= self._sign
         return out
+
+    def orient_column(self, values: npt.NDArray[One]) -> npt.NDArray[One]:
+        """Return values of the training points in the new order, shape (n,); no sign is flipped."""
+        return values.take(self._order)
+
+    def restore_column(self, values: npt.NDArray[One]) -> npt.NDArray[One]:
+        """Return values in the new order in the original one."""
+        restored = np.empty_like(values)
+        restored[self._order] = values
+        return restored
 
     def find_places(self, col: Indices) -> Indices:
         """Return the positions of training points in the new order."""

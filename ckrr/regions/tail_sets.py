@@ -73,6 +73,8 @@ class Votes:
 
     row: Indices
     value: Array
+    column: Indices | None = None
+    """Training point of each, in oriented order; only weighted regions need it."""
 
 
 NO_VOTES = Votes(np.empty(0, dtype=np.intp), np.empty(0))

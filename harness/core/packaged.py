@@ -9,7 +9,8 @@ from harness.core.errors import UserError
 
 _ROOT = Path(__file__).parents[2]
 """The folder that contains all packages of the project: site-packages, or a checkout."""
-_KRR = ("GPR-f", "GPR-p", "RRCM", "RRCM-loo", "CRR", "CRR-loo", "RRCM-std", "CRR-std")
+_CONFORMAL = ("RRCM", "RRCM-loo", "CRR", "CRR-loo", "RRCM-std", "CRR-std")
+_KRR = ("GPR-f", "GPR-p", *_CONFORMAL, *(f"{name}-w" for name in _CONFORMAL))
 _BASELINES = (*_KRR, "GPR-t", "split", "jackknife+", "CV+", "J+GP")
 _PEERS = (*_BASELINES, "MAPIE-split", "MAPIE-jackknife+", "MAPIE-CV+", "crepes-split", "crepes-norm")
 FAMILIES = {"krr": _KRR, "baselines": _BASELINES, "peers": _PEERS, "cqr": ("MAPIE-CQR",)}

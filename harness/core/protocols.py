@@ -147,6 +147,15 @@ class SupportsNoiseLaw(Protocol):
 
 
 @runtime_checkable
+class SupportsDensityRatio(Protocol):
+    """A source that knows how test inputs are distributed relative to training inputs (covariate shift)."""
+
+    def density_ratio(self, X: Array) -> Array:
+        """Return the density ratio of test over training inputs at each row of X, up to a common factor."""
+        ...
+
+
+@runtime_checkable
 class SupportsPreparation(Protocol):
     """A source that needs expensive, shared arrays, computed once before the units and kept in the store."""
 
@@ -427,6 +436,20 @@ class SupportsDistributions(Protocol):
 
     def with_distributions(self) -> Family:
         """Return the same family, whose `score` returns `PredictiveScores`; all other results are bitwise the same."""
+        ...
+
+
+@runtime_checkable
+class SupportsWeights(Protocol):
+    """A family with weighted conformal procedures, which keep their level under covariate shift."""
+
+    @property
+    def weighted(self) -> Sequence[str]:
+        """Names of those procedures that use weights; their level is at least 1 − α, not exact."""
+        ...
+
+    def weigh(self, ratio: Callable[[Array], Array] | None) -> Family:
+        """Return the same family with weights: `ratio` of the rows of X, or estimated from the inputs if None."""
         ...
 
 

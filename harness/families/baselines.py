@@ -188,6 +188,15 @@ class Baselines:
         """Return the family with scores of the predictive distributions of `krr`."""
         return replace(self, krr=self.krr.with_distributions())
 
+    @property
+    def weighted(self) -> Sequence[str]:
+        """Names of the weighted procedures, which are those of `krr`."""
+        return self.krr.weighted
+
+    def weigh(self, ratio: Callable[[Array], Array] | None) -> Self:
+        """Return the family with weights, for weighted procedures."""
+        return replace(self, krr=self.krr.weigh(ratio))
+
     def score(
         self,
         factors: Sequence[Factor],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -13,7 +13,7 @@ from ckrr.likelihood.holdout import HOLDOUT, kept_rows
 from ckrr.likelihood.median import MEDIAN
 from ckrr.linalg.triangular import WHOLE
 from ckrr.model import SEARCH_NAMES
-from ckrr.procedures import ALL_PROCEDURES
+from ckrr.procedures import ALL_PROCEDURES, WEIGHTED
 from ckrr.ridge.exact import TEST_BLOCK
 from ckrr.ridge.feature_ridge import estimate_feature_memory
 from ckrr.ridge.low_rank import estimate_low_rank_flops, estimate_low_rank_memory
@@ -26,6 +26,8 @@ _SCRATCH = 1e8
 """Bytes of buffers whose size does not depend on n."""
 _SEARCH = 45
 """Likelihood evaluations of a search that factorises at every θ: 36 for most kernels, 50 for random features."""
+_WEIGHTED_COST = 2.5
+"""Cost of scores with weighted procedures, relative to those without."""
 _RANK_MARGIN = 1.1
 """In one dimension ranks are up to this times `bound_rank`."""
 
@@ -54,10 +56,15 @@ class KernelRidge:
     """Whether p-values are smoothed, with random numbers from the replication's stream "smoothing"."""
     predictive: bool = False
     """Whether scores have the CRPS and the PIT, randomised by the replication's stream "pit"."""
+    is_weighted: bool = False
+    """Whether points have weights, for weighted procedures."""
+    ratio: Callable[[Array], Array] | None = None
+    """Weights of points: the density ratio of test over training inputs; None to estimate it."""
     box: _Box | None = None
     """θ, λ and ranges for which work is estimated; None if they aren't known."""
 
-    procedures: Sequence[str] = tuple(ALL_PROCEDURES)
+    procedures: Sequence[str] = (*ALL_PROCEDURES, *WEIGHTED)
+    weighted: Sequence[str] = tuple(WEIGHTED)
     searches: Sequence[str] = SEARCH_NAMES
     input_searches: Sequence[str] = (MEDIAN,)
     reference: str | None = "GPR-f"
@@ -65,10 +72,18 @@ class KernelRidge:
 
     def inputs(self, X: Array, X_test: Array) -> ckrr.Inputs:
         """Return the training and test inputs of a sample, to be factorised."""
+        weights = self._make_weights(X, X_test)
         if not is_random(self.kernel):
-            return ckrr.Inputs(X, X_test, self.kernel, self.scales, mean=self.mean)
+            return ckrr.Inputs(X, X_test, self.kernel, self.scales, mean=self.mean, weights=weights)
         assert self.streams is not None, "features belong to a path"
-        return ckrr.Inputs(X, X_test, self.kernel, self.scales, self.features, self.streams("frequencies"), self.mean)
+        frequencies = self.streams("frequencies")
+        return ckrr.Inputs(X, X_test, self.kernel, self.scales, self.features, frequencies, self.mean, weights)
+
+    def _make_weights(self, X: Array, X_test: Array) -> tuple[Array, Array] | None:
+        """Return the weights of training and test points, for weighted procedures."""
+        if not self.is_weighted:
+            return None
+        return ckrr.estimate_weights(X, X_test) if self.ratio is None else (self.ratio(X), self.ratio(X_test))
 
     def on_kernel(
         self,
@@ -86,6 +101,10 @@ class KernelRidge:
     def on_ranges(self, ranges: Sequence[float], theta: float, lam: float) -> Self:
         """Return the family with estimates for one θ and λ, and for inputs in a box with these sides."""
         return replace(self, box=_Box(tuple(ranges), theta, lam))
+
+    def weigh(self, ratio: Callable[[Array], Array] | None) -> Self:
+        """Return the family with weights, for weighted procedures."""
+        return replace(self, is_weighted=True, ratio=ratio)
 
     def smooth(self) -> Self:
         """Return the family with smoothed p-values."""
@@ -135,7 +154,7 @@ class KernelRidge:
         has low rank r, which isn't known before the data, what is used for it is rather too high
         (`ckrr.ridge.structure.bound_rank`).
         """
-        scores = targets * (points * (86e3 + 1200.0 * n) + 1.6e7)
+        scores = targets * (points * (86e3 + 1200.0 * n) + 1.6e7) * (_WEIGHTED_COST if self.is_weighted else 1.0)
         if self.mean == CONSTANT:
             scores += 30.0 * n * points + 4.0 * n * n * targets  # W̃, and products with y twice
         if is_random(self.kernel):

@@ -22,8 +22,9 @@ from typing import Any
 
 from harness.core.families import FamilyRecord, StudyFamily
 from harness.core.plugins import FAMILIES as PLUGINS
-from harness.core.protocols import Family, SupportsKernel, SupportsSmoothing
+from harness.core.protocols import Family, Source, SupportsKernel, SupportsSmoothing, SupportsWeights
 from harness.core.text import escape_line, format_error, shorten, shorten_repr, suggest_name
+from harness.families.weights import Weights, weigh_family, weights_option
 from harness.parsing.hashing import hash_file
 from harness.scenario.code import (
     find_declared,
@@ -330,3 +331,19 @@ def _configure(known: Family, told: Mapping[str, Any], smoothed: bool, dimension
         except ValueError as error:
             raise ScenarioError(Complaint("", str(error))) from None
     return known.smooth() if smoothed and isinstance(known, SupportsSmoothing) else known
+
+
+def weigh_families(
+    families: Sequence[LoadedFamily], weights: Weights, asked: Sequence[str], source: Source, smoothed: bool
+) -> list[LoadedFamily]:
+    """Return families with the weights of a scenario; raise ScenarioError if they can't have any."""
+    if weights_option(weights) and not any(isinstance(one.family, SupportsWeights) for one in families):
+        raise ScenarioError(Complaint("weights", "must be left out: no family of the scenario has weighted procedures"))
+    found = []
+    for one in families:
+        names = [own for label, own in one.labels.items() if label in asked]
+        try:
+            found.append(replace(one, family=weigh_family(one.family, names, weights, source, smoothed)))
+        except ValueError as error:
+            raise ScenarioError(Complaint("", str(error))) from None
+    return found

@@ -23,6 +23,7 @@ from harness.core.schema.measures import COVERAGE_EXPECTED, DISTRIBUTION
 from harness.core.seeds import Seeds
 from harness.core.text import shorten_repr, suggest_name
 from harness.core.types import Extent
+from harness.families.weights import weights_option
 from harness.parsing.hashing import hash_file
 from harness.parsing.toml import read_toml
 from harness.scenario.datasets import check_gamma, name_source
@@ -42,6 +43,7 @@ from harness.scenario.families import (
     kernel_options,
     load_family,
     share_procedures,
+    weigh_families,
 )
 from harness.scenario.naming import check_procedures, explain_missing_axis, make_context
 from harness.scenario.settings import (
@@ -283,10 +285,13 @@ def _load_families(
 def _configure_families(
     scenario: Scenario, known: Sequence[LoadedFamily] | None, built: Built, complaints: list[Complaint]
 ) -> Sequence[LoadedFamily] | None:
-    """Return the families with the kernel and smoothing of the scenario, or None after adding complaints."""
+    """Return the families with the kernel, smoothing and weights of the scenario, or None after adding complaints."""
     try:
-        told = kernel_options(scenario.model_dump())
-        return None if known is None else configure_families(known, told, scenario.smoothed, built.source.dimension)
+        if known is None:
+            return None
+        told, smoothed = kernel_options(scenario.model_dump()), scenario.smoothed
+        known = configure_families(known, told, smoothed, built.source.dimension)
+        return weigh_families(known, scenario.weights, scenario.grid.procedure, built.source, smoothed)
     except ScenarioError as wrong:
         complaints += wrong.complaints
         return None
@@ -348,12 +353,13 @@ def _explain_limit(built: Built) -> str:
 def _make_fingerprint(scenario: Scenario, built: Built, keep: Sequence[str]) -> dict[str, Any]:
     """Return everything that all results depend on besides grid values, path and draw.
 
-    Kernel and smoothing are included only where they differ from the defaults.
+    Kernel, smoothing and weights are included only where they differ from the defaults.
     """
     told = kernel_options(scenario.model_dump())
     return {
         **({"kernel": told} if told else {}),
         **({"smoothed": True} if scenario.smoothed else {}),
+        **weights_option(scenario.weights),
         "seed": scenario.seed,
         "source": dict(built.non_default),
         "files": {name: hash_file(data) for name, data in sorted(built.files.items())},

@@ -29,6 +29,8 @@ from harness.scenario.entries import parse_entries
 from harness.scenario.errors import COMPLETE_MESSAGE, HINT, UNKNOWN_NAME, ScenarioError, suggest_family
 
 LARGEST_SEED = 2**63 - 1
+LARGEST_POWER = 10
+"""Largest power of the density ratio that `weights` may be."""
 MOST_VALUES, MOST_RULES, MOST_SCALES = 256, 1000, 10_000
 """Limits: values on an axis, rules of `exclude`, entries of `scales`."""
 MOST_CELLS, MOST_REPLICATIONS = 10**7, 10**9
@@ -97,6 +99,16 @@ def _check_lam(value: float, info: ValidationInfo) -> float:
 def _is_placeholder(axis: str, value: float, info: ValidationInfo) -> bool:
     """Return whether a value stands for no value, on an axis that no family of the study uses."""
     return value == NO_VALUE and axis not in (info.context or {}).get("axes", MODEL_AXES)
+
+
+def _parse_weights(value: object) -> float | str:
+    """Parse the key `weights` in one validator, so that a mistake is reported once."""
+    if isinstance(value, str) and value in ("exact", "estimated"):
+        return value
+    if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= LARGEST_POWER:
+        return float(value)
+    text = 'must be "exact", "estimated", or the power of the density ratio, from −{most} to {most}'
+    raise PydanticCustomError("weights", text, {"most": LARGEST_POWER})
 
 
 Number = Annotated[float, BeforeValidator(_refuse_bool), Field(allow_inf_nan=False)]
@@ -288,6 +300,8 @@ class Scenario(_Part):
     """Mean of y in families of kernel methods: zero, or constant for an unknown one that each fit estimates."""
     smoothed: Annotated[bool, Field(strict=True)] = False
     """Whether p-values are smoothed, so that conformal regions have coverage exactly 1 − α at every n."""
+    weights: Annotated[float | str, PlainValidator(_parse_weights)] = "exact"
+    """Weights of weighted procedures: see `harness.families.weights`."""
     keep: Annotated[
         tuple[Literal["pointwise", "bins", "distribution"], ...],
         Field(max_length=MOST_VALUES),

@@ -10,6 +10,7 @@ from harness.compute.study import Study
 from harness.core.errors import StoreReplacedError, UserError
 from harness.core.families import StudyFamily, check_version, find_theta_owner
 from harness.core.seeds import Seeds
+from harness.families.weights import EXACT
 from harness.parsing.hashing import is_hash_of
 from harness.scenario.code import unpack_files
 from harness.scenario.entries import FamilyEntry, parse_entries
@@ -21,6 +22,7 @@ from harness.scenario.families import (
     load_family,
     make_portable_families,
     share_procedures,
+    weigh_families,
 )
 from harness.scenario.sources import build_source, make_portable
 from harness.store.artifacts import attach
@@ -69,6 +71,8 @@ def build_study(url: str, manifest: Manifest) -> Study:
         loaded = share_procedures([_load_family(url, manifest, entry) for entry in entries])
         smoothed = fingerprint.get("smoothed", False)
         loaded = configure_families(loaded, kernel_options(scenario), smoothed, source.dimension)
+        weights, asked = fingerprint.get("weights", EXACT), manifest.extent.grid.procedure
+        loaded = weigh_families(loaded, weights, asked, source, smoothed)
     except ScenarioError as wrong:
         raise UserError(f"{url}: its scenario can't be used here: {wrong}") from None
     families = tuple(one.make_study_family(source.redraws) for one in loaded)

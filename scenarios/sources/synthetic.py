@@ -133,6 +133,10 @@ class Synthetic:
         """Return P(e ≤ z) of the noise e at each point of X, which belongs to the last axis of z."""
         return self.world.compute_cdf(boxes.compute_positions(X, self.domain), z)
 
+    def density_ratio(self, X: Array) -> Array:
+        """Return the density ratio of test over training inputs at each row of X."""
+        return self.world.compute_density_ratio(boxes.compute_positions(X, self.domain))
+
     def test_grid(self) -> Array:
         """Return the test inputs for `test` = "grid"."""
         return boxes.make_grid(self.test_points, self.dimension, self.domain)

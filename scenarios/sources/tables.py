@@ -88,9 +88,18 @@ class Table:
     @cached_property
     def _places(self) -> Array:
         """u of each row: the share of rows below it in the first column, ties counted by half."""
-        x = self.X[:, 0]
-        ordered = np.sort(x)
-        return (np.searchsorted(ordered, x) + np.searchsorted(ordered, x, side="right")) / (2 * len(x))
+        return self._find_places(self.X)
+
+    def _find_places(self, X: Array) -> Array:
+        x, ordered = X[:, 0], np.sort(self.X[:, 0])
+        return (np.searchsorted(ordered, x) + np.searchsorted(ordered, x, side="right")) / (2 * len(ordered))
+
+    def density_ratio(self, X: Array) -> Array:
+        """Return how much more probable rows of the table are as test rows than as training rows, up to a factor.
+
+        The shift samples from finitely many rows, so that the ratio is right for many `test_points`.
+        """
+        return self.world.compute_density_ratio(self._find_places(X))
 
     def _draw_noise(self, rng: np.random.Generator, rows: Indices) -> Array:
         """Draw noise of variance 1, averaged over all rows.

@@ -138,6 +138,19 @@ class World:
         places: Array = np.log1p((v if self.shift < 0 else 1 - v) * expm1(s)) / s
         return places if self.shift < 0 else 1 - places
 
+    def compute_density_ratio(self, u: Array) -> Array:
+        """Return the density of test inputs at the positions u, relative to that of training inputs.
+
+        Examples
+        --------
+        >>> World(shift=2.0).compute_density_ratio(np.array([0.0, 0.5, 1.0])).round(3)
+        array([0.313, 0.851, 2.313])
+        """
+        s = abs(self.shift)  # from the end where the density is larger, so that nothing overflows
+        if s == 0:
+            return np.ones_like(u)
+        return np.asarray(s * np.exp(-s * (1 - u if self.shift > 0 else u)) / -expm1(-s))
+
     def compute_weights(self, u: Array) -> Array:
         """Return the density ratio of test to training inputs at the positions u, normalised to sum to 1."""
         w = np.exp(self.shift * u - max(self.shift, 0.0))

@@ -228,6 +228,12 @@ def _check_kernel(table: Mapping[str, Any], key: str) -> None:
     check_optional(table, "mean", key, lambda text, where: check_text(text, where, _LONGEST_LABEL))
     check_optional(table, "features", key, lambda count, where: check_whole(count, where, 1, 10**6))
     check_optional(table, "smoothed", key, check_flag)
+    check_optional(table, "weights", key, _check_weights)
+
+
+def _check_weights(value: object, key: str) -> None:
+    if value not in ("exact", "estimated"):
+        check_number(value, key)
 
 
 def _check_fingerprint(value: object) -> None:
@@ -239,6 +245,7 @@ def _check_fingerprint(value: object) -> None:
     _check_source(require(fingerprint, "source", key), f"{key}.source")
     _check_kernel(check_table(fingerprint.get("kernel", {}), f"{key}.kernel"), f"{key}.kernel")
     check_optional(fingerprint, "smoothed", key, check_flag)
+    check_optional(fingerprint, "weights", key, _check_weights)
     numerics = check_table(require(fingerprint, "numerics", key), f"{key}.numerics", 100)
     for name, version in numerics.items():  # a custom family may have any names; versions are only compared
         if not isinstance(version, str):

@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ckrr.plot import COLOURS
-from ckrr.procedures import ALL_PROCEDURES
+from ckrr.procedures import ALL_PROCEDURES, WEIGHTED
 from harness.backends.base import open_backend
 from harness.compute.bins import find_bins
 from harness.core.errors import UserError
@@ -363,7 +363,7 @@ def test_svg_is_the_same_each_time_and_may_stand_beside_others(store: str) -> No
 
 
 def test_a_procedure_keeps_its_colour() -> None:
-    assert set(PROCEDURES) == {*ALL_PROCEDURES, *METHODS}
+    assert set(PROCEDURES) == {*ALL_PROCEDURES, *WEIGHTED, *METHODS}
     assert set(COLOURS) == set(ALL_PROCEDURES)
     assert (
         assign_strokes(["RRCM", "mine"])["RRCM"]

@@ -133,6 +133,28 @@ def test_the_tilt_has_its_density(s: float) -> None:
     assert World(shift=s).tilt(np.array([0.0, 1 - 2**-53])) == pytest.approx([0, 1], abs=1e-12)
 
 
+@pytest.mark.parametrize("s", [-10.0, -3.0, 1e-9, 0.5, 10.0])
+def test_the_density_ratio_is_that_of_the_tilt(s: float) -> None:
+    """Its integral up to a quantile is the probability below it, by quadrature."""
+    world = World(shift=s)
+    for v in (0.1, 0.5, 0.9, 1.0):
+        end = float(world.tilt(np.array([v]))[0])
+        mass, _ = integrate.quad(lambda u: float(world.compute_density_ratio(np.array([u]))[0]), 0.0, end)
+        assert mass == pytest.approx(v, rel=1e-6)
+
+
+def test_sources_know_their_density_ratio(source: Any) -> None:
+    """Training inputs with these weights are like test inputs: their mean is, within 5 standard errors."""
+    assert (source.density_ratio(source.path(Recorded(1)).draw(Recorded(2), 20, {}).X) == 1).all()
+    hard = source.in_world(World(shift=-3.0))
+    samples = [hard.path(Recorded(i)).draw(Recorded(i, 1), 40, {}) for i in range(60)]
+    X, X_test = (np.concatenate(each)[:, 0] for each in zip(*((s.X, s.X_test) for s in samples), strict=True))
+    w = np.concatenate([hard.density_ratio(s.X) for s in samples])
+    spread = X_test.std() * math.sqrt(1 / len(X_test) + (w**2).sum() / w.sum() ** 2)
+    allowed = 5 * spread + (0.02 if isinstance(source, Table) else 0.0)  # of a table, 30 rows are sampled from
+    assert abs(np.average(X, weights=w) - X_test.mean()) < allowed < 0.3 * abs(X.mean() - X_test.mean())
+
+
 @pytest.mark.parametrize("pool", [None, 50])
 def test_test_inputs_are_tilted_and_train_inputs_are_not(pool: int | None) -> None:
     source = Synthetic(lambda X: X[:, 1], dimension=2, domain=(0, 2), test_points=20_000, pool=pool)
