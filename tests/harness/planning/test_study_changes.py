@@ -64,6 +64,7 @@ def test_changes_of_a_scenario(changes: dict[str, Any], expected: list[str]) -> 
             ["features was left out and is 500", "kernel was 'gaussian' and is 'matern52'"],
         ),
         ("smoothed", None, True, ["smoothed was false and is true"]),
+        ("weights", None, "estimated", ["weights was 'exact' and is 'estimated'"]),
         ("blas_threads", 1, 4, ["threads of a worker was 1 and is 4 (threads = 1 in a cluster file)"]),
         ("family", "krr", ["krr", "baselines"], ["family was 'krr' and is ['krr', 'baselines']"]),
     ],
