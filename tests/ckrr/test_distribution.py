@@ -293,7 +293,7 @@ def test_the_estimator_has_them() -> None:
     X, y, X_new, y_new = sample(20)
     estimator = ckrr.ConformalKernelRidge(theta=3.0, lam=0.1).fit(X, y)
     for name in DISTRIBUTIONS:
-        right = ckrr.fit(X, y, 3.0, 0.1).distribution(X_new, name)
+        right = ckrr.fit(X, y, 3.0, 0.1, mean="constant").distribution(X_new, name)
         assert (estimator.predict_distribution(X_new, name).crps(y_new) == right.crps(y_new)).all()
     with pytest.raises(ValueError, match="is expecting 2 features"):
         estimator.predict_distribution([[0.1]])
