@@ -46,13 +46,7 @@ from harness.scenario.families import (
     weigh_families,
 )
 from harness.scenario.naming import check_procedures, explain_missing_axis, make_context
-from harness.scenario.settings import (
-    apply_setting,
-    apply_until,
-    check_lengthscale,
-    quote_input,
-    replace_lengthscale,
-)
+from harness.scenario.settings import apply_setting, apply_until, convert_lengthscale, quote_input
 from harness.scenario.sources import Built, build_source
 from harness.scenario.spec import GridPart, Replications, Scenario
 from harness.store.locate import refuse_suite
@@ -191,8 +185,8 @@ def check(
         If there are mistakes; the message lists all of them.
     """
     plain = name_source(plain)
-    complaints: list[Complaint] = [*check_gamma(plain), *check_lengthscale(plain)]
-    plain = replace_lengthscale(plain)
+    plain, wrong = convert_lengthscale(plain)
+    complaints: list[Complaint] = [*check_gamma(plain), *wrong]
     known = _load_families(plain, folder, complaints)
     built = _load_source(plain, folder, complaints)
     scenario = _parse_scenario(plain, known, complaints)

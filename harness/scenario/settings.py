@@ -110,6 +110,11 @@ def quote_input(text: str) -> str:
     return escape_line(text, _LONGEST_TYPED)
 
 
+def convert_lengthscale(plain: Mapping[str, Any]) -> tuple[Mapping[str, Any], list[Complaint]]:
+    """Return a scenario with θ in place of length scales, and complaints about these."""
+    return replace_lengthscale(plain), list(check_lengthscale(plain))
+
+
 def check_lengthscale(plain: Mapping[str, Any]) -> Iterator[Complaint]:
     """Yield complaints about length scales that aren't numbers, or that are given beside θ."""
     for key, table in _list_tables(plain):
