@@ -113,10 +113,20 @@ def _describe_settings(facts: Facts) -> str:
     left_out = [_format_rule(rule) for rule in facts.manifest.extent.exclude]
     end = f", without those with {'; '.join(left_out)}." if left_out else "."
     return (
-        f"{smoothed}{_describe_kernel(facts)}Kernel parameter θ = {_format_values(facts, 'theta')}; "
+        f"{smoothed}{_describe_weights(facts)}{_describe_kernel(facts)}"
+        f"Kernel parameter θ = {_format_values(facts, 'theta')}; "
         f"ridge λ = {_format_values(facts, 'lam')}; "
         f"error rate allowed α = {_format_values(facts, 'alpha')}. All combinations{end}"
     )
+
+
+def _describe_weights(facts: Facts) -> str:
+    """Describe the weights of weighted procedures if they aren't the default ones."""
+    told = facts.manifest.fingerprint.get("weights")
+    if told is None or told == "exact":
+        return ""
+    what = "estimated from the inputs" if told == "estimated" else f"the density ratio to the power {told:g}"
+    return f"Weights of weighted procedures: {what}. "
 
 
 def _describe_kernel(facts: Facts) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,11 @@ from harness.core.protocols import SupportsDensityRatio, SupportsWeights
 from harness.execution import prepare
 from harness.families import baselines, krr
 from harness.families.weights import PowerOfRatio
+from harness.report.sections.design import render_design
+from harness.report.sections.facts import gather_facts
 from harness.results.validity import verdicts
 from harness.scenario.load import Loaded, check
+from harness.store.manifest import from_attributes, to_attributes
 from harness.store.manifest_io import load_manifest
 from harness.worker.study import build_study
 from tests.harness.studies import replications, serially, toy
@@ -128,6 +132,14 @@ def test_a_store_remembers_its_weights(tmp_path: Path) -> None:
     assert isinstance(family.family, krr.KernelRidge)
     assert isinstance(family.family.ratio, PowerOfRatio)
     assert family.family.ratio.power == 0.5
+    assert "Weights of weighted procedures: the density ratio to the power 0.5." in str(
+        render_design(gather_facts(url))
+    )
+    assert from_attributes(to_attributes(record)) == record
+    for strange in ("os:system", [1], True):
+        changed = replace(record, fingerprint={**record.fingerprint, "weights": strange})
+        with pytest.raises(ValueError, match=r"fingerprint\.weights must be"):
+            from_attributes(to_attributes(changed))
 
 
 def test_the_target_is_at_least_one_minus_alpha(tmp_path: Path) -> None:
