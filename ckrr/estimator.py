@@ -16,8 +16,9 @@ from ckrr._validation import Array, check_choice, check_points, check_values, qu
 from ckrr.distribution import Distribution
 from ckrr.kernels import Kernel
 from ckrr.levels import Alpha, Level, check_boundary, parse_alphas
-from ckrr.procedures import ALL_PROCEDURES
+from ckrr.procedures import ALL_PROCEDURES, WEIGHTED
 from ckrr.regions.intervals import Regions
+from ckrr.regions.weights import PointWeights
 from ckrr.space import CONSTANT, Scales, Seed
 
 
@@ -109,8 +110,8 @@ class ConformalKernelRidge(_Base):
     Parameters
     ----------
     procedure : {"RRCM-loo", "RRCM", "RRCM-std", "CRR-loo", "CRR", "CRR-std", "GPR-f", "GPR-p"}
-        Procedure for regions and p-values, as in `Fit.regions`. `fit` and `predict` don't depend on it: it may be
-        changed by `set_params` after `fit`.
+        Procedure for regions and p-values, as in `Fit.regions`; with the suffix "-w" it needs weights. `fit` and
+        `predict` don't depend on it: it may be changed by `set_params` after `fit`.
     theta : float, "ml", "holdout" or "ml-cobyla"
         θ > 0 of the kernel, exp(−θ‖x − x′‖²) by default, or how to search for it, as in `ckrr.fit`. Conformal
         regions are exactly valid if θ is "holdout" or a number not chosen on the training points, and the columns of X
@@ -176,7 +177,7 @@ class ConformalKernelRidge(_Base):
 
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
         """Fit the model to X, shape (n, d), and y, shape (n,). Both are copied."""
-        check_choice("procedure", self.procedure, ALL_PROCEDURES)
+        check_choice("procedure", self.procedure, (*ALL_PROCEDURES, *WEIGHTED))
         check_boundary(self.boundary)
         x, y = self._check_train(X, y)
         self.fit_ = model.fit(
@@ -199,7 +200,9 @@ class ConformalKernelRidge(_Base):
         x = self._check_new(X)
         return self.fit_.predict(x)
 
-    def predict_interval(self, X: npt.ArrayLike, confidence_level: Alpha = 0.9) -> tuple[Array, Array]:
+    def predict_interval(
+        self, X: npt.ArrayLike, confidence_level: Alpha = 0.9, weights: PointWeights | None = None
+    ) -> tuple[Array, Array]:
         """Return predictions and the hulls of their regions at k confidence levels, in the shapes of MAPIE.
 
         Parameters
@@ -207,6 +210,8 @@ class ConformalKernelRidge(_Base):
         X : (m, d) array
         confidence_level : number or sequence of k numbers in (0, 1)
             Read as the decimals that were written: 0.95 is α = 1/20, which `1 - 0.95` is not.
+        weights : pair of (n,) and (m,) arrays, optional
+            Weights of the rows of X in `fit` and of these, for weighted procedures, as in `Fit.regions`.
 
         Returns
         -------
@@ -217,10 +222,12 @@ class ConformalKernelRidge(_Base):
             the region is unbounded, NaN where it is empty. A region of several pieces is smaller than its hull: see
             `predict_region`.
         """
-        regions = self.predict_region(X, confidence_level)
+        regions = self.predict_region(X, confidence_level, weights)
         return self.predict(X), np.stack([regions.lower, regions.upper], axis=1)
 
-    def predict_region(self, X: npt.ArrayLike, confidence_level: Alpha = 0.9) -> Regions:
+    def predict_region(
+        self, X: npt.ArrayLike, confidence_level: Alpha = 0.9, weights: PointWeights | None = None
+    ) -> Regions:
         """Return the exact prediction regions, possibly of several pieces, for m points and k confidence levels.
 
         Examples
@@ -230,7 +237,7 @@ class ConformalKernelRidge(_Base):
         <Regions of 1 points at 2 levels: 1 intervals, 1 unbounded>
         """
         x = self._check_new(X)
-        return self.fit_.regions(x, self.procedure, _to_alpha(confidence_level), self.boundary)
+        return self.fit_.regions(x, self.procedure, _to_alpha(confidence_level), self.boundary, weights=weights)
 
     def predict_distribution(self, X: npt.ArrayLike, procedure: str = "CRR-std") -> Distribution:
         """Return the predictive distributions of y* at m points: "CRR-std" for conformal, "GPR-f" for normal ones.
@@ -244,13 +251,13 @@ class ConformalKernelRidge(_Base):
         x = self._check_new(X)
         return self.fit_.distribution(x, procedure)
 
-    def predict_p(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Array:
+    def predict_p(self, X: npt.ArrayLike, y: npt.ArrayLike, weights: PointWeights | None = None) -> Array:
         """Return the p-value of the value y[i] at the point X[i], shape (m,).
 
         With boundary ">=", y is in the region of a confidence level if and only if its p-value is ≥ 1 − that level.
         """
         x = self._check_new(X)
-        return self.fit_.p_values(x, check_values("y", y, len(x), of="X"), self.procedure)
+        return self.fit_.p_values(x, check_values("y", y, len(x), of="X"), self.procedure, weights=weights)
 
 
 def _to_alpha(confidence_level: Alpha) -> list[Level]:

@@ -92,7 +92,7 @@ def test_no_bit_depends_on_how_the_work_is_cut(monkeypatch: pytest.MonkeyPatch) 
         f.score(y, y_new, EVERY, ALPHA, weights=w) for f, y, y_new, w in zip(factors, Y, Y_new, weights, strict=True)
     ]
     assert all(same(a, b) for a, b in zip(whole, alone, strict=True))
-    for strip, stack, chunk in ((1, 1, 1), (40 * 30, 1, 40 * 7), (1, 40 * 200, 1 << 20)):
+    for strip, stack, chunk in ((40 * 7, 1, 40 * 2), (40 * 30, 40 * 200, 40 * 7)):
         monkeypatch.setattr(batching, "STRIP", strip)
         monkeypatch.setattr(batching, "STACK", stack)
         monkeypatch.setattr(case, "CHUNK", chunk)
@@ -146,6 +146,21 @@ def test_weights_of_inputs_serve_only_weighted_procedures() -> None:
     plain = ckrr.Inputs(X, X_new).factor(10.0, 0.1)
     assert same(factor.score(y, y_new), plain.score(y, y_new))
     assert same(factor.score(y, y_new, "CRR-w"), plain.score(y, y_new, "CRR-w", weights=ratios(20, 9)))
+
+
+def test_the_estimator_takes_weights() -> None:
+    X, y, X_new, y_new = sample(20, m=9)
+    weights, fit = ratios(20, 9), ckrr.fit(X, y, 10.0, 0.1)
+    estimator = ckrr.ConformalKernelRidge("RRCM-loo-w", theta=10.0, lam=0.1).fit(X, y)
+    expected = fit.regions(X_new, "RRCM-loo-w", [0.1, 0.25], weights=weights)
+    region = estimator.predict_region(X_new, [0.9, 0.75], weights)
+    assert [region.components(i, 1) for i in range(9)] == [expected.components(i, 1) for i in range(9)]
+    _, intervals = estimator.predict_interval(X_new, [0.9, 0.75], weights)
+    assert np.array_equal(intervals, np.stack([expected.lower, expected.upper], axis=1))
+    p = estimator.predict_p(X_new, y_new, weights)
+    assert np.array_equal(p, fit.p_values(X_new, y_new, "RRCM-loo-w", weights=weights))
+    with pytest.raises(ValueError, match=r"^weights must be given for RRCM-loo-w: a pair \(w, w_new\)$"):
+        estimator.predict_region(X_new)
 
 
 SHARES = {0.0: (Fraction(3, 4), Fraction(1, 5)), 1.0: (Fraction(1, 4), Fraction(4, 5))}
