@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ckrr import model
 from ckrr._validation import Array, check_choice, check_points, check_values, quote_value
-from ckrr.kernels import Kernel
+from ckrr.kernels import LINEAR, Kernel
 from ckrr.levels import Alpha, Level, check_boundary, parse_alphas
 from ckrr.procedures import ALL_PROCEDURES
 from ckrr.regions.intervals import Regions
@@ -119,7 +119,10 @@ class ConformalKernelRidge(_Base):
     boundary : {">=", ">"}
         Keep a candidate whose p-value is ≥ α, or > α, where α is one minus the confidence level.
     kernel, scales, features, seed
-        As in `ckrr.fit`: another kernel, the unit of each coordinate, random features.
+        As in `ckrr.fit`: another kernel, the unit of each coordinate, random features. The linear kernel ignores
+        `theta`.
+    noise_sd : float, optional
+        As in `ckrr.fit`: the standard deviation of the noise, if it is known, for GPR-f and GPR-p.
 
     Attributes
     ----------
@@ -155,6 +158,7 @@ class ConformalKernelRidge(_Base):
         scales: Scales | None = None,
         features: int | None = None,
         seed: Seed = 0,
+        noise_sd: float | None = None,
     ) -> None:
         self.procedure = procedure
         self.theta = theta
@@ -164,6 +168,7 @@ class ConformalKernelRidge(_Base):
         self.scales = scales
         self.features = features
         self.seed = seed
+        self.noise_sd = noise_sd
 
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
         """Fit the model to X, shape (n, d), and y, shape (n,). Both are copied."""
@@ -173,12 +178,13 @@ class ConformalKernelRidge(_Base):
         self.fit_ = model.fit(
             np.array(x),
             np.array(y),
-            self.theta,
+            None if self.kernel == LINEAR else self.theta,
             self.lam,
             self.kernel,
             scales=self.scales,
             features=self.features,
             seed=self.seed,
+            noise_sd=self.noise_sd,
         )
         self.theta_ = self.fit_.theta
         return self

@@ -8,11 +8,22 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ckrr._validation import Array, check_choice, check_columns, check_points, check_positive, check_values, quote_value
+from ckrr._validation import (
+    Array,
+    check_choice,
+    check_columns,
+    check_noise_sd,
+    check_noise_sds,
+    check_points,
+    check_positive,
+    check_values,
+    quote_value,
+)
 from ckrr.evaluation.batching import Problem
 from ckrr.evaluation.scores import Scores, score_problems
 from ckrr.fitted import Fit
@@ -74,8 +85,8 @@ class Inputs:
     def __repr__(self) -> str:
         return f"<Inputs: X of shape {self.X.shape}, X_test of shape {self.X_test.shape}>"
 
-    def factor(self, theta: float, lam: float) -> Factor:
-        """Factorise K + λI for given θ and λ.
+    def factor(self, theta: float | None = None, lam: float | None = None) -> Factor:
+        """Factorise K + λI for given θ and λ; the linear kernel has no θ and ignores it.
 
         Raises
         ------
@@ -84,9 +95,8 @@ class Inputs:
         """
         if isinstance(theta, str):
             raise ValueError(f"theta must be a number > 0, got {quote_value(theta)} (for a search use factor_ml)")
-        ridge = self._space.make_ridge(
-            self._space.scale_points(self.X), check_positive("theta", theta), check_positive("lam", lam)
-        )
+        X, chosen = self._space.scale_points(self.X), self._space.check_theta(theta)
+        ridge = self._space.make_ridge(X, chosen, check_positive("lam", lam))
         return Factor(self._space, self.X, ridge, self.X_test)
 
     def factor_ml(self, y: npt.ArrayLike, lam: float, theta: str = "ml") -> Factor:
@@ -156,10 +166,10 @@ class Factor:
     def __repr__(self) -> str:
         return f"<Factor of X of shape {self._ridge.X.shape}: theta={self.theta:g}, lam={self.lam:g}>"
 
-    def fit(self, y: npt.ArrayLike) -> Fit:
-        """Fit the model to one target."""
+    def fit(self, y: npt.ArrayLike, noise_sd: float | None = None) -> Fit:
+        """Fit the model to one target; `noise_sd` is as in `ckrr.fit`."""
         y = check_values("y", y, len(self._X), of="X")
-        return Fit(self._space, self._X[self._rows], self._ridge, y[self._rows])
+        return Fit(self._space, self._X[self._rows], self._ridge, y[self._rows], None, check_noise_sd(noise_sd))
 
     def score(
         self,
@@ -170,6 +180,7 @@ class Factor:
         boundary: str = ">=",
         f_test: npt.ArrayLike | None = None,
         smoothed: Smoothed | None = None,
+        noise_sd: npt.ArrayLike | None = None,
     ) -> Scores:
         """Score procedures at the test inputs, for one or several targets.
 
@@ -185,6 +196,8 @@ class Factor:
             Values of the latent function at the test inputs. If given, the scores have `hits_f`.
         smoothed : Generator or (m,) array, optional
             As in `Fit.regions`, with the same τ for all targets.
+        noise_sd : float or (t,) array, optional
+            Standard deviation of the noise of each target, as in `ckrr.fit`.
 
         Returns
         -------
@@ -192,14 +205,19 @@ class Factor:
             Arrays of shape (t, procedures, m, levels). Results are bitwise identical to scoring each target separately.
         """
         latent, by = None if f_test is None else [f_test], None if smoothed is None else [smoothed]
-        return score_together([self], [Y], [Y_test], procedures, alpha, boundary, latent, by)[0]
+        known = None if noise_sd is None else [noise_sd]
+        return score_together([self], [Y], [Y_test], procedures, alpha, boundary, latent, by, known)[0]
 
-    def _make_problem(self, Y: npt.ArrayLike, Y_test: npt.ArrayLike) -> tuple[Problem, Array]:
+    def _make_problem(
+        self, Y: npt.ArrayLike, Y_test: npt.ArrayLike, noise_sd: npt.ArrayLike | None
+    ) -> tuple[Problem, Array]:
         train = check_columns("Y", Y, len(self._X), of="X")[self._rows]
         test = check_columns("Y_test", Y_test, len(self._X_test), of="X_test")
         if train.shape[1] != test.shape[1]:
             raise ValueError(f"Y_test must have {train.shape[1]} columns as Y has, got shape {np.shape(Y_test)}")
         targets = [self._ridge.make_target(np.ascontiguousarray(y)) for y in train.T]
+        for t, sd in enumerate(() if noise_sd is None else check_noise_sds(noise_sd, len(targets))):
+            targets[t] = targets[t].with_noise(sd, self.lam)
         return Problem(self._ridge, targets, self._X_test), test.T
 
     def _check_tau(self, smoothed: Smoothed) -> Array:
@@ -215,13 +233,14 @@ class Factor:
 def fit(
     X: npt.ArrayLike,
     y: npt.ArrayLike,
-    theta: float | str,
-    lam: float,
+    theta: float | str | None = None,
+    lam: float | None = None,
     kernel: str | Kernel = "gaussian",
     *,
     scales: Scales | None = None,
     features: int | None = None,
     seed: Seed = 0,
+    noise_sd: float | None = None,
 ) -> Fit:
     """Fit kernel ridge regression, by default with the kernel exp(−θ‖x − x′‖²).
 
@@ -233,21 +252,23 @@ def fit(
         θ > 0, or how to search for the maximum-likelihood θ. "ml" is a global search over 1e-3 ≤ θ r² ≤ 1e6, with r the
         largest range of a coordinate. It takes as long as 10 to 15 factorisations for up to 200 points, 4 to 8 for 400,
         and less for larger ones; longer for λ far below 1e-6, and for other kernels (about 40).
-        "ml-cobyla" is the local search of the paper. "holdout" runs "ml" on every fourth row and fits the remaining
-        rows: conformal regions keep their exact level, that of a sample of `len(fit.y)` rows.
+        "ml-cobyla" is the local search of the paper. "holdout" runs "ml" on every fourth row and fits the others:
+        conformal regions keep their exact level, that of a sample of `len(fit.y)` rows. The linear kernel has no θ.
     lam : float
         Ridge λ > 0. Nothing is centred or scaled.
-    kernel : {"gaussian", "laplacian", "matern32", "matern52"}, one of them with the suffix "-rff", or a Kernel
-        θ = 1/(2ℓ²) in each, ℓ its length scale; the formulas are in `ckrr.kernels`. The suffix "-rff" selects ridge
-        regression on random Fourier features of that kernel, for n far beyond what fits as an n×n matrix. Conformal
-        regions remain exactly valid, but the fitted function is a different one. A custom kernel is an object with one
-        method: see `Kernel`.
+    kernel : {"gaussian", "laplacian", "matern32", "matern52"}, one with the suffix "-rff", "linear", or a Kernel
+        θ = 1/(2ℓ²) in each, ℓ its length scale; the formulas are in `ckrr.kernels`. "linear" is ridge regression
+        without an intercept, by a d×d matrix where n > d. The suffix "-rff" selects ridge regression on random Fourier
+        features of that kernel, for n far beyond what fits as an n×n matrix. Conformal regions remain exactly valid,
+        but the fitted function is a different one. A custom kernel is an object with one method: see `Kernel`.
     scales : (d,) array, optional
         Unit of each coordinate: x_j is divided by scales[j] before anything else.
     features : int, optional
         Number of random features (default: 500).
     seed : int or Generator
         Source of the random frequencies, which never depend on the data.
+    noise_sd : float, optional
+        Standard deviation s > 0 of the noise, if known: GPR-f and GPR-p have σ² = s²/λ in place of σ̂² then.
 
     Returns
     -------
@@ -277,8 +298,9 @@ def fit(
     found = _search(space, x, [y_], theta, check_positive("lam", lam))[0] if isinstance(theta, str) else None
     if theta == HOLDOUT:
         x, y_ = x[kept_rows(len(x))], y_[kept_rows(len(y_))]
-    chosen = check_positive("theta", theta if found is None else found.theta)
-    return Fit(space, x, space.make_ridge(space.scale_points(x), chosen, check_positive("lam", lam)), y_, found)
+    chosen = space.check_theta(theta if found is None else found.theta)
+    ridge = space.make_ridge(space.scale_points(x), chosen, check_positive("lam", lam))
+    return Fit(space, x, ridge, y_, found, check_noise_sd(noise_sd))
 
 
 def _search(space: Space, X: Array, ys: Sequence[Array], theta: str, lam: float) -> list[SearchResult]:
@@ -297,11 +319,12 @@ def score_together(
     boundary: str = ">=",
     f_test: Sequence[npt.ArrayLike] | None = None,
     smoothed: Sequence[Smoothed] | None = None,
+    noise_sd: Sequence[npt.ArrayLike] | None = None,
 ) -> list[Scores]:
     """Score several factors at once, with results bitwise identical to `factor.score` for each.
 
     Up to twice as fast where n is small: small problems are stacked, so that NumPy's overhead per call is small
-    against the arithmetic. `Y`, `Y_test`, `f_test` and `smoothed` have one entry for each factor, as in `Factor.score`.
+    against the arithmetic. The arguments are those of `Factor.score`, each with one entry for each factor.
 
     Examples
     --------
@@ -311,11 +334,12 @@ def score_together(
     >>> len(scores), scores[0].hits.shape
     (10, (1, 6, 201, 4))
     """
-    given: dict[str, Sequence[object] | None] = {"Y": Y, "Y_test": Y_test, "f_test": f_test, "smoothed": smoothed}
+    given = {"Y": Y, "Y_test": Y_test, "f_test": f_test, "smoothed": smoothed, "noise_sd": noise_sd}
     for name, each in given.items():
         if each is not None and len(each) != len(factors):
             raise ValueError(f"{name} must have one entry for each of the {len(factors)} factors, got {len(each)}")
-    asked = [factor._make_problem(*targets) for factor, *targets in zip(factors, Y, Y_test, strict=True)]
+    known: Sequence[Any] = [None] * len(factors) if noise_sd is None else noise_sd
+    asked = [one._make_problem(*its) for one, *its in zip(factors, Y, Y_test, known, strict=True)]
     problems, tests = [problem for problem, _ in asked], [test for _, test in asked]
     latent = None
     if f_test is not None:

@@ -1,20 +1,22 @@
-"""Function spaces for ridge regression: all functions of a kernel, or linear combinations of its random features."""
+"""Function spaces for ridge regression: of a kernel, of its random features, or linear."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import nan
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from ckrr._validation import Array, check_choice, quote_value
-from ckrr.kernels import KERNELS, Kernel
+from ckrr._validation import Array, check_choice, check_positive, quote_value
+from ckrr.kernels import KERNELS, LINEAR, Kernel
 from ckrr.likelihood.profile import FeatureLikelihood, Likelihood, Profile
 from ckrr.ridge.exact import Projection, Target
 from ckrr.ridge.feature_ridge import FeatureRidge
+from ckrr.ridge.linear import make_linear_ridge
 from ckrr.ridge.random_features import SPECTRA, Features
 from ckrr.ridge.structure import make_kernel_ridge
 
@@ -22,7 +24,7 @@ FEATURES = 500
 """Default number of random features."""
 
 _RANDOM = "-rff"
-SPACES = (*KERNELS, *(f"{name}{_RANDOM}" for name in SPECTRA))
+SPACES = (*KERNELS, LINEAR, *(f"{name}{_RANDOM}" for name in SPECTRA))
 """Accepted names of `kernel`; those ending in -rff select random Fourier features."""
 
 
@@ -60,6 +62,10 @@ class Space(ABC):
     def scale_points(self, x: Array) -> Array:
         """Return points in units of the scales."""
         return x if self.scales is None else x / self.scales
+
+    def check_theta(self, theta: object) -> float:
+        """Return θ as a float; raise ValueError if it isn't a number that the space can use."""
+        return check_positive("theta", theta)
 
     @abstractmethod
     def make_ridge(self, X: Array, theta: float, lam: float) -> FactorisedRidge:
@@ -100,6 +106,25 @@ class FeatureSpace(Space):
         return FeatureLikelihood(X, y, lam, self.features)
 
 
+@dataclass(frozen=True, eq=False)
+class LinearSpace(Space):
+    """Linear functions of the coordinates, without an intercept and without θ: λ alone sets the scale."""
+
+    def check_theta(self, theta: object) -> float:
+        """Return NaN: any θ is ignored."""
+        return nan
+
+    def make_ridge(self, X: Array, theta: float, lam: float) -> FactorisedRidge:
+        """Factorise the smaller one of the n×n and the d×d matrix."""
+        return make_linear_ridge(X, lam)
+
+    def make_profile(self, X: Array, y: Array, lam: float) -> Profile:
+        """Raise ValueError: there is no θ to search for."""
+        raise ValueError(
+            f"theta must be left out for kernel={LINEAR!r}, which has no θ to search for (lam sets its scale)"
+        )
+
+
 def make_space(
     dimension: int, kernel: str | Kernel, scales: Scales | None = None, features: int | None = None, seed: Seed = 0
 ) -> Space:
@@ -121,6 +146,8 @@ def make_space(
         return FeatureSpace(checked, drawn)
     if features is not None:
         raise ValueError(f"features must be left out unless kernel ends in {_RANDOM}, got {quote_value(features)}")
+    if name == LINEAR:
+        return LinearSpace(checked)
     return KernelSpace(checked, kernel if callable(kernel) else KERNELS[kernel])
 
 

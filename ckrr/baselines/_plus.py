@@ -6,7 +6,7 @@ Leave the points S out of the training sample. The ridge fit to the others has e
 
 with Q_SS the block of Q = (K + λI)⁻¹ for S. For a single point these are a_i/Q_ii and ŷ − W_i a_i/Q_ii. With
 G = L⁻¹ and v = Gy we have Q_SS = G_S′G_S and a_S = G_S′v, so e_S solves a least-squares problem, G_S e ≈ v, whose
-condition number is the root of that of Q_SS.
+condition number is the root of that of Q_SS. For the linear kernel the d coefficients of each fold's fit are computed.
 
 Every training point i then has its own interval, and the ends of the whole are order statistics of theirs: with
 N = n + 1 and S(i) the points that are left out together with i ::
@@ -29,6 +29,7 @@ from ckrr.fitted import Fit
 from ckrr.levels import Alpha, compute_thresholds, parse_alphas
 from ckrr.regions.intervals import Regions, make_intervals, stack_regions
 from ckrr.ridge.exact import Ridge
+from ckrr.ridge.linear import LinearRidge
 
 Indices = npt.NDArray[np.intp]
 FOLDS = 10
@@ -75,6 +76,8 @@ def cv_plus(fit: Fit, X_new: npt.ArrayLike, alpha: Alpha, order: Indices) -> Reg
 
 def _compute_left_out_errors(fit: Fit, folds: Sequence[Indices]) -> Array:
     """Return the errors e_S of all folds, shape (n,)."""
+    if isinstance(fit._ridge, LinearRidge):
+        return fit._ridge.compute_left_out_errors(fit._target.y, folds)
     if not isinstance(fit._ridge, Ridge):
         raise ValueError("kernel must not be on random features: CV+ needs the matrix of the kernel")
     e = np.empty(fit._ridge.n)

@@ -145,6 +145,7 @@ def test_clones_are_unfitted_and_equal() -> None:
         "scales": [1.0, 2.0],
         "features": 30,
         "seed": 1,
+        "noise_sd": 0.1,
     }
     estimator = ConformalKernelRidge(**params).fit(X, y)
     copy = clone(estimator)
@@ -331,7 +332,7 @@ def test_it_works_without_scikit_learn() -> None:
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     ours = ConformalKernelRidge("CRR", theta=30.0, lam=1e-3).fit(X, y)
-    plain = {"kernel": "gaussian", "scales": None, "features": None, "seed": 0}
+    plain = {"kernel": "gaussian", "scales": None, "features": None, "seed": 0, "noise_sd": None}
     first = {"procedure": "RRCM-loo", "theta": 30.0, "lam": 0.1, "boundary": ">=", **plain}
     assert told == {
         "bases": True,
