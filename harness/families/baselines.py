@@ -140,6 +140,11 @@ class Baselines:
     version: int = KRR.version
 
     @property
+    def axes(self) -> Sequence[str]:
+        """Those of θ and λ that results depend on."""
+        return self.krr.axes
+
+    @property
     def procedures(self) -> Sequence[str]:
         """Names of all procedures, those of `krr` first."""
         return (*self.krr.procedures, *self.methods)
@@ -161,6 +166,10 @@ class Baselines:
         if is_random(kernel):
             raise ValueError(f"kernel must not use random features, which CV+ does not support, got {kernel!r}")
         return replace(self, krr=self.krr.on_kernel(dimension, kernel, scales, features))
+
+    def know_noise(self) -> Self:
+        """Return the family whose GPR-f and GPR-p know the standard deviation of the noise."""
+        return replace(self, krr=self.krr.know_noise())
 
     def score(
         self,

@@ -9,6 +9,7 @@ from typing import Self
 import numpy as np
 
 import ckrr
+from ckrr.kernels import LINEAR
 from ckrr.likelihood.holdout import HOLDOUT, kept_rows
 from ckrr.linalg.triangular import WHOLE
 from ckrr.model import SEARCHES
@@ -18,6 +19,7 @@ from ckrr.ridge.feature_ridge import estimate_feature_memory
 from ckrr.ridge.low_rank import estimate_low_rank_flops, estimate_low_rank_memory
 from ckrr.ridge.structure import RANKS, bound_rank, is_low_rank
 from ckrr.space import FEATURES, is_random, make_space
+from harness.core.families import MODEL_AXES
 from harness.core.protocols import Factor, Target
 from harness.core.types import Array, Streams
 
@@ -51,11 +53,20 @@ class KernelRidge:
     """Whether p-values are smoothed, with random numbers from the replication's stream "smoothing"."""
     box: _Box | None = None
     """θ, λ and ranges for which work is estimated; None if they aren't known."""
+    is_noise_known: bool = False
+    """Whether GPR-f and GPR-p are given the standard deviation of the noise."""
+    dimension: int = 1
+    """Number of coordinates, which the work of the linear kernel depends on."""
 
     procedures: Sequence[str] = tuple(ALL_PROCEDURES)
     searches: Sequence[str] = tuple(SEARCHES)
     reference: str | None = "GPR-f"
     version: int = ckrr.NUMERICS_VERSION
+
+    @property
+    def axes(self) -> Sequence[str]:
+        """Those of θ and λ that results depend on: the linear kernel has no θ."""
+        return tuple(axis for axis in MODEL_AXES if axis != "theta" or self.kernel != LINEAR)
 
     def inputs(self, X: Array, X_test: Array) -> ckrr.Inputs:
         """Return the training and test inputs of a sample, to be factorised."""
@@ -73,7 +84,9 @@ class KernelRidge:
     ) -> Self:
         """Return the family with another kernel; raise ValueError if the options are invalid."""
         make_space(dimension, kernel, scales, features)  # validates the options
-        return replace(self, kernel=kernel, scales=None if scales is None else tuple(scales), features=features)
+        mine = () if kernel == LINEAR else self.searches
+        units = None if scales is None else tuple(scales)
+        return replace(self, kernel=kernel, scales=units, features=features, searches=mine, dimension=dimension)
 
     def on_ranges(self, ranges: Sequence[float], theta: float, lam: float) -> Self:
         """Return the family with estimates for one θ and λ, and for inputs in a box with these sides."""
@@ -82,6 +95,10 @@ class KernelRidge:
     def smooth(self) -> Self:
         """Return the family with smoothed p-values."""
         return replace(self, smoothed=True)
+
+    def know_noise(self) -> Self:
+        """Return the family whose Bayesian intervals know the standard deviation of the noise."""
+        return replace(self, is_noise_known=True)
 
     def on_path(self, streams: Streams) -> Self:
         """Return the family with the random frequencies of a path, if the kernel uses random features."""
@@ -100,7 +117,10 @@ class KernelRidge:
         Y, Y_test = [target.Y for target in targets], [target.Y_test for target in targets]
         latent = [target.f_test for target in targets if target.f_test is not None]
         by = [each("smoothing") for each in streams] if self.smoothed else None
-        return ckrr.score_together(mine, Y, Y_test, procedures, alpha, f_test=latent or None, smoothed=by)
+        known = [target.noise_sd for target in targets if target.noise_sd is not None] if self.is_noise_known else None
+        return ckrr.score_together(
+            mine, Y, Y_test, procedures, alpha, f_test=latent or None, smoothed=by, noise_sd=known
+        )
 
     def level(self, procedure: str, n: int, alpha: float) -> float | None:
         """Return the exact level of a conformal procedure; None for others."""
@@ -123,6 +143,8 @@ class KernelRidge:
         scores = targets * (points * (86e3 + 1200.0 * n) + 1.6e7)
         if is_random(self.kernel):
             return scores + self._count_feature_flops(n, points, targets, searched)
+        if self._is_primal(n):
+            return scores + n * self.dimension * (4.0 * self.dimension + 2.0 * points + 50.0 * (2 + 3 * targets))
         rank = self._bound_rank(n)
         if rank is not None and not searched:
             return scores + estimate_low_rank_flops(n, points, rank)
@@ -147,6 +169,10 @@ class KernelRidge:
             once * (1 + _SEARCH * searched) + passes * (1 + _SEARCH * searched) + 1.0 * n * D * D + 2.0 * n * D * points
         )
 
+    def _is_primal(self, n: int) -> bool:
+        """Return whether the d×d matrix of the linear kernel is factorised in place of the n×n matrix."""
+        return self.kernel == LINEAR and self.dimension < n
+
     def _bound_rank(self, n: int, stretch: float = 1.0) -> int | None:
         """Return the rank that estimates assume; None where K may be factorised exactly, or that isn't known.
 
@@ -167,6 +193,8 @@ class KernelRidge:
         """
         if is_random(self.kernel):
             return estimate_feature_memory(n, points, self.features or FEATURES)
+        if self._is_primal(n):
+            return estimate_feature_memory(n, points, self.dimension)
         rank = self._bound_rank(n, stretch=2.0)
         if rank is not None:
             return estimate_low_rank_memory(n, points, rank) + _SCRATCH

@@ -22,7 +22,7 @@ from typing import Any
 
 from harness.core.families import FamilyRecord, StudyFamily
 from harness.core.plugins import FAMILIES as PLUGINS
-from harness.core.protocols import Family, SupportsKernel, SupportsSmoothing
+from harness.core.protocols import Family, SupportsKernel, SupportsKnownNoise, SupportsSmoothing
 from harness.core.text import escape_line, format_error, shorten, shorten_repr, suggest_name
 from harness.parsing.hashing import hash_file
 from harness.scenario.code import (
@@ -300,9 +300,13 @@ def kernel_options(plain: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def configure_families(
-    families: Sequence[LoadedFamily], told: Mapping[str, Any], smoothed: bool, dimension: int
+    families: Sequence[LoadedFamily],
+    told: Mapping[str, Any],
+    smoothed: bool,
+    dimension: int,
+    is_noise_known: bool = False,
 ) -> list[LoadedFamily]:
-    """Return families with the kernel options and the smoothing of a scenario, where they support these.
+    """Return families with the kernel options, smoothing and known noise of a scenario, where they support these.
 
     Raises
     ------
@@ -316,13 +320,34 @@ def configure_families(
         raise ScenarioError(Complaint(next(iter(told)), f"must be left out: {names} {has} kernel options"))
     if smoothed and not any(isinstance(one.family, SupportsSmoothing) for one in families):
         raise ScenarioError(Complaint("smoothed", f"must be left out: {names} {can} smooth p-values"))
-    return [replace(one, family=_configure(one.family, told, smoothed, dimension)) for one in families]
+    if is_noise_known and not any(isinstance(one.family, SupportsKnownNoise) for one in families):
+        raise ScenarioError(Complaint("sigma", f'must be left out or "estimated": {names} {can} use a known σ'))
+    return [replace(one, family=_configure(one.family, told, smoothed, dimension, is_noise_known)) for one in families]
 
 
-def _configure(known: Family, told: Mapping[str, Any], smoothed: bool, dimension: int) -> Family:
+def configure_axes(families: Sequence[LoadedFamily], kernel: object, dimension: int) -> list[LoadedFamily]:
+    """Return families with the kernel that a scenario names, where it is one that they accept.
+
+    Which axes and searches a family has depends on its kernel, and the other keys are checked only afterwards.
+    """
+
+    def choose(known: Family) -> Family:
+        try:
+            return _configure(known, {"kernel": kernel}, False, dimension) if isinstance(kernel, str) else known
+        except ScenarioError:
+            return known
+
+    return [replace(one, family=choose(one.family)) for one in families]
+
+
+def _configure(
+    known: Family, told: Mapping[str, Any], smoothed: bool, dimension: int, is_noise_known: bool = False
+) -> Family:
     if told and isinstance(known, SupportsKernel):
         try:
             known = known.on_kernel(dimension, **told)
         except ValueError as error:
             raise ScenarioError(Complaint("", str(error))) from None
+    if is_noise_known and isinstance(known, SupportsKnownNoise):
+        known = known.know_noise()
     return known.smooth() if smoothed and isinstance(known, SupportsSmoothing) else known

@@ -17,7 +17,7 @@ from harness.core.errors import UserError
 from harness.core.families import FamilyRecord, StudyFamily
 from harness.core.labels import format_label
 from harness.core.packaged import list_scenario_files
-from harness.core.protocols import LimitedSource, Source, SupportsNoiseLaw
+from harness.core.protocols import LimitedSource
 from harness.core.schema.measures import COVERAGE_EXPECTED
 from harness.core.seeds import Seeds
 from harness.core.text import shorten_repr, suggest_name
@@ -37,12 +37,14 @@ from harness.scenario.errors import (
 )
 from harness.scenario.families import (
     LoadedFamily,
+    configure_axes,
     configure_families,
     kernel_options,
     load_family,
     share_procedures,
 )
 from harness.scenario.naming import check_procedures, explain_missing_axis, make_context
+from harness.scenario.noise import check_noise, knows_noise_law
 from harness.scenario.settings import apply_setting, apply_until, quote_input
 from harness.scenario.sources import Built, build_source
 from harness.scenario.spec import GridPart, Replications, Scenario
@@ -185,12 +187,12 @@ def check(
     complaints: list[Complaint] = [*check_gamma(plain)]
     known = _load_families(plain, folder, complaints)
     built = _load_source(plain, folder, complaints)
-    scenario = _parse_scenario(plain, known, complaints)
+    scenario = _parse_scenario(plain, known, built, complaints)
     if scenario is not None and built is not None:
         complaints += _check_sizes(scenario, built)
         complaints += _check_available(scenario, built.source.only) if isinstance(built.source, LimitedSource) else []
         known = _configure_families(scenario, known, built, complaints)
-        complaints += _check_noise_law(scenario, built.source)
+        complaints += check_noise(scenario, built.source)
         complaints += [] if known is None else check_procedures(known, scenario.grid.procedure)
     if complaints or scenario is None or built is None or known is None:
         tables = _get_table_keys(built)
@@ -212,17 +214,6 @@ def _join_files(where: str, each: Iterable[Mapping[str, bytes]]) -> dict[str, by
             if found.setdefault(name, data) != data:
                 raise UserError(f"{where}: two files are called {name}: the store keeps both, so rename one of them")
     return found
-
-
-def knows_noise_law(source: Source) -> bool:
-    """Return whether a source knows f and the distribution of its noise, so that coverage has an expectation."""
-    return source.knows_f and isinstance(source, SupportsNoiseLaw)
-
-
-def _check_noise_law(scenario: Scenario, source: Source) -> Iterable[Complaint]:
-    if scenario.expected_coverage and not knows_noise_law(source):
-        text = "must be left out or false: this source doesn't know f and the distribution of its noise (noise_cdf)"
-        yield Complaint("expected_coverage", text)
 
 
 def _list_kept(scenario: Scenario, expected: bool) -> tuple[str, ...]:
@@ -255,7 +246,8 @@ def _configure_families(
     """Return the families with the kernel and smoothing of the scenario, or None after adding complaints."""
     try:
         told = kernel_options(scenario.model_dump())
-        return None if known is None else configure_families(known, told, scenario.smoothed, built.source.dimension)
+        dimension, is_noise_known = built.source.dimension, scenario.sigma == "known"
+        return known and configure_families(known, told, scenario.smoothed, dimension, is_noise_known)
     except ScenarioError as wrong:
         complaints += wrong.complaints
         return None
@@ -271,8 +263,10 @@ def _load_source(plain: Mapping[str, Any], folder: Path, complaints: list[Compla
 
 
 def _parse_scenario(
-    plain: Mapping[str, Any], known: Sequence[LoadedFamily] | None, complaints: list[Complaint]
+    plain: Mapping[str, Any], known: Sequence[LoadedFamily] | None, built: Built | None, complaints: list[Complaint]
 ) -> Scenario | None:
+    if known is not None and "kernel" in plain:
+        known = configure_axes(known, plain["kernel"], 1 if built is None else built.source.dimension)
     context = {} if known is None else make_context(known)
     try:
         return Scenario.model_validate(plain, context=context)
@@ -317,12 +311,13 @@ def _explain_limit(built: Built) -> str:
 def _make_fingerprint(scenario: Scenario, built: Built, keep: Sequence[str]) -> dict[str, Any]:
     """Return everything that all results depend on besides grid values, path and draw.
 
-    Kernel and smoothing are included only where they differ from the defaults.
+    Kernel, smoothing and σ are included only where they differ from the defaults.
     """
     told = kernel_options(scenario.model_dump())
     return {
         **({"kernel": told} if told else {}),
         **({"smoothed": True} if scenario.smoothed else {}),
+        **({"sigma": scenario.sigma} if scenario.sigma != "estimated" else {}),
         "seed": scenario.seed,
         "source": dict(built.non_default),
         "files": {name: hash_file(data) for name, data in sorted(built.files.items())},

@@ -279,15 +279,19 @@ class Scenario(_Part):
     family: Annotated[Any, AfterValidator(_check_families)] = "krr"
     """Family of procedures, or a list of families: see `harness.scenario.families`."""
     kernel: str = "gaussian"
-    """Kernel of the family krr: gaussian, laplacian, matern32, matern52, or one of these with the suffix -rff."""
+    """Kernel of the family krr: gaussian, laplacian, matern32, matern52, one with the suffix -rff, or linear."""
     scales: Annotated[tuple[Positive, ...], Field(min_length=1, max_length=MOST_SCALES)] | None = None
     """Length scale of each coordinate: the kernel sees inputs divided by it."""
     features: Annotated[Whole, Field(ge=1, le=100_000)] | None = None
     """Number of random features, for a kernel with the suffix -rff."""
     smoothed: Annotated[bool, Field(strict=True)] = False
     """Whether p-values are smoothed, so that conformal regions have coverage exactly 1 − α at every n."""
+    sigma: Literal["estimated", "known"] = "estimated"
+    """Whether GPR-f and GPR-p estimate σ², or know the standard deviation of the noise, which the source says."""
     keep: Annotated[
-        tuple[Literal["pointwise"], ...], Field(max_length=MOST_VALUES), AfterValidator(_check_distinct)
+        tuple[Literal["pointwise", "difference_lower", "difference_upper"], ...],
+        Field(max_length=MOST_VALUES),
+        AfterValidator(_check_distinct),
     ] = ()
     expected_coverage: Annotated[bool, Field(strict=True)] | None = None
     """Whether to store the probability that y* is in the region. Default: as the store has it; in a new one, if the

@@ -68,7 +68,8 @@ def build_study(url: str, manifest: Manifest) -> Study:
             source = build_source(make_portable(scenario["source"]), folder).source
         loaded = share_procedures([_load_family(url, manifest, entry) for entry in entries])
         smoothed = fingerprint.get("smoothed", False)
-        loaded = configure_families(loaded, kernel_options(scenario), smoothed, source.dimension)
+        known = fingerprint.get("sigma") == "known"
+        loaded = configure_families(loaded, kernel_options(scenario), smoothed, source.dimension, known)
     except ScenarioError as wrong:
         raise UserError(f"{url}: its scenario can't be used here: {wrong}") from None
     families = tuple(one.make_study_family(source.redraws) for one in loaded)
