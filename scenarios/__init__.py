@@ -20,10 +20,9 @@ other function of a package.
 from collections.abc import Callable
 
 from scenarios.published.as_run import published_study
-from scenarios.published.sources import f2, f5, f6, gp, heaviside, pressure2
+from scenarios.published.sources import f2, f5, f6, gp, heaviside, linear, pressure2
 from scenarios.sources.datasets import is_copy, make_dataset, read_dataset
 from scenarios.sources.gaussian_process import GaussianProcess
-from scenarios.sources.linear import linear
 from scenarios.sources.marking import is_source, source
 from scenarios.sources.registry import DATASETS, Dataset
 from scenarios.sources.synthetic import Synthetic

@@ -260,7 +260,7 @@ def compute_differences(ends: Array, reference: int | None) -> Array:
     --------
     >>> ends = np.array([[[[1.0, -np.inf]], [[3.0, -np.inf]], [[2.0, 2.0]]]])  # (target, procedure, level, point)
     >>> compute_differences(ends, reference=0)[0, :, 0]
-    array([0., 1., nan])
+    array([ 0.,  1., nan])
     """
     if reference is None:
         return np.full(ends.shape[:3], np.nan)

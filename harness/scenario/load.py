@@ -44,9 +44,8 @@ from harness.scenario.families import (
     share_procedures,
 )
 from harness.scenario.naming import check_procedures, explain_missing_axis, make_context
-from harness.scenario.noise import check_noise, knows_noise_law
 from harness.scenario.settings import apply_setting, apply_until, quote_input
-from harness.scenario.sources import Built, build_source
+from harness.scenario.sources import Built, build_source, check_noise, knows_noise_law
 from harness.scenario.spec import GridPart, Replications, Scenario
 from harness.store.locate import refuse_suite
 

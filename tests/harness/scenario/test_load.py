@@ -141,7 +141,11 @@ def test_the_issue_s_example_is_good(tmp_path: Path) -> None:
             'seed = 1\nfamily = "kr"',
             "'file.py:name' or 'package.module:name', got 'kr' (did you mean 'krr'",
         ),
-        ("seed = 20160919", 'seed = 1\nkeep = ["all"]', "keep[0] must be 'pointwise', got 'all'"),
+        (
+            "seed = 20160919",
+            'seed = 1\nkeep = ["all"]',
+            "keep[0] must be 'pointwise', 'difference_lower' or 'difference_upper', got 'all'",
+        ),
         ("draws = 20", "draws = 20\n[[exclude]]\nn = 26", "exclude[0].n has 26, which isn't in grid.n"),
         ("draws = 20", "draws = 20\n[[exclude]]", "exclude[0] names no axis, so it would leave out everything"),
         ("draws = 20", "draws = 20\n[[exclude]]\nlambda = 1", "exclude[0].lambda is unknown (did you mean 'lam'?)"),
