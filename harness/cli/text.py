@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from harness.core.labels import format_label, format_theta
+from harness.core.procedures import format_procedure
 from harness.core.schema.measures import COVERAGE_EXPECTED
 from harness.core.text import escape_line, format_count, format_duration, format_estimate, format_table
 from harness.core.types import Extent
@@ -106,7 +107,7 @@ def format_coverage(cube: xr.Dataset, asked: Extent) -> str:
             cells = part.sel(gamma=gamma, procedure=name)
             parts = (cells[each].to_numpy().tolist() for each in (judged, f"{judged}_se", "width"))
             told = ((format_estimate(c, e), f"{w:#.3g}") for c, e, w in zip(*parts, strict=True))
-            rows.append([name, *(text for pair in told for text in pair)])
+            rows.append([format_procedure(name), *(text for pair in told for text in pair)])
     lines.append(format_table(rows))
     grid = {"α": asked.grid.alpha, "θ": asked.grid.theta, "λ": asked.grid.lam}
     others = {name: [text for text in map(format_label, axis) if text != shown[name]] for name, axis in grid.items()}

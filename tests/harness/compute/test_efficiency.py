@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import doctest
+import re
 from copy import deepcopy
 from math import isnan
 from pathlib import Path
@@ -158,16 +160,42 @@ def test_what_a_source_says_of_its_noise() -> None:
     assert noise_sd(noise="heteroscedastic") is None
 
 
-def test_the_bundled_scenario_follows_the_law(tmp_path: Path) -> None:
-    """400 paths at n = 1600: the standard deviation is within 4 of its errors, and n^(−1/2) of its limit, at each α.
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Both bundled scenarios, with few paths and sizes."""
+    where = tmp_path_factory.mktemp("bundled")
+    settings = {
+        "efficiency": ["grid.n=[400,1600]", "replications.paths=400"],
+        "efficiency-gaussian": ["grid.n=[200,400]", "replications.paths=60"],
+    }
+    for name, some in settings.items():
+        serially(prepare(load(name, some), str(where / f"results/{name}.zarr"), workers=1, speed=2e8))
+    return where
+
+
+def test_the_bundled_scenario_follows_the_law(folder: Path) -> None:
+    """400 paths: the standard deviation is within 4 of its errors, and n^(−1/2) of its limit, at each α.
 
     Four errors of 3.5 % at 8 numbers: a false alarm in 2000 seeds, and the seed is fixed.
     """
-    loaded = load("efficiency", ["grid.n=1600", "replications.paths=400"])
-    serially(prepare(loaded, str(tmp_path / "efficiency.zarr"), workers=1, speed=2e8))
-    cube = xr.open_zarr(tmp_path / "efficiency.zarr").sel(procedure="CRR").squeeze()
+    cube = xr.open_zarr(folder / "results/efficiency.zarr").sel(procedure="CRR", n=1600).squeeze()
     tail = cube.alpha.to_numpy() / 2
     law = np.sqrt(tail * (1 - tail) / norm.pdf(norm.isf(tail)) ** 2 - 6 / 7)
     for side in ("lower", "upper"):
         deviation = np.sqrt(1600 * 400) * cube[f"difference_{side}_se"].to_numpy()
         assert deviation == pytest.approx(law, rel=4 / np.sqrt(800) + 1 / 40)
+
+
+def test_the_page_s_code_runs(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(folder)
+    page = (ROOT / "docs/efficiency.md").read_text()
+    session, law, exponent = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
+    found = doctest.DocTestParser().get_doctest(session, {}, "efficiency", None, None)
+    assert doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(found).failed == 0
+    names: dict[str, Any] = {}
+    exec(law, names)
+    exec(exponent, names)
+    assert (abs(names["fit_exponent"](names["ends"]) - 0.5) < 0.7).all()
+    assert capsys.readouterr().out.startswith("alpha")
