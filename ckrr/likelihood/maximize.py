@@ -253,7 +253,7 @@ class _Polynomials(NamedTuple):
         """
         finite = np.isfinite(h)
         if not finite.all():
-            h = np.where(finite, h, h[finite].min(initial=0.0))
+            h = np.where(finite, h, h[finite].min() if finite.any() else 0.0)
         curves: Array = np.add.reduce(self.weights[gaps] * h[self.around[gaps]][:, None, :], axis=2)
         return curves
 

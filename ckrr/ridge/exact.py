@@ -13,9 +13,9 @@ with K(x*, x*) in place of 1 for kernels where it is another number.
 An explicit Q would be as fast but inaccurate for small λ (m has a relative error of 5e-3 at λ = 1e-6); triangular
 solves would be as accurate but two to three times slower.
 
-Results are bitwise independent of how the work is split: test points go through BLAS in blocks of a fixed size, the
-last one padded, because the last bits of a product depend on the number of columns; products with y are computed one
-target at a time.
+With one BLAS thread results are bitwise independent of how the work is split: test points go through BLAS in blocks of
+a fixed size, the last one padded, because the last bits of a product depend on the number of columns; products with y
+are computed one target at a time.
 """
 
 from __future__ import annotations

@@ -16,8 +16,8 @@ by up to 1/λ. With u = L⁻¹F′e these are exact for any φ::
 
 That is n r² operations for the factor and n r for a test point, where the exact way has n³ and n². What is multiplied
 by 1/λ is computed from products that are exact (`ckrr.ridge.pivots`): e, and the residual y − Fβ, by which β, a sum of
-two doubles, is corrected. Results for a test point are bitwise independent of the others: matrix products always have
-the same shape, with rows of zeros where there are fewer points.
+two doubles, is corrected. With one BLAS thread results for a test point are bitwise independent of the others: matrix
+products always have the same shape, with rows of zeros where there are fewer points.
 """
 
 from __future__ import annotations

@@ -52,13 +52,11 @@ def make_kernel_ridge(X: Array, theta: float, lam: float, kernel: Kernel) -> Rid
 
 def is_low_rank(n: int, ranges: Array, theta: float, lam: float) -> bool:
     """Return whether low rank is tried, for n points in a box with sides of these lengths."""
-    if (
-        not HAS_DIGITS
-        or n < LEAST_ROWS
-        or not LEAST_LAM <= lam <= MOST_LAM
-        or not theta * ranges.max() ** 2 >= LEAST_SPREAD
-    ):
+    if not HAS_DIGITS or n < LEAST_ROWS or not LEAST_LAM <= lam <= MOST_LAM:
         return False
+    with np.errstate(over="ignore"):
+        if not theta * ranges.max() ** 2 >= LEAST_SPREAD:
+            return False
     return bound_rank(ranges, theta) <= _MARGIN * (n // RANKS)
 
 

@@ -77,7 +77,7 @@ def figure(store: str, name: str, wheres: tuple[str, ...], versus: str | None, o
     """Draw NAME of STORE.
 
     NAME is one of coverage, target, lollipop, width, relative, difference, calibration, nested, tradeoff, pointwise,
-    paths, failures and seconds.
+    conditional, paths, failures and seconds.
     """
     from harness.figures import draw, save
     from harness.figures.export import check_ending

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from harness.core.labels import format_label, format_theta
 from harness.core.procedures import format_procedure
 from harness.core.schema.measures import COVERAGE_EXPECTED
-from harness.core.text import escape_line, format_count, format_duration, format_estimate, format_table
+from harness.core.text import escape_line, format_count, format_duration, format_table
 from harness.core.types import Extent
+from harness.results.rounding import format_estimate
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -105,9 +106,11 @@ def format_coverage(cube: xr.Dataset, asked: Extent) -> str:
         )
         for name in asked.grid.procedure:
             cells = part.sel(gamma=gamma, procedure=name)
-            parts = (cells[each].to_numpy().tolist() for each in (judged, f"{judged}_se", "width"))
-            told = ((format_estimate(c, e), f"{w:#.3g}") for c, e, w in zip(*parts, strict=True))
-            rows.append([format_procedure(name), *(text for pair in told for text in pair)])
+            names, row = (judged, f"{judged}_se", "coverage_low", "coverage_high", "width"), [format_procedure(name)]
+            parts = (cells[each].to_numpy().tolist() for each in names)
+            for value, se, low, high, width in zip(*parts, strict=True):
+                row += [format_estimate(value, se, low, high, 0.001), f"{width:#.3g}"]
+            rows.append(row)
     lines.append(format_table(rows))
     grid = {"α": asked.grid.alpha, "θ": asked.grid.theta, "λ": asked.grid.lam}
     others = {name: [text for text in map(format_label, axis) if text != shown[name]] for name, axis in grid.items()}

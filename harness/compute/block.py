@@ -19,7 +19,7 @@ from harness.core.errors import StoreUnreachableError
 from harness.core.extent import find_computed, find_included
 from harness.core.families import StudyFamily
 from harness.core.protocols import Factor, Scores, Target, TimedScores
-from harness.core.schema.axes import QUANTILES
+from harness.core.schema.axes import get_other_lengths
 from harness.core.schema.measures import COVERAGE_EXPECTED, Variable, list_variables
 from harness.core.text import format_error
 from harness.core.types import Block, Bools, Failure, Status, Unit, Values
@@ -55,6 +55,8 @@ class FactorJob:
     target: Target
     law: OutcomeLaw | None = None
     """Distribution of the test values, if the store keeps expected coverage."""
+    bins: npt.NDArray[np.intp] | None = None
+    """Bin of each test point, if the store keeps coverage in bins of x."""
 
 
 class BlockBuilder:
@@ -124,7 +126,8 @@ class BlockBuilder:
         study, family = self.study, jobs[0].family
         reference = None if family.family.reference is None else self.get_scored(family).index(family.family.reference)
         y_test, laws = [job.target.Y_test.T for job in jobs], [job.law for job in jobs if job.law is not None]
-        found = compute_measures(scores, y_test, study.extent.grid.alpha, reference, study.keep, laws)
+        bins = [job.bins for job in jobs if job.bins is not None]
+        found = compute_measures(scores, y_test, study.extent.grid.alpha, reference, study.keep, laws, bins)
         kept = len(self._places[family.name])
         return {name: values[:, :kept] for name, values in found.items()}
 
@@ -275,7 +278,7 @@ def _find_fit(family: StudyFamily, cell: tuple[int, int, int]) -> tuple[int, int
 
 def _allocate_values(variable: Variable, study: Study, unit: Unit) -> Values:
     """Return an array for a unit's part of a variable, filled with its fill value."""
-    sizes = {"quantile": len(QUANTILES), "point": study.source.test_points}
+    sizes = get_other_lengths(study.source.test_points)
     grid = study.extent.grid
     inner = [sizes[dim] if dim in sizes else len(getattr(grid, dim)) for dim in variable.dims]
     return np.full((len(unit.paths), len(unit.draws), *inner), variable.fill, dtype=variable.dtype)

@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from harness.compute.bins import average_by_bin
 from harness.core.protocols import PiecewiseScores, RegionPieces, Scores
 from harness.core.schema.axes import QUANTILES
 from harness.core.schema.measures import list_measures
@@ -91,6 +92,8 @@ class PointResults:
         Index of the procedure that distances are measured from; without one, distances are NaN.
     laws : sequence of OutcomeLaw, optional
         Distribution of the test values of each sample, for expected coverage.
+    bins : sequence of array of int, optional
+        Bin of each test point of each sample, for coverage in bins of x.
     """
 
     def __init__(
@@ -100,8 +103,10 @@ class PointResults:
         alpha: Sequence[float],
         reference: int | None,
         laws: Sequence[OutcomeLaw] = (),
+        bins: Sequence[npt.NDArray[np.intp]] = (),
     ) -> None:
-        self._scores, self._alpha, self._reference, self._laws = scores, alpha, reference, laws
+        self._scores, self._alpha, self._reference = scores, alpha, reference
+        self._laws, self._bins = laws, bins
         self._y_test = np.concatenate(y_test)
         self.hits: Bools = _join([one.hits for one in scores])
         self.lower: Array = _join([one.lower for one in scores])
@@ -139,8 +144,16 @@ class PointResults:
             found[rows] = self.mean(_join(known))
         return found
 
+    def coverage_by_bin(self) -> Array:
+        """Return the coverage of the test points in each bin, over (target, procedure, level, bin)."""
+        values = self.probability if self._laws else self.hits
+        ends = np.cumsum([len(one.lower) for one in self._scores]).tolist()
+        parts = zip(ends, self._scores, self._bins, strict=True)
+        return np.concatenate([average_by_bin(values[end - len(one.lower) : end], bins) for end, one, bins in parts])
+
+    @cached_property
     def probability(self) -> Array:
-        """Return the probability that y* falls into each region, given the training sample.
+        """Probability that y* falls into each region, given the training sample.
 
         Raises
         ------
@@ -148,7 +161,7 @@ class PointResults:
             If regions have several pieces, and the scores don't contain these.
         """
         assert len(self._laws) == len(self._scores), "stores keep expected coverage only where the noise is known"
-        found, start = np.empty_like(self.lower), 0
+        found, start = np.empty(self.lower.shape), 0
         for one, law in zip(self._scores, self._laws, strict=True):
             here = slice(start, start := start + len(one.lower))
             found[here] = law.compute_probability(self.lower[here], self.upper[here])
@@ -202,14 +215,17 @@ def compute_measures(
     reference: int | None,
     keep: Sequence[str] = (),
     laws: Sequence[OutcomeLaw] = (),
+    bins: Sequence[npt.NDArray[np.intp]] = (),
 ) -> Mapping[str, Values]:
-    """Compute the measures of one or several samples, and with "pointwise" in `keep` hits and widths at each point.
+    """Compute the measures of one or several samples, and what else `keep` names: at each point, or in bins of x.
 
     The parameters and the order of targets are those of `PointResults`. Samples are measured together because NumPy's
     overhead per call is as large as the arithmetic on one of them.
     """
-    at = PointResults(scores, y_test, alpha, reference, laws)
+    at = PointResults(scores, y_test, alpha, reference, laws, bins)
     found: dict[str, Values] = {one.name: one.compute(at) for one in list_measures(keep)}
+    if "bins" in keep:
+        found["coverage_by_x"] = at.coverage_by_bin()
     return {**found, "hit": at.hits, "point_width": at.width} if "pointwise" in keep else found
 
 

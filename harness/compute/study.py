@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from harness.core.families import StudyFamily
-from harness.core.protocols import Source, SupportsNoiseLaw
+from harness.core.protocols import Source, SupportsBox, SupportsNoiseLaw
 from harness.core.schema.measures import COVERAGE_EXPECTED
 from harness.core.seeds import Seeds
 from harness.core.types import Array, Extent
@@ -36,6 +36,14 @@ class Study:
             return None
         assert isinstance(self.source, SupportsNoiseLaw), "the manifest says that the source knows its noise"
         return self.source.noise_cdf
+
+    @cached_property
+    def box(self) -> Sequence[tuple[float, float]] | None:
+        """Box of the inputs, if the store keeps coverage in bins of x; see `SupportsBox`."""
+        if "bins" not in self.keep:
+            return None
+        assert isinstance(self.source, SupportsBox), "the manifest says that the source knows the box of its inputs"
+        return self.source.box
 
     @property
     def theta_owner(self) -> str | None:

@@ -13,6 +13,7 @@ from itertools import product
 
 import numpy as np
 
+from harness.compute.bins import find_bins
 from harness.compute.block import BlockBuilder, CellGroup, FactorJob
 from harness.compute.measures import OutcomeLaw
 from harness.compute.study import Study
@@ -226,7 +227,8 @@ def _make_job(
     theta, lam = _get_model(study, family, cells.thetas[0], cells.lams[0])
     with builder.time_step("search" if isinstance(theta, str) else "factor"):
         factor = make_factor(inputs, target, theta, lam) if make is None else make()
-    return FactorJob(path, draw, family, cells, factor, target, law)
+    bins = None if study.box is None else find_bins(sample.X_test, study.box)
+    return FactorJob(path, draw, family, cells, factor, target, law, bins)
 
 
 def _get_model(study: Study, family: StudyFamily, theta: int, lam: int) -> tuple[Theta, float]:

@@ -389,6 +389,16 @@ class SupportsTestGrid(Protocol):
 
 
 @runtime_checkable
+class SupportsBox(Protocol):
+    """A source whose inputs lie in a known box, so that a store can keep coverage in bins of x."""
+
+    @property
+    def box(self) -> Sequence[tuple[float, float]]:
+        """Range of each input variable."""
+        ...
+
+
+@runtime_checkable
 class SupportsSmoothing(Protocol):
     """A family whose conformal p-values can be smoothed (ties broken at random)."""
 

@@ -178,16 +178,3 @@ def format_count(count: int, noun: str) -> str:
     ('1 unit', '12 units')
     """
     return f"{count} {noun}{'s' * (count != 1)}"
-
-
-def format_estimate(value: float, error: float) -> str:
-    """Format an estimate with its standard error, without the error if that is NaN, and "-" if the value is NaN.
-
-    Examples
-    --------
-    >>> format_estimate(0.9012, 0.0034), format_estimate(0.9, float("nan")), format_estimate(float("nan"), float("nan"))
-    ('0.901 ± 0.003', '0.900', '-')
-    """
-    if value != value:
-        return "-"
-    return f"{value:.3f}" if error != error else f"{value:.3f} ± {error:.3f}"

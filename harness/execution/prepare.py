@@ -10,7 +10,7 @@ from harness.backends.base import Backend, open_backend
 from harness.core.errors import UserError
 from harness.core.families import MODEL_AXES, NO_VALUE, FamilyRecord
 from harness.core.packaged import SOURCES
-from harness.core.protocols import Source
+from harness.core.protocols import Source, SupportsBox
 from harness.core.schema.cube import CUBE_VERSION
 from harness.core.schema.measures import COVERAGE_EXPECTED
 from harness.core.types import Extent
@@ -224,7 +224,9 @@ def _make_manifest(loaded: Loaded, found: Manifest | None, shape: ReplicationSha
         )
         rounds = loaded.scenario.replications.until is not None
         test, smoke = loaded.built.source.test, loaded.is_smoke
-        made = Manifest(*shared, test, levels, holdout_levels=spared, is_smoke=smoke, had_rounds=rounds)
+        source = loaded.built.source
+        box = tuple(source.box) if "bins" in loaded.keep and isinstance(source, SupportsBox) else ()
+        made = Manifest(*shared, test, levels, holdout_levels=spared, is_smoke=smoke, had_rounds=rounds, box=box)
         return replace(made, families=dict(loaded.records))
     families = {**found.families, **_extend_records(found, loaded)}
     grown = found.extend(_adapt_extent(found, families, loaded))

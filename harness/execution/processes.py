@@ -127,9 +127,16 @@ def run_processes(
     last = monotonic()
     try:
         while True:
-            for unit, limits in queue.take(workers - len(running), len(running)):
-                idle = _find_idle(processes, running, work, arguments)
-                running[idle] = (unit, limits)
+            tasks = list(queue.take(workers - len(running), len(running)))
+            while tasks:
+                try:
+                    idle = _find_idle(processes, running, work, arguments)
+                except ClusterError:
+                    if not running:
+                        raise
+                    workers, queue = len(running), ExtendedQueue(tasks, queue)  # go on with those that are there
+                    break
+                running[idle] = unit, limits = tasks.pop(0)
                 with suppress(OSError):  # the process has ended, which is seen below
                     idle.send((unit, replace(limits, sandboxed=False, may_end=True)))
             if not running and queue.is_empty:
@@ -143,8 +150,8 @@ def run_processes(
                 if isinstance(outcome, Exception):
                     raise _explain(outcome, list(running.values()))
                 del running[connection]
-                last = monotonic()
                 yield outcome
+                last = monotonic()  # what the caller did with the result isn't waiting for another
             if stop():
                 raise StoppedError
             if running and monotonic() - last > stall_limit(running.values(), grace):

@@ -177,12 +177,14 @@ class KernelRidge:
         """Return the rank that estimates assume; None where K may be factorised exactly, or that isn't known.
 
         `stretch` multiplies the ranges: those of larger samples may be wider than those of the sample they are from.
+        Inputs with heavy tails may be wider still, and then factorised exactly where low rank was planned.
         """
         if self.kernel != "gaussian" or self.box is None:
             return None
-        ranges = stretch * np.array(self.box.ranges) / (1.0 if self.scales is None else np.array(self.scales))
-        rank = _RANK_MARGIN * bound_rank(ranges, self.box.theta)
-        is_sure = is_low_rank(n, ranges, self.box.theta, self.box.lam) and rank <= n // RANKS
+        ranges = np.array(self.box.ranges) / (1.0 if self.scales is None else np.array(self.scales))
+        each = [factor * ranges for factor in {1.0, stretch}]
+        rank = _RANK_MARGIN * bound_rank(stretch * ranges, self.box.theta)
+        is_sure = all(is_low_rank(n, one, self.box.theta, self.box.lam) for one in each) and rank <= n // RANKS
         return int(rank) if is_sure else None
 
     def memory(self, n: int, points: int) -> float:

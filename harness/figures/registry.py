@@ -61,6 +61,7 @@ def draw(url: str, name: str, where: Where | None = None, versus: str | None = N
         "width": width.draw,
         "tradeoff": tradeoff.draw,
         "pointwise": pointwise.draw,
+        "conditional": pointwise.draw_bins,
         "paths": paths.draw,
         "failures": failures.draw,
         "seconds": seconds.draw,
@@ -108,6 +109,7 @@ FIGURES = {
         FigureKind(
             "pointwise", 'coverage at each test point, as a line (1-d) or a map (2-d); needs keep = ["pointwise"]'
         ),
+        FigureKind("conditional", 'coverage given x, in bins, as a line (1-d) or a map (2-d); needs keep = ["bins"]'),
         FigureKind("paths", "coverage on each path, sorted, with its interval: the spread behind the average"),
         FigureKind(
             "failures", "where replications failed, and where regions are unbounded, empty or in several pieces"

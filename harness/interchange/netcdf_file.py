@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from harness.core.schema.axes import get_other_lengths
 from harness.core.schema.measures import Variable, list_variables
 from harness.core.types import INNER
 from harness.interchange.attributes import cast_flags, make_label_attributes
@@ -63,8 +64,9 @@ def _write_replications(study: StoredStudy, sizes: Sequence[int], path: Path) ->
 
 def _write_group(study: StoredStudy, n: int, group: Any, safe: SafeFile) -> None:
     variables = list_variables(study.manifest.keep)
-    if "pointwise" in study.manifest.keep:
-        group.dimensions["point"] = study.manifest.test_points
+    lengths = get_other_lengths(study.manifest.test_points)
+    for dim in {dim for one in variables for dim in one.dims if dim in lengths and dim not in group.dimensions}:
+        group.dimensions[dim] = lengths[dim]
     chunk = choose_window(study, n, variables)  # so that each chunk is written once
     made = {one.name: _create_variable(study, one, chunk, group) for one in variables}
     for window in iter_windows(study, n, variables):

@@ -13,7 +13,7 @@ from math import prod
 
 import numpy as np
 
-from harness.core.schema.axes import QUANTILES
+from harness.core.schema.axes import get_other_lengths
 from harness.core.schema.cube import CUBE_DIMS
 from harness.core.schema.measures import Variable
 from harness.core.types import Values
@@ -58,7 +58,7 @@ def choose_window(study: StoredStudy, n: int, variables: Sequence[Variable]) -> 
 
 def get_cell_shape(study: StoredStudy, variable: Variable) -> tuple[int, ...]:
     """Return the shape of the selected cells of a variable in one replication."""
-    lengths = {"quantile": len(QUANTILES), "point": study.manifest.test_points}
+    lengths = get_other_lengths(study.manifest.test_points)
     return tuple(len(study.axes[dim]) if dim in study.axes else lengths[dim] for dim in variable.dims)
 
 

@@ -113,6 +113,8 @@ def list_notes(store: str, target: Path, replications: bool) -> list[str]:
         found.append("the last run hasn't ended, so the cube may lack its latest results: `ckrr run` completes it")
     if lost := count_damaged(study.url):
         found.append(format_damage(lost))
-    if replications and target.suffix.lower() != ".nc" and "pointwise" in study.manifest.keep:
-        found.append("hit and point_width have a value at each test point, which a row can't hold: .nc files have them")
+    if replications and target.suffix.lower() != ".nc":
+        omitted = {"pointwise": "hit and point_width have a value at each test point", "bins": "coverage_by_x has 36"}
+        whole = "which a row can't hold: .nc files have them"
+        found += [f"{what}, {whole}" for kept, what in omitted.items() if kept in study.manifest.keep]
     return found

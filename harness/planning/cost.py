@@ -12,7 +12,7 @@ import numpy as np
 from harness.core.extent import find_included
 from harness.core.families import NO_VALUE, StudyFamily
 from harness.core.protocols import Family, SupportsRanges
-from harness.core.schema.axes import QUANTILES
+from harness.core.schema.axes import get_other_lengths
 from harness.core.schema.measures import Variable, list_variables
 from harness.core.types import Bools, Extent, Unit
 from harness.planning.diff import diff_cells
@@ -164,7 +164,7 @@ def count_replication_bytes(extent: Extent, shape: ReplicationShape) -> int:
 
 def count_variable_bytes(variable: Variable, extent: Extent, shape: ReplicationShape) -> int:
     """Return the bytes of one variable of one replication before compression."""
-    lengths = {"quantile": len(QUANTILES), "point": shape.test_points}
+    lengths = get_other_lengths(shape.test_points)
     sizes = [lengths[dim] if dim in lengths else len(getattr(extent.grid, dim)) for dim in variable.dims]
     return np.dtype(variable.dtype).itemsize * prod(sizes)
 

@@ -66,8 +66,8 @@ def render_page(
     facts = gather_facts(url, design)
     verdicts, numbers, *others = [
         _make_verdicts_section(facts),
-        _make_numbers_section(facts, shown, versus),
-        *([_make_figures_section(facts, shown, settings)] if settings else []),
+        _make_numbers_section(facts, quote(shown), versus),
+        *([_make_figures_section(facts, quote(shown), settings)] if settings else []),
         Section("asked", "Study design", render_design(facts)),
         Section("sure", "Uncertainty", render_uncertainty(facts)),
         Section("made", "Provenance", render_provenance(facts)),
@@ -80,7 +80,7 @@ def render_page(
         title,
         _render_header(facts, sections),
         sections,
-        render_footer(_format_command(shown, design, versus)),
+        render_footer(_format_command(quote(shown), design, versus)),
         script=True,
     )
 

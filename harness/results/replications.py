@@ -68,14 +68,14 @@ class ReplicationReader:
         """Return the number of paths at one n that results are made from."""
         return self._paths[n]
 
-    def get_path_range(self) -> tuple[int, int]:
-        """Return the least and the largest number of paths that results at the selected n are made from."""
-        counts = [self.count_paths(n) for n in self.select_values("n")]
+    def get_path_range(self, sizes: Sequence[int] | None = None) -> tuple[int, int]:
+        """Return the least and the largest number of paths that results at some n are made from: the selected ones."""
+        counts = [self.count_paths(n) for n in sizes or self.select_values("n")]
         return min(counts), max(counts)
 
-    def format_paths(self) -> str:
-        """Format the number of paths, or the range of these over the selected n."""
-        fewest, most = self.get_path_range()
+    def format_paths(self, sizes: Sequence[int] | None = None) -> str:
+        """Format the number of paths, or the range of these over some n: by default the selected ones."""
+        fewest, most = self.get_path_range(sizes)
         return format_count(most, "path") if fewest == most else f"{fewest} to {most} paths"
 
     def iter_slabs(self) -> Iterator[Slab]:

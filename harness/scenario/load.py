@@ -6,6 +6,7 @@ import os
 import stat
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -17,7 +18,7 @@ from harness.core.errors import UserError
 from harness.core.families import FamilyRecord, StudyFamily
 from harness.core.labels import format_label
 from harness.core.packaged import list_scenario_files
-from harness.core.protocols import LimitedSource
+from harness.core.protocols import LimitedSource, Source, SupportsBox
 from harness.core.schema.measures import COVERAGE_EXPECTED
 from harness.core.seeds import Seeds
 from harness.core.text import shorten_repr, suggest_name
@@ -191,7 +192,7 @@ def check(
         complaints += _check_sizes(scenario, built)
         complaints += _check_available(scenario, built.source.only) if isinstance(built.source, LimitedSource) else []
         known = _configure_families(scenario, known, built, complaints)
-        complaints += check_noise(scenario, built.source)
+        complaints += [*check_noise(scenario, built.source), *_check_bins(scenario, built.source)]
         complaints += [] if known is None else check_procedures(known, scenario.grid.procedure)
     if complaints or scenario is None or built is None or known is None:
         tables = _get_table_keys(built)
@@ -213,6 +214,21 @@ def _join_files(where: str, each: Iterable[Mapping[str, bytes]]) -> dict[str, by
             if found.setdefault(name, data) != data:
                 raise UserError(f"{where}: two files are called {name}: the store keeps both, so rename one of them")
     return found
+
+
+def _check_bins(scenario: Scenario, source: Source) -> Iterable[Complaint]:
+    if "bins" not in scenario.keep:
+        return
+    if source.dimension > 2:
+        yield Complaint(
+            "keep", f"must be without 'bins': {source.dimension} input variables are too many for bins of x"
+        )
+    elif not isinstance(source, SupportsBox):
+        yield Complaint("keep", "must be without 'bins': this source doesn't know the box of its inputs (box)")
+    elif len(source.box) != source.dimension or not all(-inf < low < high < inf for low, high in source.box):
+        yield Complaint(
+            "source", f"must have a box of {source.dimension} × (low, high), all finite, got {shorten_repr(source.box)}"
+        )
 
 
 def _list_kept(scenario: Scenario, expected: bool) -> tuple[str, ...]:

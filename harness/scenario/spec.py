@@ -289,7 +289,7 @@ class Scenario(_Part):
     sigma: Literal["estimated", "known"] = "estimated"
     """Whether GPR-f and GPR-p estimate σ², or know the standard deviation of the noise, which the source says."""
     keep: Annotated[
-        tuple[Literal["pointwise", "difference_lower", "difference_upper"], ...],
+        tuple[Literal["pointwise", "bins", "difference_lower", "difference_upper"], ...],
         Field(max_length=MOST_VALUES),
         AfterValidator(_check_distinct),
     ] = ()

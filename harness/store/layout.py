@@ -20,7 +20,16 @@ from zarr.storage import MemoryStore
 
 from harness.core.families import MODEL_AXES
 from harness.core.labels import format_theta
-from harness.core.schema.axes import BESIDE_LABELS, CODES, OF_THETA, OF_Y, QUANTILES, REPLICATION_AXES, USED_AXES
+from harness.core.schema.axes import (
+    BESIDE_LABELS,
+    CODES,
+    OF_THETA,
+    OF_Y,
+    QUANTILES,
+    REPLICATION_AXES,
+    USED_AXES,
+    get_other_lengths,
+)
 from harness.core.schema.cube import CUBE_DIMS, list_cube_variables
 from harness.core.schema.measures import Variable, list_variables
 from harness.core.types import Grid
@@ -228,11 +237,11 @@ def get_inner_chunks(dims: tuple[str, ...], shard: tuple[int, ...]) -> tuple[int
 
 def get_shape(variable: Variable, manifest: Manifest) -> list[int]:
     """Return the current shape of a variable: paths, draws, then its other axes."""
-    lengths = _get_axis_lengths(manifest.extent.grid) | {"point": manifest.test_points}
+    lengths = _get_axis_lengths(manifest.extent.grid) | get_other_lengths(manifest.test_points)
     return [manifest.extent.paths, manifest.extent.draws, *(lengths[dim] for dim in variable.dims)]
 
 
 def get_chunk_shape(variable: Variable, cut: Group, test_points: int) -> tuple[int, ...]:
     """Return the shape of a chunk (or shard) of a variable: a block, and the original length of inner axes."""
-    lengths: Mapping[str, int] = {**cut.chunks, "quantile": len(QUANTILES), "point": test_points}
+    lengths: Mapping[str, int] = {**cut.chunks, **get_other_lengths(test_points)}
     return (*cut.block, *(lengths[dim] for dim in variable.dims))

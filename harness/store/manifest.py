@@ -116,6 +116,8 @@ class Manifest:
     """Version of the variables and attributes that the cube has; 1 for stores of version 0.1."""
     families: Mapping[str, FamilyRecord] = field(default_factory=dict)
     """Families of the store's procedures, by their names in the study."""
+    box: tuple[tuple[float, float], ...] = ()
+    """Range of each input variable, if the store keeps coverage in bins of x."""
     root_is_lost: bool = field(default=False, compare=False)
     """Whether the manifest was read from the second copy, because the root is missing or damaged."""
 
@@ -280,6 +282,7 @@ def to_attributes(manifest: Manifest) -> dict[str, Any]:
         "history": list(manifest.history),
         "families": {name: asdict(one) for name, one in manifest.families.items()},
         **({"spared": dict(manifest.holdout_levels)} if manifest.holdout_levels else {}),
+        **({"box": [list(side) for side in manifest.box]} if manifest.box else {}),
     }
     return {
         "ckrr_schema": SCHEMA,
@@ -326,7 +329,7 @@ def from_attributes(plain: Mapping[str, Any]) -> Manifest:
     MalformedError
         For the first invalid value.
     """
-    names = (*_PARTS, *(name for name in ("spared", "families") if name in plain))
+    names = (*_PARTS, *(name for name in ("spared", "families", "box") if name in plain))
     parts = {name: load_json(check_text(require(plain, name, ""), name, LARGEST_ROOT), name) for name in names}
     cube_version = plain.get("cube_version", 1)
     single = {"test_points": require(plain, "test_points", ""), "test": require(plain, "test", "")}
@@ -343,7 +346,9 @@ def from_attributes(plain: Mapping[str, Any]) -> Manifest:
     fixed = check_whole(plain.get("fixed_paths", 0), "fixed_paths", 0, extents[-1].paths) if looked else 0
     points, test = plain["test_points"], plain["test"]
     families = _parse_families(parts.get("families", {})) or _find_only_family(parts["fingerprint"], extents[-1])
-    return Manifest(*shared, points, test, levels, history, spared, smoke, looked, fixed, cube_version, families)
+    box = tuple((float(low), float(high)) for low, high in parts.get("box", ()))
+    made = Manifest(*shared, points, test, levels, history, spared, smoke, looked, fixed, cube_version, families)
+    return replace(made, box=box)
 
 
 def _is_set(plain: Mapping[str, Any], name: str) -> bool:

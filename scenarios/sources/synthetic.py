@@ -91,6 +91,11 @@ class Synthetic:
         """Size of the pool; None if n is unlimited."""
         return self.pool
 
+    @property
+    def box(self) -> tuple[tuple[float, float], ...]:
+        """Range of each input variable."""
+        return (self.domain,) * self.dimension
+
     def in_world(self, world: World) -> Synthetic:
         """Return a copy of this source with the noise and the test inputs of `world`."""
         return replace(self, world=world, test="grid" if self.test == "grid" else "iid")

@@ -74,6 +74,13 @@ class Table:
         """Number of rows that aren't test points."""
         return len(self.y) - self.test_points
 
+    @property
+    def box(self) -> tuple[tuple[float, float], ...]:
+        """Range of each input column; a constant one is given a length."""
+        low, high = self.X.min(axis=0), self.X.max(axis=0)
+        ends = np.where(high > low, high, low + np.maximum(np.abs(low), 1.0))
+        return tuple(zip(low.tolist(), ends.tolist(), strict=True))
+
     def in_world(self, world: World) -> Table:
         """Return a copy of this source with the noise and the test rows of `world`."""
         return replace(self, world=world)

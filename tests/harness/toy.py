@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -55,6 +56,7 @@ class Toy:
     knows_f: bool = True
     redraws: tuple[str, ...] = ()
     largest_n: int | None = 500
+    box: ClassVar[tuple[tuple[float, float], ...]] = ((0.0, 1.0),)
 
     def path(self, streams: Streams) -> ToyPath:
         return ToyPath(self, self.spread * float(streams("level").standard_normal()))

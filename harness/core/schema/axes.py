@@ -21,4 +21,13 @@ CELL = ("procedure", "gamma", "theta", "lam")
 """Axes of the status. α is not among them: another α costs nothing, so that no rule excludes one."""
 RESULT = (*CELL, "alpha")
 """Axes of a measure within a replication."""
+BINS = 36
+"""Bins of x in which a store may keep coverage: 36 along one input variable, 6 × 6 over two."""
+
+
+def get_other_lengths(test_points: int) -> dict[str, int]:
+    """Return the lengths of the axes that replications have besides those of the cube."""
+    return {"quantile": len(QUANTILES), "point": test_points, "bin": BINS}
+
+
 OF_Y, OF_THETA = "units of y", "per squared unit of x"

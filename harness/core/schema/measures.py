@@ -19,7 +19,7 @@ COVERAGE_EXPECTED = "coverage_expected"
 """Name of the expected coverage, which a store has if its source knows the distribution of its noise."""
 DIFFERENCES = ("difference_lower", "difference_upper")
 """Names of the signed differences of ends, which a store has if its scenario lists them in `keep`."""
-KEPT = ("pointwise", COVERAGE_EXPECTED, *DIFFERENCES)
+KEPT = ("pointwise", "bins", COVERAGE_EXPECTED, *DIFFERENCES)
 """What a store may keep besides the variables that all stores have."""
 _LARGEST = {"uint8": 2**8 - 1, "uint16": 2**16 - 1, "int32": 2**31 - 1, "int64": 2**63 - 1}
 
@@ -125,7 +125,7 @@ MEASURES = (
         RESULT,
         "float64",
         "probability that y* lies in the prediction region, given the training sample; mean over the test points",
-        compute=lambda at: at.mean(at.probability()),
+        compute=lambda at: at.mean(at.probability),
         reduction="probability",
         summary="mean over replications of the probability that y* lies in the prediction region, given the training "
         "sample: coverage without the noise of test observations",
@@ -296,6 +296,16 @@ POINTWISE = (
 )
 """Results at each test point, kept if the scenario has keep = ["pointwise"]."""
 
+BY_BINS = Variable(
+    "coverage_by_x",
+    (*RESULT, "bin"),
+    "float32",
+    "coverage of the test points in each bin of x (the expected one if the store has it); NaN in a bin without any. "
+    "Bins are equal parts of `box`, an attribute of the root: 36 along x, or 6 x 6 with the first variable fastest",
+    long_name="coverage in a bin of x",
+)
+"""Conditional coverage, kept if the scenario has keep = ["bins"]."""
+
 
 def list_measures(keep: Sequence[str]) -> tuple[Measure, ...]:
     """Return the measures that a store keeps."""
@@ -304,4 +314,5 @@ def list_measures(keep: Sequence[str]) -> tuple[Measure, ...]:
 
 def list_variables(keep: Sequence[str]) -> tuple[Variable, ...]:
     """Return the variables of the replications in the order in which a unit writes them: status last."""
-    return (*list_measures(keep), THETA_HAT, *(POINTWISE if "pointwise" in keep else ()), STATUS)
+    others = (*(POINTWISE if "pointwise" in keep else ()), *((BY_BINS,) if "bins" in keep else ()))
+    return (*list_measures(keep), THETA_HAT, *others, STATUS)

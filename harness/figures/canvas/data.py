@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import isqrt
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from harness.core.errors import UserError
 from harness.core.labels import list_axis_values
 from harness.core.protocols import SupportsTestGrid
-from harness.core.schema.axes import CELL
+from harness.core.schema.axes import BINS, CELL
 from harness.core.types import Array, Bools, Status, Values
 from harness.results.replications import ReplicationReader
 from harness.scenario.errors import ScenarioError
@@ -20,7 +21,7 @@ from harness.store.manifest import Manifest
 
 
 def read_cell(runs: ReplicationReader, at: Mapping[str, Any], variable: str) -> tuple[Values, Bools]:
-    """Read a variable for all replications of one cell.
+    """Read a variable for all replications of one cell that results are made from.
 
     Parameters
     ----------
@@ -41,10 +42,10 @@ def read_cell(runs: ReplicationReader, at: Mapping[str, Any], variable: str) -> 
     grid, everything = runs.manifest.extent.grid, slice(None)
     places = [list(list_axis_values(grid, axis)).index(at[axis]) for axis in CELL]
     alpha = list(grid.alpha).index(at["alpha"])
-    read = (runs.url, at["n"])
+    read, paths = (runs.url, at["n"]), slice(0, runs.count_paths(at["n"]))
     generation = runs.manifest.generation
-    values = arrays.read(*read, variable, generation, (everything, everything, *places, alpha))
-    status = arrays.read(*read, "status", generation, (everything, everything, *places))
+    values = arrays.read(*read, variable, generation, (paths, everything, *places, alpha))
+    status = arrays.read(*read, "status", generation, (paths, everything, *places))
     return values, np.asarray(status == Status.OK)
 
 
@@ -54,6 +55,18 @@ def check_kept(manifest: Manifest) -> None:
         raise UserError('pointwise needs hits at every test point: run a scenario with keep = ["pointwise"]')
     if manifest.test != "grid":
         raise UserError(f'pointwise needs fixed test points: test = "grid", got {manifest.test!r}')
+
+
+def find_bin_centres(manifest: Manifest) -> Array:
+    """Return the centres of the bins of x, shape (bins, dimension); raise UserError unless the store keeps these.
+
+    The first variable varies fastest, as in `harness.compute.bins`.
+    """
+    if "bins" not in manifest.keep:
+        raise UserError('conditional needs coverage in bins of x: run a scenario with keep = ["bins"]')
+    side = BINS if len(manifest.box) == 1 else isqrt(BINS)
+    axes = [low + (np.arange(side) + 0.5) * ((high - low) / side) for low, high in manifest.box]
+    return np.stack([each.ravel() for each in np.meshgrid(*axes)], axis=1)
 
 
 def find_test_points(manifest: Manifest) -> Array | None:

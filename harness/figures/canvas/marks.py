@@ -11,7 +11,6 @@ from matplotlib.lines import Line2D
 
 from harness.core.errors import UserError
 from harness.core.procedures import Stroke, format_procedure
-from harness.core.text import format_count
 from harness.core.types import Array
 from harness.figures.canvas import labels
 from harness.figures.canvas.panels import PanelLayout
@@ -55,15 +54,15 @@ def check_not_empty(found: Sequence[Array], sheet: PanelLayout) -> None:
         raise UserError(f"{sheet.runs.url}: no results at {at}: nothing has been run there, or everything failed")
 
 
-def make_subtitle(sheet: PanelLayout, skip: Sequence[str] = (), paths: int | None = None) -> str:
+def make_subtitle(sheet: PanelLayout, skip: Sequence[str] = ()) -> str:
     """Format the values that all panels share, except the axes in `skip`, and the number of paths and draws.
 
-    The number of paths is that of the selected n, or `paths`.
+    The number of paths is that of the n that are shown.
     """
     fixed = labels.format_cell({axis: value for axis, value in sheet.fixed.items() if axis not in skip})
     extent = sheet.runs.manifest.extent
     draws = f" of {extent.draws} draws" if extent.draws > 1 else ""
-    count = f"{sheet.runs.format_paths() if paths is None else format_count(paths, 'path')}{draws}"
+    count = f"{sheet.runs.format_paths(sheet.sizes)}{draws}"
     return f"{fixed}; {count}" if fixed else count
 
 

@@ -50,10 +50,8 @@ def draw(url: str, where: Where | None = None) -> Figure:
     has_interval = points is not None or shown.runs.manifest.extent.draws > 1
     notes = _make_notes(shown, made.axes[0].get_yscale() == "function")
     title = "Training-conditional coverage" if points is None else "Coverage on each path"
-    subtitle = marks.make_subtitle(
-        shown, paths=shown.runs.count_paths(shown.sizes[0]) if len(shown.sizes) == 1 else None
-    )
-    return finish(made, marks.make_title(shown, title), subtitle, _make_handles(shown, has_interval), notes)
+    handles = _make_handles(shown, has_interval)
+    return finish(made, marks.make_title(shown, title), marks.make_subtitle(shown), handles, notes)
 
 
 def summarise_paths(values: Values, ok: Bools, points: int | None) -> tuple[Array, Array, Array]:

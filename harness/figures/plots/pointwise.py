@@ -1,8 +1,8 @@
-"""Draw coverage at each test point (conditional coverage): a line in one dimension, a map in two."""
+"""Draw conditional coverage, at each test point or in bins of x: a line in one dimension, a map in two."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,17 +12,21 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from harness.core.procedures import assign_strokes
-from harness.core.types import Array
+from harness.core.procedures import assign_strokes, is_for_function
+from harness.core.schema.axes import BINS
+from harness.core.schema.measures import BY_BINS, COVERAGE_EXPECTED
+from harness.core.types import Array, Bools
 from harness.figures.canvas import marks
 from harness.figures.canvas.axes import STRETCHED, set_coverage_axis
-from harness.figures.canvas.data import check_kept, find_test_points, read_cell
+from harness.figures.canvas.data import check_kept, find_bin_centres, find_test_points, read_cell
 from harness.figures.canvas.layout import PanelGrid, finish, label_axes, make_panel_grid
 from harness.figures.canvas.panels import PanelLayout, make_panel_layout, open_with_sizes
 from harness.figures.canvas.style import INK
 from harness.results.replications import Where
 from harness.statistics.intervals import LEVEL, Estimate, estimate_share
 
+EstimatePanel = Callable[[PanelLayout, int], Estimate]
+"""Estimates coverage at each point or in each bin, for the panel of this number."""
 OVER = ("procedure", "lam", "gamma", "theta", "n", "alpha")
 """Axes with one panel per value."""
 _MAP = "cividis"
@@ -39,32 +43,59 @@ class PointLayout:
     """Both coordinates of each point, for a map."""
     note: str = ""
 
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Ends of the axis of x, with a little room."""
+        low, high = float(self.x.min()), float(self.x.max())
+        room = 0.01 * (high - low) or 0.5
+        return low - room, high + room
+
 
 def draw(url: str, where: Where | None = None) -> Figure:
     """Draw coverage at each test point for the cells of a store that `where` selects."""
     chosen, _ = open_with_sizes(url, where)
     check_kept(chosen.manifest)
-    shown = make_panel_layout(url, where, OVER, single=OVER[1:])
-    found = [_estimate_panel(shown, place) for place in range(len(shown.panels))]
-    marks.check_not_empty([each.value for each in found], shown)
     layout = _make_layout(find_test_points(chosen.manifest), chosen.manifest.test_points)
+    return _draw(url, where, layout, _estimate_points, "Coverage at each test point")
+
+
+def draw_bins(url: str, where: Where | None = None) -> Figure:
+    """Draw coverage in bins of x for the cells of a store that `where` selects."""
+    chosen, _ = open_with_sizes(url, where)
+    layout = _make_layout(find_bin_centres(chosen.manifest), BINS)
+    return _draw(url, where, layout, _estimate_bins, "Coverage given x, in bins", unit="bin")
+
+
+def _draw(
+    url: str, where: Where | None, layout: PointLayout, estimate: EstimatePanel, title: str, unit: str = "point"
+) -> Figure:
+    shown = make_panel_layout(url, where, OVER, single=OVER[1:])
+    found = [estimate(shown, place) for place in range(len(shown.panels))]
+    marks.check_not_empty([each.value for each in found], shown)
     made = _draw_maps(shown, found, layout) if layout.grid else _draw_lines(shown, found, layout)
     handles = [] if layout.grid else _make_handles()
     notes = [
-        *_make_error_notes(found, layout),
+        *_make_error_notes(found, layout, unit),
         *([layout.note] if layout.note else []),
         *_make_scale_notes(made),
+        *_make_function_notes(shown),
         *shown.notes,
     ]
-    return finish(
-        made, marks.make_title(shown, "Coverage at each test point"), marks.make_subtitle(shown), handles, notes
-    )
+    return finish(made, marks.make_title(shown, title), marks.make_subtitle(shown), handles, notes)
 
 
-def _estimate_panel(shown: PanelLayout, place: int) -> Estimate:
+def _estimate_points(shown: PanelLayout, place: int) -> Estimate:
     """Estimate coverage at each test point, over paths and draws."""
     values, ok = read_cell(shown.runs, shown.panels[place].at, "hit")
     return estimate_share(values.astype(float), np.broadcast_to(ok[..., None], values.shape), 1)
+
+
+def _estimate_bins(shown: PanelLayout, place: int) -> Estimate:
+    """Estimate coverage in each bin, over the paths and draws that have test points there."""
+    values, ok = read_cell(shown.runs, shown.panels[place].at, BY_BINS.name)
+    points = max(1, round(shown.runs.manifest.test_points / BINS))
+    is_counted = shown.runs.judged != COVERAGE_EXPECTED
+    return estimate_share(values.astype(float), ok[..., None] & np.isfinite(values), points, is_counted=is_counted)
 
 
 def _make_layout(points: Array | None, count: int) -> PointLayout:
@@ -90,13 +121,21 @@ def _draw_lines(shown: PanelLayout, found: Sequence[Estimate], layout: PointLayo
         colour = looks[panel.at["procedure"]].colour
         ax.fill_between(layout.x[order], one.low[order], one.high[order], color=colour, alpha=0.22, linewidth=0)
         ax.plot(layout.x[order], one.value[order], color=colour, linewidth=1.2)
+        alone = _find_isolated(one.value[order])
+        ax.plot(layout.x[order][alone], one.value[order][alone], ".", color=colour, markersize=4)
         marks.draw_nominal_line(ax, panel.at["alpha"])
-        ax.margins(x=0.01)
+        ax.set_xlim(*layout.ends)
         set_coverage_axis(ax, low)
         if np.isnan(one.value).all():
             marks.mark_empty(ax)
     label_axes(made, shown.panels, layout.label, "coverage of y*")
     return made
+
+
+def _find_isolated(value: Array) -> Bools:
+    """Return which points of a line have no neighbour, so that no line is drawn there."""
+    known = np.concatenate([[False], np.isfinite(value), [False]])
+    return np.asarray(known[1:-1] & ~known[:-2] & ~known[2:])
 
 
 def _draw_maps(shown: PanelLayout, found: Sequence[Estimate], layout: PointLayout) -> PanelGrid:
@@ -113,7 +152,14 @@ def _draw_maps(shown: PanelLayout, found: Sequence[Estimate], layout: PointLayou
     for alpha in shown.where["alpha"]:
         bar.ax.axhline(1 - alpha, color=INK, linewidth=1.5)
         bar.ax.annotate(
-            "1 − α", (1, 1 - alpha), (24, 0), ("axes fraction", "data"), "offset points", va="center", fontsize=8
+            f"{1 - alpha:g}",
+            (0, 1 - alpha),
+            (-3, 0),
+            ("axes fraction", "data"),
+            "offset points",
+            va="center",
+            ha="right",
+            size=8,
         )
     return made
 
@@ -131,17 +177,26 @@ def _draw_map(ax: Axes, x: Array, y: Array, value: Array, norm: Normalize) -> No
         marks.mark_empty(ax)
 
 
-def _make_error_notes(found: Sequence[Estimate], layout: PointLayout) -> list[str]:
+def _make_error_notes(found: Sequence[Estimate], layout: PointLayout, unit: str) -> list[str]:
     if max(int(np.max(each.paths)) for each in found) <= 1:
-        return [marks.ONE_PATH]
+        return [marks.ONE_PATH if unit == "point" else "No bin has test points of two paths: no Monte-Carlo error."]
     if layout.grid is None:
-        return [f"Bands: {100 * LEVEL:g} % Monte-Carlo interval, between paths, at each point separately."]
-    half = float(np.nanmax([np.nanmax((each.high - each.low) / 2) for each in found if not np.isnan(each.low).all()]))
-    return [f"Monte-Carlo error: every point's {100 * LEVEL:g} % interval is within ±{half:.2g}."]
+        return [f"Bands: {100 * LEVEL:g} % Monte-Carlo interval, between paths, for each {unit} separately."]
+    halves = np.concatenate([(each.high - each.low) / 2 for each in found])
+    return [
+        f"Monte-Carlo error: half of the {unit}s have a {100 * LEVEL:g} % interval within ±{np.nanmedian(halves):.2g}, "
+        f"all within ±{np.nanmax(halves):.2g}."
+    ]
 
 
 def _make_scale_notes(made: PanelGrid) -> list[str]:
     return [STRETCHED] if made.axes[0].get_yscale() == "function" else []
+
+
+def _make_function_notes(shown: PanelLayout) -> list[str]:
+    """Say which procedures aren't meant for y*."""
+    names = [name for name in shown.where["procedure"] if is_for_function(name)]
+    return [f"Intervals for f(x*) aren't meant to cover y*: {', '.join(names)}."] if names else []
 
 
 def _make_handles() -> list[Line2D]:

@@ -84,7 +84,7 @@ def medians(times: Mapping[int, Mapping[str, Array]], name: str) -> tuple[Array,
 def fit_exponent(n: Array, seconds: Array) -> tuple[float, int] | None:
     """Fit the slope of log seconds over log n at the largest n.
 
-    Returns the slope and the smallest n used, or None with fewer than two n.
+    Returns the slope and the smallest n used, or None with fewer than three n.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def fit_exponent(n: Array, seconds: Array) -> tuple[float, int] | None:
     """
     some = seconds > 0
     n, seconds = n[some][-_FITTED:], seconds[some][-_FITTED:]
-    if len(n) < 2:
+    if len(n) < _FITTED:
         return None
     x, y = np.log(n) - np.log(n).mean(), np.log(seconds)
     return float((x * y).sum() / (x * x).sum()), int(n[0])
@@ -156,7 +156,7 @@ def _describe_cells(manifest: Manifest) -> str:
 def _make_notes(chosen: ReplicationReader, done: Sequence[int], where: Where | None, has_retries: bool) -> list[str]:
     largest = done[-_FITTED:]
     notes = ["Medians over units, each divided by its replications; band: 5 % to 95 % of units."]
-    if len(largest) > 1:
+    if len(largest) == _FITTED:
         notes.append(f"Exponents are fitted to n = {', '.join(map(str, largest))}.")
     if set(where or {}) - {"n"}:
         notes.append("All cells of a replication are computed together: of --where only n matters here.")

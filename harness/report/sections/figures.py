@@ -20,7 +20,7 @@ from harness.report.sections.glossary import AXES
 
 CHOSEN = ("target", "width")
 """Figures drawn for every combination."""
-FIRST = ("coverage", "relative", "tradeoff")
+FIRST = ("coverage", "relative", "tradeoff", "conditional")
 """Figures drawn for the first combination only."""
 ONCE = ("nested", "failures", "seconds")
 """Figures drawn once, for the whole study."""
@@ -151,7 +151,8 @@ def _draw_figure(url: str, name: str, where: Mapping[str, Sequence[str]], marks:
     if drawn is None:
         return None
     said = ", ".join(f"{AXES[axis]} = {values[0]}" for axis, values in where.items())
-    text = f"{FIGURES[name].what}{f'; {said}' if said else ''}"
+    what = FIGURES[name].what.partition("; needs")[0]
+    text = f"{what}{f'; {said}' if said else ''}"
     text = text[0].upper() + text[1:] + "."
     return Drawing(marks, label_svg(drawn, text), text)
 

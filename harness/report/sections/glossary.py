@@ -5,10 +5,10 @@ from __future__ import annotations
 SOURCES = {
     "gp": "each path is a Gaussian process with the kernel exp(−θ‖x − x′‖²)",
     "heaviside": "a jump: f(x) = 1 if x > ½, else 0, on [0, 1]",
-    "f6": "f6, smooth pieces with a jump, on [0, 1]: (1 − 4x²)·[x < ½] + 2(x − ½)·[x > ½]",
-    "pressure2": "pressure2, a smooth curve with a steep end, on [0, 1]",
-    "f2": "f2, a smooth surface on [−1, 1]²",
-    "f5": "f5, a surface with jumps along two circles, on [−1, 1]²",
+    "f6": "f6, a parabola and a line with a kink at ½, on [0, 1]: (1 − 4x²)·[x < ½] + 2(x − ½)·[x > ½]",
+    "pressure2": "pressure2, a hill with two dents, on [0, 1]",
+    "f2": "f2, a hill with a pit, on [−1, 1]²",
+    "f5": "f5, a plane with two steps along circles, on [−1, 1]²",
     "table": "a table: each replication splits its rows into training and test points",
     "dataset": "a registered data set: each replication splits its rows into training and test points",
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass
+from shlex import quote
 from typing import Any
 
 from markupsafe import Markup
@@ -202,12 +203,12 @@ def render_failures(facts: Facts) -> Markup:
         "failures.html",
         caption=f"{count} of cells failed. They are left out of all numbers except the share that failed.",
         failures=[_make_failure(facts, one) for one in facts.failures[:_MESSAGES]],
-        more=f"{format_count(more, 'other message')}: ckrr errors {facts.url}" if more > 0 else "",
+        more=f"{format_count(more, 'other message')}: ckrr errors {quote(facts.url)}" if more > 0 else "",
     )
 
 
 def _make_failure(facts: Facts, one: Mapping[str, Any]) -> Failure:
     example = one["example"]
     cell = " ".join(f"--{key} {format_label(example[key])}" for key in ("n", "path", "draw", "theta", "lam", "gamma"))
-    replay = f"ckrr replay {facts.url} {cell}"
+    replay = f"ckrr replay {quote(facts.url)} {cell}"
     return Failure(one["count"], str(one["kind"]).lower(), str(one["message"]), replay)

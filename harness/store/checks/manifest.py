@@ -14,6 +14,7 @@ from math import prod
 from typing import Any
 
 from harness.core.families import MODEL_AXES, FamilyRecord
+from harness.core.schema.axes import BINS
 from harness.core.schema.measures import KEPT
 from harness.core.types import INNER
 from harness.parsing import hashing
@@ -56,13 +57,14 @@ def check_manifest(parts: Mapping[str, Any]) -> None:
     ----------
     parts : Mapping
         The parsed parts: scenario, fingerprint, extents, groups, keep, levels, history, test_points, test,
-        cube_version, and optionally `spared`, the levels with searches for θ that hold out training points, and
-        `families`, which stores of one family may lack.
+        cube_version, and optionally `spared`, the levels with searches for θ that hold out training points, `box`, the
+        ranges that bins of x are cut from, and `families`, which stores of one family may lack.
     """
     check_whole(parts["test_points"], "test_points", 1, _MOST_POINTS)
     check_text(parts["test"], "test", _LONGEST_LABEL)
     check_whole(parts["cube_version"], "cube_version", 1, 1000)
     _check_keep(parts["keep"], "keep")
+    _check_box(parts.get("box", []), "bins" in parts["keep"])
     extents = check_list(parts["extents"], "extents", 10_000)
     if not extents:
         raise MalformedError("extents", "a list of at least one extent")
@@ -85,6 +87,16 @@ def check_manifest(parts: Mapping[str, Any]) -> None:
 def _check_keep(value: object, key: str) -> None:
     if any(each not in KEPT for each in check_list(value, key, len(KEPT))):
         raise MalformedError(key, f"a list of some of {', '.join(KEPT)}")
+
+
+def _check_box(value: object, is_used: bool) -> None:
+    sides = check_list(value, "box", 2)
+    for side in sides:
+        ends = [check_number(each, "box") for each in check_list(side, "box", 2)]
+        if len(ends) != 2 or not ends[0] < ends[1]:
+            raise MalformedError("box", "a list of ranges [low, high]")
+    if bool(sides) != is_used:
+        raise MalformedError("box", "there where bins are kept, and nowhere else")
 
 
 def _check_extent(extent: object, key: str) -> None:
@@ -139,7 +151,7 @@ def _check_groups(parts: Mapping[str, Any], extent: Mapping[str, Any]) -> None:
     groups, sizes = check_table(parts["groups"], "groups", _LONGEST_AXIS), {str(n) for n in extent["grid"]["n"]}
     if set(groups) != sizes:
         raise MalformedError("groups", "a table with an entry for each n")
-    points = parts["test_points"] if "pointwise" in parts["keep"] else 1
+    points = max(parts["test_points"] if "pointwise" in parts["keep"] else 1, BINS if "bins" in parts["keep"] else 1)
     for n, value in groups.items():
         key = f"groups.{n}"
         group = check_table(value, key)

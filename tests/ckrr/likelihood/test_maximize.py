@@ -42,6 +42,23 @@ def test_where_a_function_ends(end: float) -> None:
     assert seen.top == pytest.approx(10 * np.exp(-end), abs=0.02)
 
 
+@pytest.mark.parametrize("shift", [-1e5, 1e5])
+def test_the_unit_of_y_is_free_where_a_function_ends(shift: float) -> None:
+    """It shifts all heights: those that don't exist mustn't stay behind."""
+    few, many = 0, 0
+    for seed in range(30):
+        waves, phases = np.random.default_rng(seed).uniform(0.1, 6, (2, 8))
+
+        def f(t: Array, by: float = 0.0, waves: Array = waves, phases: Array = phases) -> Array:
+            height = np.sin(waves * t[:, None] + phases).sum(axis=1) + by
+            return np.asarray(np.where(t < 1.3, -inf, height))
+
+        plain, moved = find_maximum(f, -2.0, 8.0, gaps=24), find_maximum(lambda t: f(t, shift), -2.0, 8.0, gaps=24)
+        assert moved.top - shift == pytest.approx(plain.top, abs=1e-3)
+        few, many = few + len(plain.t), many + len(moved.t)
+    assert many <= few + 30
+
+
 @pytest.mark.parametrize("height", [0.0, inf, -inf])
 def test_a_constant_is_highest_at_its_start(height: float) -> None:
     seen = find_maximum(lambda t: np.full(len(t), height), 0.0, 1.0, gaps=10)

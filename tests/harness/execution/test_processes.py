@@ -19,7 +19,7 @@ import pytest
 from cluster.runtime.children import NICE
 from harness.core.errors import ClusterError, StoppedError, StoreRefusedError, StoreReplacedError
 from harness.core.types import Limits, Unit
-from harness.execution import clusters, driver, prepare
+from harness.execution import clusters, driver, prepare, processes
 from harness.execution.processes import ExtendedQueue, TasksLeftError, run_here, run_processes
 from harness.execution.progress import SilentProgress
 from harness.execution.tasks import TaskList
@@ -151,6 +151,32 @@ def test_a_process_that_never_answers_is_left() -> None:
         list(run_processes(work, ("hangs",), TaskList(tasks), 1, lambda: False, grace=1.0))
     assert [unit.path_block for unit, _ in left.value.tasks] == [2]
     assert multiprocessing.active_children() == []
+
+
+def test_a_driver_that_pauses_stalls_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was done meanwhile waits in a pipe. Time passes nowhere else."""
+    clock, done = [0.0], []
+    monkeypatch.setattr(processes, "monotonic", lambda: clock[0])
+    for result in run_processes(work, ("",), TaskList(list_tasks(6)), 2, lambda: False, grace=1.0):
+        done.append(result["unit"])
+        clock[0] += 1e6
+    assert sorted(done) == list(range(6))
+
+
+def test_a_run_goes_on_with_the_processes_that_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    original, started = clusters.start_process, list[object]()
+
+    def start_one(*arguments: Any) -> Any:
+        if started:
+            raise ClusterError("no more processes")
+        started.append(original(*arguments))
+        return started[0]
+
+    monkeypatch.setattr(clusters, "start_process", start_one)
+    found = run_processes(work, ("",), TaskList(list_tasks(6)), 3, lambda: False)
+    assert sorted(one["unit"] for one in found) == list(range(6))
+    with pytest.raises(ClusterError, match="no more"):
+        next(run_processes(work, ("",), TaskList(list_tasks(6)), 3, lambda: False))
 
 
 def test_processes_have_the_environment_of_now(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import ckrr
+from ckrr.ridge.structure import is_low_rank
 from harness.compute.study import Study
 from harness.compute.unit import compute_unit, draw_cell
 from harness.core.errors import UserError
@@ -123,3 +124,12 @@ def test_a_million_points_are_planned_without_a_square() -> None:
     double = family.flops(1_000_000, 100, 1, False) / family.flops(500_000, 100, 1, False)
     assert 1.9 < double < 2.1
     assert family.flops(1000, 100, 1, True) > 30 * family.flops(1000, 100, 1, False)
+
+
+@pytest.mark.parametrize("spread", [0.5, 0.75, 1.0, 2.9, 3.0, 30.0])
+@pytest.mark.parametrize("n", [12_000, 20_000])
+def test_memory_is_planned_for_the_way_that_is_taken(spread: float, n: int) -> None:
+    """Low rank needs θs² ≥ 3: ranges that may be wider in a larger sample mustn't promise it."""
+    family = FAMILY.on_ranges((1.0,), spread, 0.01)
+    dense = 8.0 * n * n
+    assert (family.memory(n, 200) < dense) == is_low_rank(n, np.ones(1), spread, 0.01)

@@ -17,19 +17,27 @@ from matplotlib.figure import Figure
 from ckrr.plot import COLOURS
 from ckrr.procedures import ALL_PROCEDURES
 from harness.backends.base import open_backend
+from harness.compute.bins import find_bins
 from harness.core.errors import UserError
+from harness.core.labels import list_axis_values
 from harness.core.procedures import PROCEDURES, assign_strokes
 from harness.families.baselines import METHODS
 from harness.figures import FIGURES, draw, save, svg_text
 from harness.figures.canvas.axes import Edges
-from harness.figures.canvas.data import find_test_points as where_points_lie
+from harness.figures.canvas.data import find_test_points as where_points_lie, read_cell
 from harness.figures.canvas.panels import make_panel_layout
 from harness.figures.plots.paths import summarise_paths
 from harness.figures.plots.seconds import _PARTS, fit_exponent
 from harness.results.estimates import estimate
+from harness.results.replications import open_reader
+from harness.store import arrays
+from harness.store.manifest import cache_key
 from harness.store.manifest_io import load_manifest
 from harness.store.receipts import list_receipts, read
+from harness.store.rounds import count_shown_paths
+from harness.worker.task import run_unit
 from tests.harness.figures.reading import texts
+from tests.harness.rounds import Driver
 from tests.harness.studies import prepared, run_serially
 
 SOME = {"lam": [0.1], "gamma": [1.0]}
@@ -50,7 +58,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> str:
         "source__fails_at": 0.2,
         "source__spread": 0.5,
         "source__test": "grid",
-        "keep": ["pointwise"],
+        "keep": ["pointwise", "bins"],
         "exclude": [{"n": 20, "theta": "best"}],
     }
     run_serially(where, **changes)
@@ -62,7 +70,7 @@ def single(tmp_path_factory: pytest.TempPathFactory) -> str:
     """One path, one draw, one n, one of everything."""
     where = tmp_path_factory.mktemp("single") / "toy.zarr"
     grid = {"gamma": [1.0], "n": [10], "theta": [1], "lam": [0.1], "alpha": [0.2], "procedure": ["exact"]}
-    changes: dict[str, Any] = {"source__test": "grid", "keep": ["pointwise"], "replications": {"paths": 1}}
+    changes: dict[str, Any] = {"source__test": "grid", "keep": ["pointwise", "bins"], "replications": {"paths": 1}}
     run_serially(where, grid=grid, **changes)
     return str(where)
 
@@ -73,7 +81,7 @@ def krr(tmp_path_factory: pytest.TempPathFactory) -> str:
     where = tmp_path_factory.mktemp("krr") / "toy.zarr"
     grid = {"gamma": [0.1], "n": [8, 20], "theta": [100], "lam": [1e-6], "alpha": [0.1], "procedure": ["GPR-f", "RRCM"]}
     source = {"function": "f2", "test": "grid", "test_points": 9}
-    changes: dict[str, Any] = {"keep": ["pointwise"], "replications": {"paths": 4}}
+    changes: dict[str, Any] = {"keep": ["pointwise", "bins"], "replications": {"paths": 4}}
     run_serially(where, family="krr", source=source, grid=grid, **changes)
     return str(where)
 
@@ -229,6 +237,65 @@ def test_pointwise_at_its_points(krr: str, store: str) -> None:
     np.testing.assert_allclose(squares.mean(axis=(1, 2)), found)
 
 
+def test_bins_of_a_grid_have_its_points(krr: str) -> None:
+    """Of 3 × 3 points each is alone in its bin of 6 × 6; where the noise is known a bin has the expected coverage."""
+    drawn = draw(krr, "conditional", {"n": [20]})
+    maps = np.stack([np.asarray(ax.images[0].get_array(), dtype=float) for ax in drawn.axes if ax.images])
+    assert np.isfinite(maps[np.ix_(range(2), (0, 3, 5), (0, 3, 5))]).all()
+    assert np.isfinite(maps).sum() == 18
+    found = estimate(krr, "coverage_expected", {"n": [20]})["value"].squeeze()
+    np.testing.assert_allclose(np.nanmean(maps, axis=(1, 2)), found, rtol=1e-6)
+
+
+def test_bins_of_a_line_have_its_points(tmp_path: Path) -> None:
+    """A store that keeps both, after a run that was cut off and one with more paths and another α."""
+    grid = {"gamma": [0.1], "n": [20], "theta": [100], "lam": [0.1], "alpha": [0.1], "procedure": ["GPR-f", "RRCM"]}
+    source = {"function": "heaviside", "test": "grid", "test_points": 75}
+    where, told = str(tmp_path / "a"), {"family": "krr", "source": source, "keep": ["pointwise", "bins"]}
+    run_serially(where, [0], **told, grid=grid, expected_coverage=False, replications={"paths": 3})
+    grown = {**grid, "alpha": [0.1, 0.3]}
+    run_serially(where, **told, grid=grown, expected_coverage=False, replications={"paths": 5})
+    record = load_manifest(open_backend(where))
+    assert record is not None
+    assert record.box == ((0.0, 1.0),)
+    hits, binned = (arrays.read(where, 20, name, record.generation) for name in ("hit", "coverage_by_x"))
+    bins = find_bins(np.linspace(0, 1, 75)[:, None], record.box)
+    assert set(bins) == set(range(36))
+    for b in range(36):
+        np.testing.assert_allclose(binned[..., b], hits[..., bins == b].mean(axis=-1), rtol=1e-6)
+
+
+def test_paths_that_no_result_is_made_from_are_not_drawn(tmp_path: Path) -> None:
+    """Workers compute units in advance, in a study that runs until it is decided."""
+    study = Driver(tmp_path / "toy.zarr", grid__n=[10], keep=["bins"]).go_on()
+    shown = count_shown_paths(open_backend(study.url), study.manifest, 10)
+    ahead = next(unit for unit in study.manifest.list_units(10, study.manifest.extent) if unit.paths.start >= shown)
+    run_unit(study.url, cache_key(study.manifest), study.manifest.generation, False, ahead)
+    study.finish()
+    runs, grid = open_reader(study.url, None), study.manifest.extent.grid
+    at = {axis: list_axis_values(grid, axis)[0] for axis in ("procedure", "gamma", "theta", "lam", "n", "alpha")}
+    for name in ("coverage", "coverage_by_x"):
+        values, ok = read_cell(runs, at, name)
+        assert len(values) == len(ok) == shown
+        assert ok.all()
+    assert f"; {shown} paths" in texts(draw(study.url, "conditional"))
+
+
+def test_an_isolated_bin_is_drawn(tmp_path: Path) -> None:
+    run_serially(tmp_path / "a", replications={"paths": 1}, keep=["bins"], source__test_points=1)
+    figure = draw(str(tmp_path / "a"), "conditional", SOME)
+    assert "No bin has test points of two paths" in texts(figure)
+    dots = [line for line in figure.axes[0].lines if line.get_marker() == "."]
+    assert [len(line.get_xdata()) for line in dots] == [1]
+    assert figure.axes[0].get_xlim() == pytest.approx((0.5 / 36, 1 - 0.5 / 36), abs=0.02)
+
+
+def test_conditional_needs_bins(tmp_path: Path) -> None:
+    run_serially(tmp_path / "a", replications={"paths": 2})
+    with pytest.raises(UserError, match=r'conditional needs coverage in bins of x: .* keep = \["bins"\]$'):
+        draw(str(tmp_path / "a"), "conditional")
+
+
 def test_pointwise_needs_what_it_needs(tmp_path: Path) -> None:
     run_serially(tmp_path / "a", replications={"paths": 2})
     with pytest.raises(UserError, match=r'keep = \["pointwise"\]$'):
@@ -256,7 +323,8 @@ def test_seconds_of_zero(tmp_path: Path, seconds: list[float], drawn: bool) -> N
 
 def test_seconds_are_medians_over_units(store: str) -> None:
     figure = draw(store, "seconds", {"theta": ["1"]})
-    assert "total ∝ n^" in texts(figure)
+    assert "total" in texts(figure)
+    assert "∝" not in texts(figure), "two n say nothing of an exponent"
     assert "only n matters" in texts(figure)
     timed = {
         name
@@ -267,7 +335,7 @@ def test_seconds_are_medians_over_units(store: str) -> None:
     slope = fit_exponent(np.array([1.0, 100.0, 200.0, 400.0]), np.array([9.0, 1.0, 4.0, 16.0]))
     assert slope is not None
     assert slope == (pytest.approx(2.0), 100)
-    assert fit_exponent(np.array([5.0]), np.array([1.0])) is None
+    assert fit_exponent(np.array([5.0, 9.0]), np.array([1.0, 2.0])) is None
 
 
 def test_infinity_and_nought_have_places_at_the_ends() -> None:

@@ -24,7 +24,7 @@ def make_store(where: Path) -> str:
     """Failures, an excluded cell, results at points; and growth, with half of the units at the new α and n."""
     changes: dict[str, Any] = {
         "description": ABOUT,
-        "keep": ["pointwise"],
+        "keep": ["pointwise", "bins"],
         "source": {"function": "tests.harness.toy:KnownToy", "test_points": 10},
         "grid__theta": [13, "best", 1],
         "grid__procedure": ["exact", "wide", "random"],

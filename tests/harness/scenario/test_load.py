@@ -144,7 +144,7 @@ def test_the_issue_s_example_is_good(tmp_path: Path) -> None:
         (
             "seed = 20160919",
             'seed = 1\nkeep = ["all"]',
-            "keep[0] must be 'pointwise', 'difference_lower' or 'difference_upper', got 'all'",
+            "keep[0] must be 'pointwise', 'bins', 'difference_lower' or 'difference_upper', got 'all'",
         ),
         ("draws = 20", "draws = 20\n[[exclude]]\nn = 26", "exclude[0].n has 26, which isn't in grid.n"),
         ("draws = 20", "draws = 20\n[[exclude]]", "exclude[0] names no axis, so it would leave out everything"),
@@ -368,3 +368,10 @@ def test_mutated_text_is_told_or_run(data: st.DataObject) -> None:
         path.write_text(text, encoding="utf-8")
         with suppress(UserError):
             check(_read(path), "my.toml", Path(folder))
+
+
+def test_bins_need_a_box_of_at_most_two_variables(tmp_path: Path) -> None:
+    kept = GOOD.replace("seed = 20160919", 'seed = 1\nkeep = ["bins"]')
+    assert complaints(kept.replace("dimension = 1", "dimension = 3"), tmp_path) == [
+        "keep must be without 'bins': 3 input variables are too many for bins of x"
+    ]

@@ -9,7 +9,7 @@ const formatCommand = (data, i) => {
 const makeQuantileTable = (data, coverage, width) => {
   const head = element("tr", {}, ...["% of the replications", `${data.spread.judged} at most`, "width at most"].map(text => element("th", {scope: "col"}, text)));
   const rows = data.spread.shares.map((share, k) => element("tr", {},
-    element("th", {scope: "row"}, formatNumber(Math.round(1000 * share) / 10)), element("td", {}, formatNumber(coverage[k])), element("td", {}, formatNumber(width[k]))));
+    element("th", {scope: "row"}, share === 0 ? "least" : share === 1 ? "largest" : formatNumber(Math.round(1000 * share) / 10)), element("td", {}, formatNumber(coverage[k])), element("td", {}, formatNumber(width[k]))));
   const table = element("table", {}, element("caption", {}, "Quantiles over replications"), element("thead", {}, head), element("tbody", {}, ...rows));
   return element("details", {}, element("summary", {}, "These quantiles as a table"), element("div", {class: "box"}, table));
 };
@@ -33,7 +33,16 @@ const showDetail = async (library, data, i, measure, box, live) => {
   const space = Math.min(400, box.clientWidth - 110);
   const drawn = [[coverage, data.spread.judged, data.target[i]], [width, "width", NaN]];
   for (const [k, [quantiles, title, target]] of drawn.entries()) {
-    if (new Set(quantiles).size > 1) await draw(library, makeQuantileChart(quantiles, data.spread.shares, title, target, stroke.colour, space), charts[k]);
-    else charts[k].append(element("p", {class: "note"}, `${upper(title)}: ${formatNumber(quantiles[0])} in every replication.`));
+    const finite = quantiles.filter(Number.isFinite).length;
+    if (finite < quantiles.length && new Set(quantiles).size > 1) {
+      const first = data.spread.shares[quantiles.findIndex(one => !Number.isFinite(one))];
+      charts[k].append(element("p", {class: "note"}, `${upper(title)}: infinite from the quantile of ${formatNumber(Math.round(1000 * first) / 10)} % on.`));
+    }
+    if (new Set(quantiles).size > 1 && finite < 2) continue;
+    if (new Set(quantiles).size > 1) {
+      const chart = element("div", {});
+      charts[k].append(chart);
+      await draw(library, makeQuantileChart(quantiles, data.spread.shares, title, target, stroke.colour, space), chart);
+    } else charts[k].append(element("p", {class: "note"}, `${upper(title)}: ${formatNumber(quantiles[0])} in every replication.`));
   }
 };

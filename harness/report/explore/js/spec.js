@@ -45,7 +45,7 @@ const placeRow = (row, {domain: [low, high], edge}) => {
   const place = one => one === Infinity ? edge : isSet(one) ? clip(one, low, high) : null;
   return {
     cell: row.cell, panel: row.place[0], colour: row.place[1], x: row.place[2], label: row.label,
-    y: place(row.value), low: place(row.low), high: place(row.high), target: place(row.target),
+    y: place(row.value), line: Number.isFinite(row.value) ? place(row.value) : null, low: place(row.low), high: place(row.high), target: place(row.target),
     fill: row.value === Infinity ? 0 : 1,
   };
 };
@@ -67,7 +67,8 @@ const makeLayers = (view, domain) => {
       encoding: {...place, y: {field: "target", type: "quantitative"}},
     }] : []),
     ...(view.isOrdered ? [{
-      mark: {type: "line", strokeWidth: 1.2, opacity: 0.45, ...silent}, encoding: {...place, y, color: colour, strokeDash: dash},
+      mark: {type: "line", strokeWidth: 1.2, opacity: 0.45, invalid: "break-paths-show-domains", ...silent},
+      encoding: {...place, y: {...y, field: "line"}, color: colour, strokeDash: dash},
     }] : []),
     ...(view.isDense ? [] : [{
       mark: {type: "rule", strokeWidth: 1.6, ...silent},
@@ -99,10 +100,13 @@ const makeChart = view => {
   };
 };
 
+// What a quantile is: the ends are the least and the largest value.
+const nameShare = share => share === 0 ? "least" : share === 1 ? "largest" : `${formatNumber(Math.round(1000 * share) / 10)} % of the replications are at most`;
+
 // The distribution of one cell: the share of the replications that are at most a value.
 const makeQuantileChart = (quantiles, shares, title, target, colour, width) => {
   const values = quantiles.map((one, k) => ({
-    value: one, share: 100 * shares[k], label: `${formatNumber(100 * shares[k])} % of the replications: at most ${formatNumber(one)}`,
+    value: one, share: 100 * shares[k], label: `${nameShare(shares[k])}: ${formatNumber(one)}`,
   })).filter(one => Number.isFinite(one.value));
   const x = {field: "value", type: "quantitative", scale: {zero: false, nice: true}, axis: {title, tickCount: 5, grid: false}};
   const y = {field: "share", type: "quantitative", scale: {domain: [0, 100]}, axis: {title: "% of the replications", tickCount: 5}};
