@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from difflib import get_close_matches
 from numbers import Real
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -86,6 +87,25 @@ def check_positive(name: str, value: object) -> float:
     if number.ndim == 0 and number.dtype.kind in "iuf" and 0 < number < np.inf:
         return float(number)
     raise ValueError(f"{name} must be a finite number > 0, got {quote_value(value)}")
+
+
+def check_noise_sd(value: object) -> float | None:
+    """Return a known standard deviation of noise as a float, or None for an unknown one."""
+    return None if value is None else check_positive("noise_sd", value)
+
+
+def check_noise_sds(value: Any, count: int) -> Array:
+    """Return the standard deviation of the noise of each of `count` targets, shape (count,).
+
+    Examples
+    --------
+    >>> check_noise_sds(0.1, 2)
+    array([0.1, 0.1])
+    """
+    given = check_finite("noise_sd", value if hasattr(value, "__len__") else [value])
+    if given.shape not in ((1,), (count,)) or not (given > 0).all():
+        raise ValueError(f"noise_sd must be a number > 0, or {count}, one for each target, got {quote_value(value)}")
+    return np.broadcast_to(given, (count,))
 
 
 def check_choice(name: str, value: object, allowed: Iterable[str]) -> str:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from ckrr import model
 from ckrr._validation import Array, check_choice, check_points, check_values, quote_value
 from ckrr.distribution import Distribution
-from ckrr.kernels import Kernel
+from ckrr.kernels import LINEAR, Kernel
 from ckrr.levels import Alpha, Level, check_boundary, parse_alphas
 from ckrr.procedures import ALL_PROCEDURES, WEIGHTED
 from ckrr.regions.intervals import Regions
@@ -121,11 +121,14 @@ class ConformalKernelRidge(_Base):
     boundary : {">=", ">"}
         Keep a candidate whose p-value is ≥ α, or > α, where α is one minus the confidence level.
     kernel, scales, features, seed
-        As in `ckrr.fit`: another kernel, the unit of each coordinate, random features.
+        As in `ckrr.fit`: another kernel, the unit of each coordinate, random features. The linear kernel ignores
+        `theta`.
     mean : {"constant", "zero"}
         Mean of y, as in `ckrr.fit`, but by default an unknown constant, since most targets aren't centred.
     lengthscale : float, optional
         Length scale ℓ > 0, used in place of `theta`, which must then be left at "ml".
+    noise_sd : float, optional
+        As in `ckrr.fit`: the standard deviation of the noise, if it is known, for GPR-f and GPR-p.
 
     Attributes
     ----------
@@ -163,6 +166,7 @@ class ConformalKernelRidge(_Base):
         seed: Seed = 0,
         mean: str = CONSTANT,
         lengthscale: float | None = None,
+        noise_sd: float | None = None,
     ) -> None:
         self.procedure = procedure
         self.theta = theta
@@ -174,6 +178,7 @@ class ConformalKernelRidge(_Base):
         self.seed = seed
         self.mean = mean
         self.lengthscale = lengthscale
+        self.noise_sd = noise_sd
 
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
         """Fit the model to X, shape (n, d), and y, shape (n,). Both are copied."""
@@ -183,7 +188,7 @@ class ConformalKernelRidge(_Base):
         self.fit_ = model.fit(
             np.array(x),
             np.array(y),
-            None if self.theta == "ml" and self.lengthscale is not None else self.theta,
+            None if self.kernel == LINEAR or (self.theta == "ml" and self.lengthscale is not None) else self.theta,
             self.lam,
             self.kernel,
             lengthscale=self.lengthscale,
@@ -191,6 +196,7 @@ class ConformalKernelRidge(_Base):
             features=self.features,
             seed=self.seed,
             mean=self.mean,
+            noise_sd=self.noise_sd,
         )
         self.theta_ = self.fit_.theta
         return self

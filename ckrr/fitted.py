@@ -45,6 +45,8 @@ class Fit:
         The training sample; with `theta="holdout"`, without the held-out rows.
     search : SearchResult or None
         Outcome of the search for θ, if there was one: bounds, whether θ is on one, likelihood.
+    noise_sd : float or None
+        Standard deviation of the noise, if it was given.
     """
 
     def __init__(
@@ -55,15 +57,17 @@ class Fit:
         y: Array,
         search: SearchResult | None = None,
         kept: tuple[int, Indices | slice] | None = None,
+        noise_sd: float | None = None,
     ) -> None:
         self._space, self._ridge = space, ridge
         self._kept = (len(X), slice(None)) if kept is None else kept  # number of rows given, and those in use
-        self.X, self.y, self.search = X, y, search
-        self._target: Target = ridge.make_target(y)
+        self.X, self.y, self.search, self.noise_sd = X, y, search, noise_sd
+        self._estimated = ridge.make_target(y)
+        self._target: Target = self._estimated if noise_sd is None else self._estimated.with_noise(noise_sd, ridge.lam)
 
     @property
     def theta(self) -> float:
-        """Kernel parameter θ = 1/(2ℓ²), ℓ the length scale."""
+        """Kernel parameter θ = 1/(2ℓ²), ℓ the length scale; NaN for the linear kernel, which has none."""
         return self._ridge.theta
 
     @property
@@ -73,9 +77,9 @@ class Fit:
 
     @property
     def sigma2(self) -> float:
-        """Estimated variance σ̂² = y′(K + λI)⁻¹y / n, or of y − μ̂ with a constant mean μ (also over n)."""
+        """Estimated variance σ̂² = y′(K + λI)⁻¹y / n, or of y − μ̂ with a constant mean μ; also where σ is known."""
         with np.errstate(over="ignore", under="ignore"):
-            return float(np.ldexp(self._target.sigma2, 2 * self._target.exponent))
+            return float(np.ldexp(self._estimated.sigma2, 2 * self._estimated.exponent))
 
     @property
     def mean(self) -> float:
@@ -86,9 +90,9 @@ class Fit:
     def log_likelihood(self) -> float:
         """Log marginal likelihood at σ̂²: −n/2·(log 2π + log σ̂² + 1) − ½ log|K + λI|; inf if σ̂² = 0."""
         n = self._ridge.n
-        if self._target.sigma2 == 0:
+        if self._estimated.sigma2 == 0:
             return inf
-        log_sigma2 = log(self._target.sigma2) + 2 * self._target.exponent * log(2)
+        log_sigma2 = log(self._estimated.sigma2) + 2 * self._estimated.exponent * log(2)
         return -0.5 * (n * (log(2 * pi) + log_sigma2 + 1) + self._ridge.log_det)
 
     def predict(self, X_new: npt.ArrayLike) -> Array:

@@ -1,17 +1,19 @@
-"""Kernels: the similarity of two points, with K(x, x) = 1 and the same meaning of θ for all.
+"""Kernels: the similarity of two points, with K(x, x) = 1 and the same meaning of θ for all in `KERNELS`.
 
 A kernel is a class with one method, `__call__(X, Z, theta, out)`, which returns the matrix K(x_i, z_j), shape
 (len(X), len(Z)), written to `out` if that is given. θ = 1/(2ℓ²), with ℓ the kernel's length scale, so θ has the unit of
 1/x², and the same θ stands for functions that vary over the same distances: with ρ = ‖x − x′‖/ℓ = √(2θ)·‖x − x′‖ the
 Gaussian kernel is exp(−ρ²/2), and the Matérn kernels, polynomials in ρ times exp(−√(2ν)·ρ), tend to it as ν grows.
 
+A kernel whose K(x, x) isn't 1 has a second method, `compute_diagonal(X, theta)`. The linear kernel is one.
+
 Distances are sums over coordinate differences, not ‖x‖² + ‖z‖² − 2x′z: equal points are at distance exactly 0.
 """
 
 from __future__ import annotations
 
-from math import sqrt
-from typing import Literal, Protocol
+from math import nan, sqrt
+from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -31,10 +33,19 @@ _CHUNK = 1 << 15
 
 
 class Kernel(Protocol):
-    """Interface of a kernel: K(x, x) = 1, K(x, x′) = K(x′, x), positive definite."""
+    """Interface of a kernel: K(x, x) = 1 unless it `SupportsDiagonal`, K(x, x′) = K(x′, x), positive semi-definite."""
 
     def __call__(self, X: Array, Z: Array, theta: float, out: Array | None = None) -> Array:
         """Return the matrix K(x_i, z_j), shape (len(X), len(Z)), written to `out` if that is given."""
+        ...
+
+
+@runtime_checkable
+class SupportsDiagonal(Protocol):
+    """A kernel that says its diagonal, because K(x, x) isn't 1."""
+
+    def compute_diagonal(self, X: Array, theta: float) -> Array:
+        """Return K(x_i, x_i), shape (len(X),), each ≥ 0."""
         ...
 
 
@@ -111,7 +122,33 @@ class Matern52:
         return _evaluate_polynomial_exp((1.0, 1 / 3), _compute_distances(X, Z, "euclidean", out), sqrt(10 * theta))
 
 
+class Linear:
+    """Linear kernel x′x̃, for linear functions without an intercept: ridge regression. It has no use for θ.
+
+    `ckrr.fit` uses it only where points have as many coordinates as there are points; else see `ckrr.ridge.linear`.
+
+    Examples
+    --------
+    >>> Linear()(np.array([[1.0, 2.0]]), np.array([[3.0, 4.0]])), Linear().compute_diagonal(np.array([[1.0, 2.0]]))
+    (array([[11.]]), array([5.]))
+    """
+
+    def __call__(self, X: Array, Z: Array, theta: float = nan, out: Array | None = None) -> Array:
+        """Return the matrix x_i′z_j, each entry summed by itself, so that it is bitwise independent of the others."""
+        with np.errstate(over="ignore", invalid="ignore"):  # an infinite product makes the factorisation fail
+            found: Array = np.vecdot(X[:, None], Z, out=out)
+        return found
+
+    def compute_diagonal(self, X: Array, theta: float = nan) -> Array:
+        """Return ‖x_i‖²."""
+        with np.errstate(over="ignore"):
+            found: Array = np.vecdot(X, X)
+        return found
+
+
 gaussian = Gaussian()
+LINEAR = "linear"
+"""Name of the linear kernel, which isn't among `KERNELS`: it has no θ."""
 
 KERNELS: dict[str, Kernel] = {
     "gaussian": gaussian,

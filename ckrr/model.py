@@ -8,11 +8,22 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache, partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ckrr._validation import Array, check_choice, check_columns, check_points, check_positive, check_values, quote_value
+from ckrr._validation import (
+    Array,
+    check_choice,
+    check_columns,
+    check_noise_sd,
+    check_noise_sds,
+    check_points,
+    check_positive,
+    check_values,
+    quote_value,
+)
 from ckrr.evaluation.batching import Problem
 from ckrr.evaluation.scores import Scores, score_problems
 from ckrr.fitted import Fit
@@ -27,7 +38,7 @@ from ckrr.regions.tail_sets import Indices
 from ckrr.regions.weights import PointWeights, SampleWeights, check_weights
 from ckrr.ridge.interface import FactorisedRidge
 from ckrr.space import ZERO, ConstantMeanSpace, Scales, Seed, Space, make_space
-from ckrr.theta import check_search, resolve_theta
+from ckrr.theta import check_search
 
 
 def _search_cobyla_each(likelihood: Profile, ys: Sequence[Array]) -> list[SearchResult]:
@@ -88,7 +99,7 @@ class Inputs:
     def factor(
         self, theta: float | None = None, lam: float | None = None, *, lengthscale: float | None = None
     ) -> Factor:
-        """Factorise K + λI for given θ, or length scale in its place, and λ.
+        """Factorise K + λI for given θ, or length scale in its place, and λ; the linear kernel has no θ and ignores it.
 
         Raises
         ------
@@ -97,8 +108,11 @@ class Inputs:
         """
         if isinstance(theta, str):
             raise ValueError(f"theta must be a number > 0, got {quote_value(theta)} (for a search use factor_ml)")
-        chosen = check_positive("theta", resolve_theta(theta, lengthscale))
-        ridge = self._space.make_ridge(self._space.scale_points(self.X), chosen, check_positive("lam", lam))
+        X, chosen = (
+            self._space.scale_points(self.X),
+            self._space.check_theta(self._space.resolve_theta(theta, lengthscale)),
+        )
+        ridge = self._space.make_ridge(X, chosen, check_positive("lam", lam))
         return Factor(self._space, self.X, ridge, self.X_test, weights=self.weights)
 
     def factor_ml(self, y: npt.ArrayLike, lam: float, theta: str = "ml") -> Factor:
@@ -178,10 +192,11 @@ class Factor:
     def __repr__(self) -> str:
         return f"<Factor of X of shape {self._ridge.X.shape}: theta={self.theta:g}, lam={self.lam:g}>"
 
-    def fit(self, y: npt.ArrayLike) -> Fit:
-        """Fit the model to one target."""
+    def fit(self, y: npt.ArrayLike, noise_sd: float | None = None) -> Fit:
+        """Fit the model to one target; `noise_sd` is as in `ckrr.fit`."""
         y = check_values("y", y, len(self._X), of="X")
-        return Fit(self._space, self._X[self._rows], self._ridge, y[self._rows], kept=(len(self._X), self._rows))
+        kept = len(self._X), self._rows
+        return Fit(self._space, self._X[self._rows], self._ridge, y[self._rows], None, kept, check_noise_sd(noise_sd))
 
     def score(
         self,
@@ -194,6 +209,7 @@ class Factor:
         smoothed: Smoothed | None = None,
         pit: Smoothed | None = None,
         weights: PointWeights | None = None,
+        noise_sd: npt.ArrayLike | None = None,
     ) -> Scores:
         """Score procedures at the test inputs, for one or several targets.
 
@@ -213,6 +229,8 @@ class Factor:
             Source of τ for the PIT, as in `Distribution.pit`. If given, the scores have `crps` and `pit`.
         weights : pair of (n,) and (m,) arrays, optional
             As in `Fit.regions`, for all targets; default: those of the `Inputs`.
+        noise_sd : float or (t,) array, optional
+            Standard deviation of the noise of each target, as in `ckrr.fit`.
 
         Returns
         -------
@@ -222,14 +240,20 @@ class Factor:
         latent, by = None if f_test is None else [f_test], None if smoothed is None else [smoothed]
         pit_by = None if pit is None else [pit]
         weighted = None if weights is None else [weights]
-        return score_together([self], [Y], [Y_test], procedures, alpha, boundary, latent, by, pit_by, weighted)[0]
+        known = None if noise_sd is None else [noise_sd]
+        more = (latent, by, pit_by, weighted, known)
+        return score_together([self], [Y], [Y_test], procedures, alpha, boundary, *more)[0]
 
-    def _make_problem(self, Y: npt.ArrayLike, Y_test: npt.ArrayLike) -> tuple[Problem, Array]:
+    def _make_problem(
+        self, Y: npt.ArrayLike, Y_test: npt.ArrayLike, noise_sd: npt.ArrayLike | None
+    ) -> tuple[Problem, Array]:
         train = check_columns("Y", Y, len(self._X), of="X")[self._rows]
         test = check_columns("Y_test", Y_test, len(self._X_test), of="X_test")
         if train.shape[1] != test.shape[1]:
             raise ValueError(f"Y_test must have {train.shape[1]} columns as Y has, got shape {np.shape(Y_test)}")
         targets = [self._ridge.make_target(np.ascontiguousarray(y)) for y in train.T]
+        for t, sd in enumerate(() if noise_sd is None else check_noise_sds(noise_sd, len(targets))):
+            targets[t] = targets[t].with_noise(sd, self.lam)
         return Problem(self._ridge, targets, self._X_test), test.T
 
     def _check_tau(self, smoothed: Smoothed, name: str = "smoothed") -> Array:
@@ -257,6 +281,7 @@ def fit(
     features: int | None = None,
     seed: Seed = 0,
     mean: str = ZERO,
+    noise_sd: float | None = None,
 ) -> Fit:
     """Fit kernel ridge regression, by default with the kernel exp(−θ‖x − x′‖²).
 
@@ -268,15 +293,15 @@ def fit(
         θ > 0, or how to search for the maximum-likelihood θ. "ml" is a global search over 1e-3 ≤ θ r² ≤ 1e6, with r the
         largest range of a coordinate. It takes as long as 10 to 15 factorisations for up to 200 points, 4 to 8 for 400,
         and less for larger ones; longer for λ far below 1e-6, and for other kernels (about 40).
-        "ml-cobyla" is the local search of the paper. "holdout" runs "ml" on every fourth row and fits the remaining
-        rows: conformal regions keep their exact level, that of a sample of `len(fit.y)` rows.
+        "ml-cobyla" is the local search of the paper. "holdout" runs "ml" on every fourth row and fits the others:
+        conformal regions keep their exact level, that of a sample of `len(fit.y)` rows. The linear kernel has no θ.
     lam : float
         Ridge λ > 0, which must be given. Nothing is scaled, and nothing is centred unless `mean` is "constant".
-    kernel : {"gaussian", "laplacian", "matern32", "matern52"}, one of them with the suffix "-rff", or a Kernel
-        θ = 1/(2ℓ²) in each, ℓ its length scale; the formulas are in `ckrr.kernels`. The suffix "-rff" selects ridge
-        regression on random Fourier features of that kernel, for n far beyond what fits as an n×n matrix. Conformal
-        regions remain exactly valid, but the fitted function is a different one. A custom kernel is an object with one
-        method: see `Kernel`.
+    kernel : {"gaussian", "laplacian", "matern32", "matern52"}, one with the suffix "-rff", "linear", or a Kernel
+        θ = 1/(2ℓ²) in each, ℓ its length scale; the formulas are in `ckrr.kernels`. "linear" is ridge regression
+        without an intercept, by a d×d matrix where n > d. The suffix "-rff" selects ridge regression on random Fourier
+        features of that kernel, for n far beyond what fits as an n×n matrix. Conformal regions remain exactly valid,
+        but the fitted function is a different one. A custom kernel is an object with one method: see `Kernel`.
     lengthscale : float, optional
         Length scale ℓ > 0 in place of `theta`.
     scales : (d,) array, optional
@@ -288,6 +313,8 @@ def fit(
     mean : {"zero", "constant"}
         Mean of y: 0, or an unknown constant that is estimated together with the function, for targets that aren't
         centred. Conformal regions remain exactly valid (`ckrr.ridge.constant_mean`).
+    noise_sd : float, optional
+        Standard deviation s > 0 of the noise, if known: GPR-f and GPR-p have σ² = s²/λ in place of σ̂² then.
 
     Returns
     -------
@@ -312,14 +339,15 @@ def fit(
     x = check_points("X", X)
     y_ = check_values("y", y, len(x), of="X")
     space = make_space(x.shape[1], kernel, scales, features, seed, mean)
-    theta = resolve_theta(theta, lengthscale)
+    theta = space.resolve_theta(theta, lengthscale)
     if isinstance(theta, str):
         check_search(theta, SEARCHES)
     found = _search(space, x, [y_], theta, check_positive("lam", lam))[0] if isinstance(theta, str) else None
     rows = kept_rows(len(x)) if theta == HOLDOUT else slice(None)
     kept, x, y_ = (len(x), rows), x[rows], y_[rows]
-    chosen = check_positive("theta", theta if found is None else found.theta)
-    return Fit(space, x, space.make_ridge(space.scale_points(x), chosen, check_positive("lam", lam)), y_, found, kept)
+    chosen = space.check_theta(theta if found is None else found.theta)
+    ridge = space.make_ridge(space.scale_points(x), chosen, check_positive("lam", lam))
+    return Fit(space, x, ridge, y_, found, kept, check_noise_sd(noise_sd))
 
 
 def _search(space: Space, X: Array, ys: Sequence[Array], theta: str, lam: float) -> list[SearchResult]:
@@ -342,12 +370,12 @@ def score_together(
     smoothed: Sequence[Smoothed] | None = None,
     pit: Sequence[Smoothed] | None = None,
     weights: Sequence[PointWeights] | None = None,
+    noise_sd: Sequence[npt.ArrayLike] | None = None,
 ) -> list[Scores]:
     """Score several factors at once, with results bitwise identical to `factor.score` for each.
 
     Up to twice as fast where n is small: small problems are stacked, so that NumPy's overhead per call is small
-    against the arithmetic. `Y`, `Y_test`, `f_test`, `smoothed`, `pit` and `weights` have one entry for each factor, as
-    in `Factor.score`.
+    against the arithmetic. The arguments are those of `Factor.score`, each with one entry for each factor.
 
     Examples
     --------
@@ -360,10 +388,11 @@ def score_together(
     if weights is None and uses_weights(procedures):
         weights = [factor.weights for factor in factors if factor.weights is not None] or None
     given: dict[str, Sequence[object] | None] = {"Y": Y, "Y_test": Y_test, "f_test": f_test, "smoothed": smoothed}
-    for name, each in (given | {"pit": pit, "weights": weights}).items():
+    for name, each in (given | {"pit": pit, "weights": weights, "noise_sd": noise_sd}).items():
         if each is not None and len(each) != len(factors):
             raise ValueError(f"{name} must have one entry for each of the {len(factors)} factors, got {len(each)}")
-    asked = [factor._make_problem(*targets) for factor, *targets in zip(factors, Y, Y_test, strict=True)]
+    known: Sequence[Any] = [None] * len(factors) if noise_sd is None else noise_sd
+    asked = [one._make_problem(*its) for one, *its in zip(factors, Y, Y_test, known, strict=True)]
     problems, tests = [problem for problem, _ in asked], [test for _, test in asked]
     latent = None
     if f_test is not None:

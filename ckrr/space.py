@@ -1,22 +1,25 @@
-"""Function spaces for ridge regression: all functions of a kernel, or linear combinations of its random features."""
+"""Function spaces for ridge regression: of a kernel, of its random features, or linear."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import nan
 
 import numpy as np
 import numpy.typing as npt
 
-from ckrr._validation import Array, check_choice, quote_value
-from ckrr.kernels import KERNELS, Kernel
+from ckrr._validation import Array, check_choice, check_positive, quote_value
+from ckrr.kernels import KERNELS, LINEAR, Kernel
 from ckrr.likelihood.profile import FeatureLikelihood, Likelihood, Profile
 from ckrr.ridge.constant_mean import ConstantMeanRidge
 from ckrr.ridge.feature_ridge import FeatureRidge
 from ckrr.ridge.interface import FactorisedRidge
+from ckrr.ridge.linear import make_linear_ridge
 from ckrr.ridge.random_features import SPECTRA, Features
 from ckrr.ridge.structure import make_kernel_ridge
+from ckrr.theta import resolve_theta
 
 FEATURES = 500
 """Default number of random features."""
@@ -26,7 +29,7 @@ MEANS = (ZERO, CONSTANT)
 """Accepted values of `mean`."""
 
 _RANDOM = "-rff"
-SPACES = (*KERNELS, *(f"{name}{_RANDOM}" for name in SPECTRA))
+SPACES = (*KERNELS, LINEAR, *(f"{name}{_RANDOM}" for name in SPECTRA))
 """Accepted names of `kernel`; those ending in -rff select random Fourier features."""
 
 
@@ -49,6 +52,14 @@ class Space(ABC):
     def scale_points(self, x: Array) -> Array:
         """Return points in units of the scales."""
         return x if self.scales is None else x / self.scales
+
+    def resolve_theta(self, theta: float | str | None, lengthscale: float | None) -> float | str:
+        """Return θ, or the name of a search for it, from the arguments of which exactly one is not None."""
+        return resolve_theta(theta, lengthscale)
+
+    def check_theta(self, theta: object) -> float:
+        """Return θ as a float; raise ValueError if it isn't a number that the space can use."""
+        return check_positive("theta", theta)
 
     @abstractmethod
     def make_ridge(self, X: Array, theta: float, lam: float) -> FactorisedRidge:
@@ -95,6 +106,14 @@ class ConstantMeanSpace(Space):
 
     base: Space
 
+    def resolve_theta(self, theta: float | str | None, lengthscale: float | None) -> float | str:
+        """Return θ or the name of a search, as the other space does."""
+        return self.base.resolve_theta(theta, lengthscale)
+
+    def check_theta(self, theta: object) -> float:
+        """Return θ as a float, as the other space does."""
+        return self.base.check_theta(theta)
+
     def make_ridge(self, X: Array, theta: float, lam: float) -> FactorisedRidge:
         """Factorise the ridge matrix of the other space, and estimate the constant of each target."""
         if len(X) < 2:
@@ -106,6 +125,29 @@ class ConstantMeanSpace(Space):
         if len(X) < 2:
             raise ValueError(f'X must have at least 2 rows to search for theta with mean = "{CONSTANT}", got 1 sample')
         return replace(self.base.make_profile(X, y, lam), has_mean=True)
+
+
+@dataclass(frozen=True, eq=False)
+class LinearSpace(Space):
+    """Linear functions of the coordinates, without an intercept and without θ: λ alone sets the scale."""
+
+    def resolve_theta(self, theta: float | str | None, lengthscale: float | None) -> float | str:
+        """Return the name of a search, which is refused later, or NaN: any θ is ignored."""
+        return theta if isinstance(theta, str) else nan
+
+    def check_theta(self, theta: object) -> float:
+        """Return NaN: any θ is ignored."""
+        return nan
+
+    def make_ridge(self, X: Array, theta: float, lam: float) -> FactorisedRidge:
+        """Factorise the smaller one of the n×n and the d×d matrix."""
+        return make_linear_ridge(X, lam)
+
+    def make_profile(self, X: Array, y: Array, lam: float) -> Profile:
+        """Raise ValueError: there is no θ to search for."""
+        raise ValueError(
+            f"theta must be left out for kernel={LINEAR!r}, which has no θ to search for (lam sets its scale)"
+        )
 
 
 def make_space(
@@ -141,6 +183,8 @@ def _make_centred_space(
         return FeatureSpace(checked, drawn)
     if features is not None:
         raise ValueError(f"features must be left out unless kernel ends in {_RANDOM}, got {quote_value(features)}")
+    if name == LINEAR:
+        return LinearSpace(checked)
     return KernelSpace(checked, kernel if callable(kernel) else KERNELS[kernel])
 
 

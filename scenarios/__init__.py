@@ -20,7 +20,7 @@ other function of a package.
 from collections.abc import Callable
 
 from scenarios.published.as_run import published_study
-from scenarios.published.sources import f2, f5, f6, gp, heaviside, pressure2
+from scenarios.published.sources import f2, f5, f6, gp, heaviside, linear, pressure2
 from scenarios.sources.datasets import is_copy, make_dataset, read_dataset
 from scenarios.sources.gaussian_process import GaussianProcess
 from scenarios.sources.marking import is_source, source
@@ -57,6 +57,7 @@ SOURCES: dict[str, Callable[..., Source]] = {
     "pressure2": pressure2,
     "f2": f2,
     "f5": f5,
+    "linear": linear,
     "table": table,
     "dataset": make_dataset,
     "published": published_study,

@@ -8,6 +8,7 @@ with Q_SS the block of Q = (K + λI)⁻¹ for S. For a single point these are a_
 G = L⁻¹ and v = Gy we have Q_SS = G_S′G_S and a_S = G_S′v, so e_S solves a least-squares problem, G_S e ≈ v, whose
 condition number is the root of that of Q_SS. With a constant mean, which every fit estimates anew, Q̃, W̃ and G̃ take
 their places (`ckrr.ridge.constant_mean`).
+For the linear kernel the d coefficients of each fold's fit are computed.
 
 Every training point i then has its own interval, and the ends of the whole are order statistics of theirs: with
 N = n + 1 and S(i) the points that are left out together with i ::
@@ -39,6 +40,7 @@ from ckrr.levels import Alpha, compute_thresholds, parse_alphas
 from ckrr.regions.intervals import Regions, make_intervals, stack_regions
 from ckrr.ridge.constant_mean import ConstantMeanRidge
 from ckrr.ridge.exact import Ridge
+from ckrr.ridge.linear import LinearRidge
 
 Indices = npt.NDArray[np.intp]
 FOLDS = 10
@@ -107,6 +109,8 @@ def _compute_left_out_errors(fit: Fit, folds: Sequence[Indices]) -> Array:
     """Return the errors e_S of all folds, shape (n,)."""
     ridge = fit._ridge
     exact = ridge.base if isinstance(ridge, ConstantMeanRidge) else ridge
+    if isinstance(exact, LinearRidge):
+        return exact.compute_left_out_errors(fit._target.y, folds, has_mean=exact is not ridge)
     if not isinstance(exact, Ridge):
         raise ValueError("kernel must not be on random features: CV+ needs the matrix of the kernel")
     e = np.empty(ridge.n)

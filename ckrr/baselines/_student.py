@@ -26,7 +26,7 @@ def student(fit: Fit, X_new: npt.ArrayLike, alpha: Alpha) -> Regions:
     n = fit._ridge.n
     degrees = n - 1 if isinstance(fit._ridge, ConstantMeanRidge) else n
     t = -np.asarray(stdtrit(degrees, [float(each) / 2 for each in parse_alphas(alpha)]), dtype=np.float64)
-    sigma2 = np.array(fit._target.sigma2 * n / degrees)
+    sigma2 = np.array(fit._estimated.sigma2 * n / degrees)
     blocks = fit._ridge.project(fit._check_points(X_new), [fit._target], weights=False)
     found = [make_normal_intervals(block.means[0], compute_deviation(block.m, sigma2), t) for block in blocks]
     return stack_regions(found).rescale(fit._target.unscale)

@@ -4,6 +4,8 @@ With σ̂² = y′Qy/n estimated from the same sample::
 
     GPR-f (of y*):     ŷ ± z_{1−α/2} σ̂ sqrt(λ + 1 − Σ V²)
     GPR-p (of f(x*)):  ŷ ± z_{1−α/2} σ̂ sqrt(1 − Σ V²)
+
+Where the standard deviation s of the noise is known, λσ² = s² and σ = s/sqrt(λ) takes the place of σ̂.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Find test points that equal training points by the kernel, K(x_i, x*) = 1, without computing all of its values."""
+"""Find test points that equal training points, without computing all values of the kernel.
+
+By a kernel with K(x, x) = 1 they are equal where K(x_i, x*) = 1; by others, and by features, where all coordinates are.
+"""
 
 from __future__ import annotations
 
@@ -45,3 +48,16 @@ class EqualPoints:
             cols.append(col)
         empty = np.empty(0, dtype=np.intp)
         return np.concatenate([empty, *rows]), np.concatenate([empty, *cols])
+
+
+def find_equal_rows(X_new: Array, X: Array) -> Places:
+    """Return which rows of X_new equal which rows of X: compare the first coordinate, then all.
+
+    Examples
+    --------
+    >>> find_equal_rows(np.array([[2.0, 0.0], [3.0, 1.0]]), np.array([[3.0, 1.0], [2.0, 1.0], [3.0, 1.0]]))
+    (array([1, 1]), array([0, 2]))
+    """
+    row, col = np.nonzero(X_new[:, :1] == X[:, 0])
+    same = (X_new[row] == X[col]).all(axis=1)
+    return row[same], col[same]

@@ -8,6 +8,8 @@ and for a block of test points x*, whose kernel columns are k = K(X, x*)::
 
     V = G k        W = G′V = Qk        ŷ = v′V        m = λ + 1 − Σ V²
 
+with K(x*, x*) in place of 1 for kernels where it is another number.
+
 An explicit Q would be as fast but inaccurate for small λ (m has a relative error of 5e-3 at λ = 1e-6); triangular
 solves would be as accurate but two to three times slower.
 
@@ -19,16 +21,17 @@ are computed one target at a time.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from math import frexp, ulp
+from math import frexp, isnan, ulp
 
 import numpy as np
 import numpy.typing as npt
 
 from ckrr._validation import Array
-from ckrr.kernels import Kernel, gaussian
+from ckrr.kernels import Kernel, SupportsDiagonal, gaussian
 from ckrr.linalg.triangular import TriangularAlgebra, select_algebra
+from ckrr.ridge.equal_points import Places, find_equal_rows
 
 TEST_BLOCK = 504
 """Test points in one matrix product. Fixed, never tuned to a machine, since the last bits of results depend on it.
@@ -40,16 +43,18 @@ _PANEL = 128
 """Columns of the kernel matrix computed at once. Results are bitwise independent of it."""
 
 _LOST = 16
-"""Pivots and variances are at least λ, with errors of about n ε. One below `_LOST` n ε has no correct digits."""
+"""Pivots and variances are at least λ, with errors of about n ε K(x, x). One below `_LOST` times that has no digits."""
 
 
 class FactorisationError(np.linalg.LinAlgError):
     """K + λI cannot be factorised to working precision."""
 
     def __init__(self, what: str, theta: float, lam: float, n: int) -> None:
+        has_theta = not isnan(theta)
+        given, more = (f"theta={theta:g}, ", ", a larger theta,") if has_theta else ("", "")
         super().__init__(
-            f"{what} for theta={theta:g}, lam={lam:g}, n={n}: K + lam*I is singular to working precision; "
-            "try a larger lam, a larger theta, or fewer nearly equal rows in X"
+            f"{what} for {given}lam={lam:g}, n={n}: K + lam*I is singular to working precision; "
+            f"try a larger lam{more} or fewer nearly equal rows in X"
         )
 
 
@@ -69,6 +74,12 @@ class Target:
     mean: float = 0.0
     """Estimated mean, which predictions include beside v, in the target's units (`ckrr.ridge.constant_mean`)."""
 
+    def with_noise(self, noise_sd: float, lam: float) -> Target:
+        """Return the target with σ² = noise_sd²/λ in place of its estimate, for noise of known standard deviation."""
+        with np.errstate(over="ignore", under="ignore"):
+            sd = float(np.ldexp(noise_sd, -self.exponent))
+        return replace(self, sigma2=sd * sd / lam)
+
     def scale(self, y: Array) -> Array:
         """Convert values of y to the target's units."""
         return scale_by_power_of_two(y, -self.exponent)
@@ -87,13 +98,13 @@ class Projection:
     means: list[Array]
     """ŷ, shape (b,), one for each target, in that target's units."""
     variance: Array
-    """1 − Σ V², shape (b,): the posterior variance of f(x*) in units of σ²; rounding may leave it just below 0."""
+    """K(x*, x*) − Σ V², shape (b,): posterior variance of f(x*) in units of σ²; rounding may leave it just below 0."""
     m: Array
-    """λ + 1 − Σ V², shape (b,), above 0."""
+    """λ + K(x*, x*) − Σ V², shape (b,), above 0."""
     W: Array
     """Qk, shape (b, n), a row for each test point. Overwritten by the next block."""
     equal: tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
-    """Rows and columns of W at which the test point equals a training point by the kernel: K(x_i, x*) = 1."""
+    """Rows and columns of W at which the test point equals a training point (`ckrr.ridge.equal_points`)."""
 
 
 class Ridge:
@@ -107,11 +118,12 @@ class Ridge:
         self._doubt = _LOST * self.n * ulp(1.0)
         self._triangles = way or select_algebra(self.n)
         L = make_ridge_matrix(X, theta, lam, kernel)
+        largest = 1.0 if not isinstance(kernel, SupportsDiagonal) else float(L.diagonal().max()) - lam
         failed = self._triangles.factorise(L)
         if failed:
             raise FactorisationError(f"factorisation failed at row {failed - 1} of X", *self._get_parameters())
         pivot = int(np.argmin(L.diagonal()))
-        if not L[pivot, pivot] ** 2 > self._doubt:
+        if not L[pivot, pivot] ** 2 > self._doubt * largest:
             raise FactorisationError(f"factorisation lost its digits at row {pivot} of X", *self._get_parameters())
         self.log_det = 2.0 * float(np.log(L.diagonal()).sum())
         self._triangles.invert(L)
@@ -139,15 +151,15 @@ class Ridge:
             b = len(block)
             k = buffer[: _round_up(b, padding)]
             self.kernel(block, self.X, self.theta, out=k[:b])
-            equal = _find_ones(k[:b]) if weights else _find_ones(k[:0])
+            own, equal = self._compute_own(block, k[:b] if weights else k[:0])
             self._triangles.multiply(self.G, k.T)
             V = k[:b]
-            variance = 1.0 - np.vecdot(V, V)
+            variance = own - np.vecdot(V, V)
             m = self.lam + variance
-            if not m.min() > self._doubt:
-                i = start + int(np.argmin(m))
+            if not (m > self._doubt * own).all():
+                i = int(np.argmin(m - self._doubt * own))
                 raise FactorisationError(
-                    f"the variance at test point {i} came out as {m.min():g}", *self._get_parameters()
+                    f"the variance at test point {start + i} came out as {m[i]:g}", *self._get_parameters()
                 )
             means = [np.vecdot(V, target.v) for target in targets]
             if weights:
@@ -155,11 +167,17 @@ class Ridge:
             W = k[:b] if weights else k[:0]
             yield Projection(slice(start, start + b), means, variance, m, W, equal)
 
+    def _compute_own(self, block: Array, k: Array) -> tuple[float | Array, Places]:
+        """Return K(x*, x*) of test points, and where they equal training points: none if k has no rows."""
+        if not isinstance(self.kernel, SupportsDiagonal):
+            return 1.0, _find_ones(k)
+        return self.kernel.compute_diagonal(block, self.theta), find_equal_rows(block[: len(k)], self.X)
+
     def _get_parameters(self) -> tuple[float, float, int]:
         return self.theta, self.lam, self.n
 
 
-def _find_ones(k: Array) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+def _find_ones(k: Array) -> Places:
     row, col = np.nonzero(k == 1.0) if k.size and k.max() == 1.0 else np.empty((2, 0), dtype=np.intp)
     return row, col
 

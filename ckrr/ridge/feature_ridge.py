@@ -32,9 +32,9 @@ import numpy.typing as npt
 from scipy.linalg import blas, lapack
 
 from ckrr._validation import Array
+from ckrr.ridge.equal_points import Places, find_equal_rows
 from ckrr.ridge.exact import FactorisationError, Projection, Target, scale_by_power_of_two
-from ckrr.ridge.primal import KEPT, ROWS, Primal
-from ckrr.ridge.random_features import Features
+from ckrr.ridge.primal import KEPT, ROWS, FeatureMap, Primal
 
 TEST_BLOCK = 32
 """Test points in one matrix product. Fixed, never tuned to a machine, since the last bits of results depend on it."""
@@ -54,22 +54,24 @@ _HIGH = 0.9
 _LOST = 16
 """A number that is not above `_LOST` times its error bound has no correct digits."""
 
-Places = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
-
 
 class FeatureRidge:
     """Factorised ridge matrix ΦΦ′ + λI of a training sample, which is never formed."""
 
-    def __init__(self, X: Array, theta: float, lam: float, features: Features) -> None:
+    def __init__(self, X: Array, theta: float, lam: float, features: FeatureMap) -> None:
         self.X, self.theta, self.lam, self.features = X, theta, lam, features
         self.n = len(X)
         if not features.compute_reach(X, theta) < np.inf:
             raise FactorisationError("the features overflow", *self._get_parameters())
         self._primal = Primal(X, features, theta, lam)
         diagonal = np.abs(self._primal.R.diagonal())
-        if not diagonal.min() ** 2 > _LOST * ulp(1.0) * diagonal.max() ** 2:
+        if not self._has_digits(diagonal):
             raise FactorisationError("factorisation lost its digits", *self._get_parameters())
         self.log_det = 2.0 * float(np.log(diagonal).sum()) + (self.n - features.count) * log(lam)
+
+    def _has_digits(self, diagonal: Array) -> bool:
+        """Return whether R, with this diagonal (absolute values), is far enough from singular."""
+        return bool(diagonal.min() ** 2 > _LOST * ulp(1.0) * diagonal.max() ** 2)
 
     @cached_property
     def diag_Q(self) -> Array:
@@ -114,7 +116,7 @@ class FeatureRidge:
             b = len(block)
             F, T, C = self._solve_features(block)
             spread = np.vecdot(T[:b], T[:b])
-            self._check(np.vecdot(C[:b], C[:b]), start)
+            self._check(self._estimate_sizes(C[:b]), start)
             means = [np.vecdot(F[:b], target.v) for target in targets]
             equal = self._compute_weights(C, W, block) if weights else _make_empty_places()
             here, m = slice(start, start + b), self.lam * (1.0 + spread)
@@ -139,16 +141,21 @@ class FeatureRidge:
         for here, F in self._primal.iter_blocks():
             for i in range(0, len(C), TEST_BLOCK):
                 np.matmul(C[i : i + TEST_BLOCK], F, out=W[i : i + TEST_BLOCK, here])
-            row, col = _find_equal(X_new, self.X[here])
+            row, col = find_equal_rows(X_new, self.X[here])
             places.append((row, col + here.start))
         row, col = (np.concatenate(each) for each in zip(*places, strict=True))
         order = np.lexsort((col, row))
         return row[order], col[order]
 
-    def _check(self, squares: Array, start: int) -> None:
-        """Raise FactorisationError if W = Φc, whose error is about ε‖c‖, has no correct digits."""
-        worst = int(np.argmax(squares))
-        if not _LOST * ulp(1.0) * np.sqrt(squares[worst]) < 1:
+    def _estimate_sizes(self, C: Array) -> Array:
+        """Estimate the largest terms of W = Φc, given the rows c: features have norms of about 1."""
+        sizes: Array = np.sqrt(np.vecdot(C, C))
+        return sizes
+
+    def _check(self, sizes: Array, start: int) -> None:
+        """Raise FactorisationError if W = Φc, whose error is ε times the largest terms, has no correct digits."""
+        worst = int(np.argmax(sizes))
+        if not _LOST * ulp(1.0) * sizes[worst] < 1:
             raise FactorisationError(
                 f"the weights at test point {start + worst} lost their digits", *self._get_parameters()
             )
@@ -202,10 +209,3 @@ def _round_up(b: int) -> int:
 
 def _make_empty_places() -> Places:
     return np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp)
-
-
-def _find_equal(X_new: Array, X: Array) -> Places:
-    """Return the rows of X_new that equal rows of X, and which: compare the first coordinate, then all."""
-    row, col = np.nonzero(X_new[:, :1] == X[:, 0])
-    same = (X_new[row] == X[col]).all(axis=1)
-    return row[same], col[same]

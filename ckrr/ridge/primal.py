@@ -15,12 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import sqrt
+from typing import Protocol
 
 import numpy as np
 from scipy.linalg import blas, lapack
 
 from ckrr._validation import Array
-from ckrr.ridge.random_features import Features
 
 ROWS = 1024
 """Training points in a block. Fixed, never tuned to a machine, since the last bits of results depend on it."""
@@ -32,10 +32,27 @@ KEPT = 1 << 24
 """Maximum entries of a Φ kept between passes; larger ones are recomputed. Results are bitwise independent of it."""
 
 
+class FeatureMap(Protocol):
+    """Interface of a map from points to D features."""
+
+    @property
+    def count(self) -> int:
+        """Number of features D."""
+        ...
+
+    def __call__(self, X: Array, theta: float) -> Array:
+        """Return φ_j(x_i) at [j, i], shape (D, len(X)); features of a point are bitwise independent of the others."""
+        ...
+
+    def compute_reach(self, X: Array, theta: float) -> float:
+        """Return a number that is not finite where the features, or sums of their squares, overflow."""
+        ...
+
+
 class Primal:
     """Factorised M = Φ′Φ + λI of some training points, possibly none."""
 
-    def __init__(self, X: Array, features: Features, theta: float, lam: float) -> None:
+    def __init__(self, X: Array, features: FeatureMap, theta: float, lam: float) -> None:
         self.X, self.features, self.theta, self.lam = X, features, theta, lam
         self._blocks = self._cache_blocks() if features.count * len(X) <= KEPT else None
         self.R = self._compute_triangle()

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from harness.core.labels import format_label, format_theta
+from harness.core.procedures import format_procedure
 from harness.core.schema.measures import COVERAGE_EXPECTED
 from harness.core.text import escape_line, format_count, format_duration, format_table
 from harness.core.types import Extent
@@ -105,7 +106,7 @@ def format_coverage(cube: xr.Dataset, asked: Extent) -> str:
         )
         for name in asked.grid.procedure:
             cells = part.sel(gamma=gamma, procedure=name)
-            names, row = (judged, f"{judged}_se", "coverage_low", "coverage_high", "width"), [name]
+            names, row = (judged, f"{judged}_se", "coverage_low", "coverage_high", "width"), [format_procedure(name)]
             parts = (cells[each].to_numpy().tolist() for each in names)
             for value, se, low, high, width in zip(*parts, strict=True):
                 row += [format_estimate(value, se, low, high, 0.001), f"{width:#.3g}"]

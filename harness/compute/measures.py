@@ -199,6 +199,10 @@ class PointResults:
         """Return the mean distance of ends from those of the reference procedure."""
         return compute_distances(ends, self._reference)
 
+    def differences(self, ends: Array) -> Array:
+        """Return the mean of ends less those of the reference procedure."""
+        return compute_differences(ends, self._reference)
+
 
 def _join(parts: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
     """Join arrays over (target, procedure, point, level) along their targets, with points on the last axis."""
@@ -296,3 +300,22 @@ def compute_distances(ends: Array, reference: int | None) -> Array:
     apart[ends == other] = 0.0
     apart[np.isnan(apart)] = np.inf
     return np.asarray(apart.mean(axis=3))
+
+
+def compute_differences(ends: Array, reference: int | None) -> Array:
+    """Return the mean of ends less the reference's: 0 for equal infinite ends, NaN where only one is finite.
+
+    Examples
+    --------
+    >>> ends = np.array([[[[1.0, -np.inf]], [[3.0, -np.inf]], [[2.0, 2.0]]]])  # (target, procedure, level, point)
+    >>> compute_differences(ends, reference=0)[0, :, 0]
+    array([ 0.,  1., nan])
+    """
+    if reference is None:
+        return np.full(ends.shape[:3], np.nan)
+    other = ends[:, [reference]]
+    with np.errstate(invalid="ignore"):
+        difference = ends - other
+    difference[ends == other] = 0.0
+    difference[np.isinf(difference)] = np.nan
+    return np.asarray(difference.mean(axis=3))

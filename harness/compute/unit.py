@@ -25,7 +25,9 @@ from harness.core.protocols import (
     Inputs,
     Path,
     Sample,
+    Source,
     SupportsDistributions,
+    SupportsNoiseSd,
     SupportsPath,
     SupportsSharedSearch,
     Target,
@@ -212,7 +214,7 @@ def _search_together(
     gammas = [study.extent.grid.gamma[cells.gammas[0]] for cells in fits]
     try:
         with builder.time_step("search", len(fits)):
-            found = inputs.search_ml(make_target(sample, gammas, study.source.knows_f).Y, lam, theta)
+            found = inputs.search_ml(make_target(study.source, sample, gammas).Y, lam, theta)
         return [make for make, _ in zip(found, fits, strict=True)]
     except Exception:
         return [None] * len(fits)
@@ -230,7 +232,7 @@ def _make_job(
 ) -> FactorJob:
     study = builder.study
     gammas = [study.extent.grid.gamma[g] for g in cells.gammas]
-    target, law = make_target(sample, gammas, study.source.knows_f), _make_law(study, sample, gammas)
+    target, law = make_target(study.source, sample, gammas), _make_law(study, sample, gammas)
     theta, lam = _get_model(study, family, cells.thetas[0], cells.lams[0])
     with builder.time_step("search" if isinstance(theta, str) else "factor"):
         factor = make_factor(inputs, target, theta, lam) if make is None else make()
@@ -256,7 +258,7 @@ def draw_cell(study: Study, n: int, path: int, draw: int, gamma: int, theta: int
     at = {"gamma": grid.gamma[gamma], "theta": grid.theta[theta], "lam": grid.lam[lam], "path": path, "draw": draw}
     world = source.path(study.seeds.make_path_streams(path))
     sample = world.draw(study.seeds.make_draw_streams(path, draw), n, {axis: at[axis] for axis in source.redraws})
-    target = make_target(sample, [grid.gamma[gamma]], source.knows_f)
+    target = make_target(source, sample, [grid.gamma[gamma]])
     included = find_included(study.extent, n)[:, gamma, theta, lam]
     factors = []
     for family in study.families:
@@ -266,11 +268,13 @@ def draw_cell(study: Study, n: int, path: int, draw: int, gamma: int, theta: int
     return CellData(sample, target, factors)
 
 
-def make_target(sample: Sample, gammas: Sequence[float], knows_f: bool) -> Target:
+def make_target(source: Source, sample: Sample, gammas: Sequence[float]) -> Target:
     """Return training and test values with noise of variance γ added, one column for each γ."""
     Y = np.stack([_add_noise(sample.y, sample.noise, gamma) for gamma in gammas], axis=1)
     Y_test = np.stack([_add_noise(sample.y_test, sample.noise_test, gamma) for gamma in gammas], axis=1)
-    return Target(Y, Y_test, sample.y_test if knows_f else None)
+    unit = source.noise_sd if isinstance(source, SupportsNoiseSd) and sample.noise is not None else None
+    known = None if unit is None else unit * np.sqrt(np.array(gammas))
+    return Target(Y, Y_test, sample.y_test if source.knows_f else None, known)
 
 
 def _make_law(study: Study, sample: Sample, gammas: Sequence[float]) -> OutcomeLaw | None:

@@ -15,7 +15,7 @@ _BASELINES = (*_KRR, "GPR-t", "split", "jackknife+", "CV+", "J+GP")
 _PEERS = (*_BASELINES, "MAPIE-split", "MAPIE-jackknife+", "MAPIE-CV+", "crepes-split", "crepes-norm")
 FAMILIES = {"krr": _KRR, "baselines": _BASELINES, "peers": _PEERS, "cqr": ("MAPIE-CQR",)}
 """Bundled families with their procedures, for messages and lists: importing a family may need optional packages."""
-SOURCES = ("gp", "heaviside", "f6", "pressure2", "f2", "f5", "table", "dataset", "published")
+SOURCES = ("gp", "heaviside", "f6", "pressure2", "f2", "f5", "linear", "table", "dataset", "published")
 """Bundled sources, for lists: importing `scenarios` takes NumPy."""
 CLUSTERS = {
     "local": "processes on this machine",

@@ -35,6 +35,8 @@ class Procedure:
     stroke: Stroke
     target: Literal["y*", "f(x*)"] = "y*"
     """What its intervals are meant to cover."""
+    meaning: str = ""
+    """What stands in brackets after the name, where that misleads readers; see `format_procedure`."""
 
 
 PROCEDURES = {
@@ -44,12 +46,14 @@ PROCEDURES = {
             "GPR-f",
             "Bayesian interval for y* from a Gaussian process, σ² estimated",
             Stroke("#808080", "o", "solid"),
+            meaning="new observation",
         ),
         Procedure(
             "GPR-p",
             "Bayesian interval for f(x*), without the noise of a new observation",
             Stroke("#d98e04", "s", _DASHED),
             target="f(x*)",
+            meaning="latent mean",
         ),
         Procedure("RRCM", "conformal region from absolute in-sample residuals", Stroke("#0b6fb5", "^", "solid")),
         Procedure(
@@ -89,6 +93,21 @@ PROCEDURES = {
     )
 }
 """Procedures by name."""
+
+
+def format_procedure(name: str) -> str:
+    """Return the name of a procedure for readers: with its meaning, where the paper's letters may be read wrongly.
+
+    GPR-f and GPR-p are the paper's names. To others f is the function, and GPR-f the interval for it, which is GPR-p.
+    Scenarios, stores, CSV, JSON and commands have the name alone.
+
+    Examples
+    --------
+    >>> format_procedure("GPR-f"), format_procedure("CRR"), format_procedure("forest")
+    ('GPR-f (new observation)', 'CRR', 'forest')
+    """
+    meaning = PROCEDURES[name].meaning if name in PROCEDURES else ""
+    return f"{name} ({meaning})" if meaning else name
 
 
 def describe_procedure(name: str, about: str = "") -> str:

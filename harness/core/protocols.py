@@ -156,6 +156,16 @@ class SupportsDensityRatio(Protocol):
 
 
 @runtime_checkable
+class SupportsNoiseSd(Protocol):
+    """A source that knows the standard deviation of its noise."""
+
+    @property
+    def noise_sd(self) -> float | None:
+        """Standard deviation of the noise relative to √γ; None if it differs between points or doesn't exist."""
+        ...
+
+
+@runtime_checkable
 class SupportsPreparation(Protocol):
     """A source that needs expensive, shared arrays, computed once before the units and kept in the store."""
 
@@ -454,6 +464,15 @@ class SupportsWeights(Protocol):
 
 
 @runtime_checkable
+class SupportsKnownNoise(Protocol):
+    """A family with procedures that can use the standard deviation of the noise, `Target.noise_sd`."""
+
+    def know_noise(self) -> Family:
+        """Return the same family, with procedures that use it in place of an estimate."""
+        ...
+
+
+@runtime_checkable
 class SupportsHoldout(Protocol):
     """A family with searches for θ with which conformal procedures keep an exact level."""
 
@@ -492,3 +511,5 @@ class Target:
     Y: Array
     Y_test: Array
     f_test: Array | None
+    noise_sd: Array | None = None
+    """Standard deviation of the noise of each column, if the source knows it (`SupportsNoiseSd`)."""

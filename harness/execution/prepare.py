@@ -24,8 +24,9 @@ from harness.planning.matching import check_families, check_fingerprint
 from harness.planning.plan import Plan, add_preparations, make_plan
 from harness.scenario.families import FAMILIES
 from harness.scenario.family_probe import Probe, probe_families
-from harness.scenario.load import Loaded, knows_noise_law
+from harness.scenario.load import Loaded
 from harness.scenario.probe import check_source
+from harness.scenario.sources import knows_noise_law
 from harness.scenario.spec import Replications
 from harness.store import artifacts, locate, receipts
 from harness.store.checks.manifest import MOST_UNITS

@@ -150,6 +150,11 @@ class Baselines:
     version: int = KRR.version
 
     @property
+    def axes(self) -> Sequence[str]:
+        """Those of θ and λ that results depend on."""
+        return self.krr.axes
+
+    @property
     def procedures(self) -> Sequence[str]:
         """Names of all procedures, those of `krr` first."""
         return (*self.krr.procedures, *self.methods)
@@ -196,6 +201,10 @@ class Baselines:
     def weigh(self, ratio: Callable[[Array], Array] | None) -> Self:
         """Return the family with weights, for weighted procedures."""
         return replace(self, krr=self.krr.weigh(ratio))
+
+    def know_noise(self) -> Self:
+        """Return the family whose GPR-f and GPR-p know the standard deviation of the noise."""
+        return replace(self, krr=self.krr.know_noise())
 
     def score(
         self,

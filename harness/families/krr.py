@@ -9,6 +9,7 @@ from typing import Self
 import numpy as np
 
 import ckrr
+from ckrr.kernels import LINEAR
 from ckrr.likelihood.holdout import HOLDOUT, kept_rows
 from ckrr.likelihood.median import MEDIAN
 from ckrr.linalg.triangular import WHOLE
@@ -19,6 +20,7 @@ from ckrr.ridge.feature_ridge import estimate_feature_memory
 from ckrr.ridge.low_rank import estimate_low_rank_flops, estimate_low_rank_memory
 from ckrr.ridge.structure import RANKS, bound_rank, is_low_rank
 from ckrr.space import CONSTANT, FEATURES, ZERO, is_random, make_space
+from harness.core.families import MODEL_AXES
 from harness.core.protocols import Factor, Target
 from harness.core.types import Array, Streams
 
@@ -62,6 +64,10 @@ class KernelRidge:
     """Weights of points: the density ratio of test over training inputs; None to estimate it."""
     box: _Box | None = None
     """θ, λ and ranges for which work is estimated; None if they aren't known."""
+    is_noise_known: bool = False
+    """Whether GPR-f and GPR-p are given the standard deviation of the noise."""
+    dimension: int = 1
+    """Number of coordinates, which the work of the linear kernel depends on."""
 
     procedures: Sequence[str] = (*ALL_PROCEDURES, *WEIGHTED)
     weighted: Sequence[str] = tuple(WEIGHTED)
@@ -69,6 +75,11 @@ class KernelRidge:
     input_searches: Sequence[str] = (MEDIAN,)
     reference: str | None = "GPR-f"
     version: int = ckrr.NUMERICS_VERSION
+
+    @property
+    def axes(self) -> Sequence[str]:
+        """Those of θ and λ that results depend on: the linear kernel has no θ."""
+        return tuple(axis for axis in MODEL_AXES if axis != "theta" or self.kernel != LINEAR)
 
     def inputs(self, X: Array, X_test: Array) -> ckrr.Inputs:
         """Return the training and test inputs of a sample, to be factorised."""
@@ -95,8 +106,10 @@ class KernelRidge:
     ) -> Self:
         """Return the family with another kernel or mean; raise ValueError if the options are invalid."""
         make_space(dimension, kernel, scales, features, mean=mean)  # validates the options
-        scales = None if scales is None else tuple(scales)
-        return replace(self, kernel=kernel, scales=scales, features=features, mean=mean)
+        mine = () if kernel == LINEAR else self.searches
+        units = None if scales is None else tuple(scales)
+        found = replace(self, kernel=kernel, scales=units, features=features, mean=mean)
+        return replace(found, searches=mine, dimension=dimension)
 
     def on_ranges(self, ranges: Sequence[float], theta: float, lam: float) -> Self:
         """Return the family with estimates for one θ and λ, and for inputs in a box with these sides."""
@@ -113,6 +126,10 @@ class KernelRidge:
     def with_distributions(self) -> Self:
         """Return the family with scores of predictive distributions."""
         return replace(self, predictive=True)
+
+    def know_noise(self) -> Self:
+        """Return the family whose Bayesian intervals know the standard deviation of the noise."""
+        return replace(self, is_noise_known=True)
 
     def on_path(self, streams: Streams) -> Self:
         """Return the family with the random frequencies of a path, if the kernel uses random features."""
@@ -132,7 +149,10 @@ class KernelRidge:
         latent = [target.f_test for target in targets if target.f_test is not None]
         by = [each("smoothing") for each in streams] if self.smoothed else None
         pit = [each("pit") for each in streams] if self.predictive else None
-        return ckrr.score_together(mine, Y, Y_test, procedures, alpha, f_test=latent or None, smoothed=by, pit=pit)
+        known = [target.noise_sd for target in targets if target.noise_sd is not None] if self.is_noise_known else None
+        return ckrr.score_together(
+            mine, Y, Y_test, procedures, alpha, f_test=latent or None, smoothed=by, pit=pit, noise_sd=known
+        )
 
     def level(self, procedure: str, n: int, alpha: float) -> float | None:
         """Return the exact level of a conformal procedure; None for others."""
@@ -159,6 +179,8 @@ class KernelRidge:
             scores += 30.0 * n * points + 4.0 * n * n * targets  # W̃, and products with y twice
         if is_random(self.kernel):
             return scores + self._count_feature_flops(n, points, targets, searched)
+        if self._is_primal(n):
+            return scores + n * self.dimension * (4.0 * self.dimension + 2.0 * points + 50.0 * (2 + 3 * targets))
         rank = self._bound_rank(n)
         if rank is not None and not searched:
             return scores + estimate_low_rank_flops(n, points, rank)
@@ -183,6 +205,10 @@ class KernelRidge:
             once * (1 + _SEARCH * searched) + passes * (1 + _SEARCH * searched) + 1.0 * n * D * D + 2.0 * n * D * points
         )
 
+    def _is_primal(self, n: int) -> bool:
+        """Return whether the d×d matrix of the linear kernel is factorised in place of the n×n matrix."""
+        return self.kernel == LINEAR and self.dimension < n
+
     def _bound_rank(self, n: int, stretch: float = 1.0) -> int | None:
         """Return the rank that estimates assume; None where K may be factorised exactly, or that isn't known.
 
@@ -205,6 +231,8 @@ class KernelRidge:
         """
         if is_random(self.kernel):
             return estimate_feature_memory(n, points, self.features or FEATURES)
+        if self._is_primal(n):
+            return estimate_feature_memory(n, points, self.dimension)
         rank = self._bound_rank(n, stretch=2.0)
         if rank is not None:
             return estimate_low_rank_memory(n, points, rank) + _SCRATCH

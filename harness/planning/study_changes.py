@@ -12,7 +12,13 @@ from harness.core.text import escape_line, shorten_repr
 
 _MOST_SHOWN = 8
 """Largest number of differences that are listed; the others are counted."""
-_DEFAULTS: Mapping[str, object] = {"kernel": "gaussian", "mean": "zero", "smoothed": False, "weights": "exact"}
+_DEFAULTS: Mapping[str, object] = {
+    "kernel": "gaussian",
+    "mean": "zero",
+    "smoothed": False,
+    "weights": "exact",
+    "sigma": "estimated",
+}
 """Values that a fingerprint leaves out."""
 _NOTHING = "left out"
 

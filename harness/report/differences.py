@@ -13,7 +13,13 @@ from harness.core.procedures import is_for_function
 from harness.core.schema.cube import CUBE_DIMS
 from harness.core.types import Values
 from harness.report.html.templating import TEMPLATES
-from harness.report.sections.columns import find_main_alpha, format_fixed_axes, list_labels, list_varying_axes
+from harness.report.sections.columns import (
+    find_main_alpha,
+    format_fixed_axes,
+    list_labels,
+    list_texts,
+    list_varying_axes,
+)
 from harness.report.sections.facts import Facts
 from harness.report.sections.glossary import AXES
 from harness.report.sections.tables import ACROSS, Cell, Head, Row, count_bytes, iter_settings, render_sheet
@@ -78,9 +84,9 @@ def _render_table(facts: Facts, measure: str, word: str, reference: str) -> Mark
 
 def _iter_rows(facts: Facts, found: xr.Dataset, axes: list[str], reference: str) -> Iterator[Row]:
     parts = [np.asarray(found[part].transpose(*CUBE_DIMS).values[..., 0]) for part in _PARTS]
-    texts = {axis: list_labels(facts, axis) for axis in ACROSS}
+    texts, names = {axis: list_texts(facts, axis) for axis in ACROSS}, list_labels(facts, "procedure")
     for place in iter_settings(facts):
-        if texts["procedure"][place[0]] == reference:
+        if names[place[0]] == reference:
             continue
         first, *others = (texts[axis][place[ACROSS.index(axis)]] for axis in axes)
         numbers = (_format_difference(parts, (*place, i)) for i in range(facts.verdicts.sizes["n"]))

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from itertools import groupby
 from math import isfinite
 
-from harness.results.tables import NAMED, Table
+from harness.results.tables import NAMED, Table, format_axis_label
 
 _NAMES = {"gamma": r"$\gamma$", "theta": r"$\theta$", "lam": r"$\lambda$", "alpha": r"$\alpha$", "n": "$n$"}
 _PARTS = ("value", "se", "low", "high")
@@ -24,7 +24,10 @@ def format_markdown(made: Table) -> str:
     """Format a table as Markdown, with all labels in every row so that rows can be sorted."""
     heads = [*made.rows, *(made.format_head(key) for key in made.column_keys)]
     rule = [*("---" for _ in made.rows), *("---:" for _ in made.column_keys)]
-    body = [[*key, *(made.format_cell(key, column) for column in made.column_keys)] for key in made.row_keys]
+    body = [
+        [*map(format_axis_label, made.rows, key), *(made.format_cell(key, column) for column in made.column_keys)]
+        for key in made.row_keys
+    ]
     lines = [f"| {' | '.join(_escape_markdown(one) for one in row)} |" for row in [heads, rule, *body]]
     return "\n\n".join([made.caption, "\n".join(lines), *made.notes])
 
@@ -77,7 +80,7 @@ def _format_heads(made: Table) -> list[str]:
 
 
 def _format_head(axis: str, value: str, count: int) -> str:
-    word = _escape_tex(value) if axis in NAMED else _format_equation(axis, value)
+    word = _escape_tex(format_axis_label(axis, value)) if axis in NAMED else _format_equation(axis, value)
     return word if count == 1 else rf"\multicolumn{{{count}}}{{c}}{{{word}}}"
 
 

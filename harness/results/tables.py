@@ -16,6 +16,7 @@ import xarray as xr
 
 from harness.core.errors import UserError
 from harness.core.labels import format_label
+from harness.core.procedures import format_procedure
 from harness.core.text import format_table as columned, suggest_name
 from harness.monitor.state import status
 from harness.monitor.text import list_unrequested
@@ -84,7 +85,7 @@ class Table:
     def format_head(self, column: Key) -> str:
         """Return the head of a column."""
         pairs = zip(self.columns, column, strict=True)
-        parts = (one if axis in NAMED else f"{axis} = {one}" for axis, one in pairs)
+        parts = (format_axis_label(axis, one) if axis in NAMED else f"{axis} = {one}" for axis, one in pairs)
         return ", ".join(parts) or "value"
 
     def __str__(self) -> str:
@@ -97,7 +98,8 @@ class Table:
         lines = [[*self.rows, *(self.format_head(key) for key in self.column_keys)]]
         before: Key = ()
         for key in self.row_keys:
-            labels = ["" if key[: i + 1] == before[: i + 1] else one for i, one in enumerate(key)]
+            texts = [format_axis_label(axis, one) for axis, one in zip(self.rows, key, strict=True)]
+            labels = ["" if key[: i + 1] == before[: i + 1] else one for i, one in enumerate(texts)]
             lines.append([*labels, *(self.format_cell(key, column) for column in self.column_keys)])
             before = key
         return lines
@@ -262,6 +264,11 @@ def lay_out_axes(
     return [*left, *down], across
 
 
+def format_axis_label(axis: str, value: str) -> str:
+    """Return a label of an axis for readers: procedures with their meaning."""
+    return format_procedure(value) if axis == "procedure" else value
+
+
 def make_cells(found: xr.Dataset, name: str) -> dict[Key, Cell]:
     """Return the entries of a measure by their labels, without cells that have no replication."""
     dims = found["value"].dims
@@ -289,7 +296,7 @@ def _make_key(places: Mapping[object, str], axes: Sequence[str]) -> Key:
 def format_caption(what: str, error: str, fixed: Mapping[str, str], versus: str | None, condition: str) -> str:
     """Return the caption: measures, the kind of error, and the values of fixed axes."""
     paired = f", less that of {versus} (paired)" if versus else ""
-    at = ", ".join(f"{axis} = {value}" for axis, value in fixed.items() if axis != MEASURE)
+    at = ", ".join(f"{axis} = {format_axis_label(axis, value)}" for axis, value in fixed.items() if axis != MEASURE)
     condition = f" ({condition})" if condition else ""
     return f"{what}{paired}{error}{condition}{f'; {at}' if at else ''}"
 

@@ -22,7 +22,14 @@ from typing import Any
 
 from harness.core.families import FamilyRecord, StudyFamily
 from harness.core.plugins import FAMILIES as PLUGINS
-from harness.core.protocols import Family, Source, SupportsKernel, SupportsSmoothing, SupportsWeights
+from harness.core.protocols import (
+    Family,
+    Source,
+    SupportsKernel,
+    SupportsKnownNoise,
+    SupportsSmoothing,
+    SupportsWeights,
+)
 from harness.core.text import escape_line, format_error, shorten, shorten_repr, suggest_name
 from harness.families.weights import Weights, weigh_family, weights_option
 from harness.parsing.hashing import hash_file
@@ -303,9 +310,13 @@ def kernel_options(plain: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def configure_families(
-    families: Sequence[LoadedFamily], told: Mapping[str, Any], smoothed: bool, dimension: int
+    families: Sequence[LoadedFamily],
+    told: Mapping[str, Any],
+    smoothed: bool,
+    dimension: int,
+    is_noise_known: bool = False,
 ) -> list[LoadedFamily]:
-    """Return families with the kernel options and the smoothing of a scenario, where they support these.
+    """Return families with the kernel options, smoothing and known noise of a scenario, where they support these.
 
     Raises
     ------
@@ -319,10 +330,29 @@ def configure_families(
         raise ScenarioError(Complaint(next(iter(told)), f"must be left out: {names} {has} kernel options"))
     if smoothed and not any(isinstance(one.family, SupportsSmoothing) for one in families):
         raise ScenarioError(Complaint("smoothed", f"must be left out: {names} {can} smooth p-values"))
-    return [replace(one, family=_configure(one.family, told, smoothed, dimension)) for one in families]
+    if is_noise_known and not any(isinstance(one.family, SupportsKnownNoise) for one in families):
+        raise ScenarioError(Complaint("sigma", f'must be left out or "estimated": {names} {can} use a known σ'))
+    return [replace(one, family=_configure(one.family, told, smoothed, dimension, is_noise_known)) for one in families]
 
 
-def _configure(known: Family, told: Mapping[str, Any], smoothed: bool, dimension: int) -> Family:
+def configure_axes(families: Sequence[LoadedFamily], kernel: object, dimension: int) -> list[LoadedFamily]:
+    """Return families with the kernel that a scenario names, where it is one that they accept.
+
+    Which axes and searches a family has depends on its kernel, and the other keys are checked only afterwards.
+    """
+
+    def choose(known: Family) -> Family:
+        try:
+            return _configure(known, {"kernel": kernel}, False, dimension) if isinstance(kernel, str) else known
+        except ScenarioError:
+            return known
+
+    return [replace(one, family=choose(one.family)) for one in families]
+
+
+def _configure(
+    known: Family, told: Mapping[str, Any], smoothed: bool, dimension: int, is_noise_known: bool = False
+) -> Family:
     if told and isinstance(known, SupportsKernel):
         if "mean" in told and "mean" not in inspect.signature(known.on_kernel).parameters:
             raise ScenarioError(Complaint("mean", "must be left out: a family's on_kernel doesn't take it"))
@@ -330,6 +360,8 @@ def _configure(known: Family, told: Mapping[str, Any], smoothed: bool, dimension
             known = known.on_kernel(dimension, **told)
         except ValueError as error:
             raise ScenarioError(Complaint("", str(error))) from None
+    if is_noise_known and isinstance(known, SupportsKnownNoise):
+        known = known.know_noise()
     return known.smooth() if smoothed and isinstance(known, SupportsSmoothing) else known
 
 

@@ -54,7 +54,7 @@ class Probe:
         bound: Family = family.family
         if isinstance(bound, SupportsPath):
             bound = bound.on_path(self.seeds.make_path_streams(self.path))
-        target = make_target(sample, self.extent.grid.gamma[:1], self.source.knows_f)
+        target = make_target(self.source, sample, self.extent.grid.gamma[:1])
         factor = make_factor(bound.inputs(sample.X, sample.X_test), target, *self._choose_model(family))
         streams, alpha = [self.seeds.make_draw_streams(self.path, 0)], self.extent.grid.alpha
         found = family.family.score([factor], [target], family.list_scored(self.extent.grid), alpha, streams)

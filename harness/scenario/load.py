@@ -18,7 +18,7 @@ from harness.core.errors import UserError
 from harness.core.families import FamilyRecord, StudyFamily
 from harness.core.labels import format_label
 from harness.core.packaged import list_scenario_files
-from harness.core.protocols import LimitedSource, Source, SupportsBox, SupportsDistributions, SupportsNoiseLaw
+from harness.core.protocols import LimitedSource, Source, SupportsBox, SupportsDistributions
 from harness.core.schema.measures import COVERAGE_EXPECTED, DISTRIBUTION
 from harness.core.seeds import Seeds
 from harness.core.text import shorten_repr, suggest_name
@@ -39,6 +39,7 @@ from harness.scenario.errors import (
 )
 from harness.scenario.families import (
     LoadedFamily,
+    configure_axes,
     configure_families,
     kernel_options,
     load_family,
@@ -47,7 +48,7 @@ from harness.scenario.families import (
 )
 from harness.scenario.naming import check_procedures, explain_missing_axis, make_context
 from harness.scenario.settings import apply_setting, apply_until, convert_lengthscale, quote_input
-from harness.scenario.sources import Built, build_source
+from harness.scenario.sources import Built, build_source, check_noise, knows_noise_law
 from harness.scenario.spec import GridPart, Replications, Scenario
 from harness.store.locate import refuse_suite
 
@@ -189,12 +190,12 @@ def check(
     complaints: list[Complaint] = [*check_gamma(plain), *wrong]
     known = _load_families(plain, folder, complaints)
     built = _load_source(plain, folder, complaints)
-    scenario = _parse_scenario(plain, known, complaints)
+    scenario = _parse_scenario(plain, known, built, complaints)
     if scenario is not None and built is not None:
         complaints += _check_sizes(scenario, built)
         complaints += _check_available(scenario, built.source.only) if isinstance(built.source, LimitedSource) else []
         known = _configure_families(scenario, known, built, complaints)
-        complaints += [*_check_noise_law(scenario, built.source), *_check_bins(scenario, built.source)]
+        complaints += [*check_noise(scenario, built.source), *_check_bins(scenario, built.source)]
         complaints += [] if known is None else _check_distributions(scenario, known)
         complaints += [] if known is None else check_procedures(known, scenario.grid.procedure)
     if complaints or scenario is None or built is None or known is None:
@@ -217,17 +218,6 @@ def _join_files(where: str, each: Iterable[Mapping[str, bytes]]) -> dict[str, by
             if found.setdefault(name, data) != data:
                 raise UserError(f"{where}: two files are called {name}: the store keeps both, so rename one of them")
     return found
-
-
-def knows_noise_law(source: Source) -> bool:
-    """Return whether a source knows f and the distribution of its noise, so that coverage has an expectation."""
-    return source.knows_f and isinstance(source, SupportsNoiseLaw)
-
-
-def _check_noise_law(scenario: Scenario, source: Source) -> Iterable[Complaint]:
-    if scenario.expected_coverage and not knows_noise_law(source):
-        text = "must be left out or false: this source doesn't know f and the distribution of its noise (noise_cdf)"
-        yield Complaint("expected_coverage", text)
 
 
 def _check_bins(scenario: Scenario, source: Source) -> Iterable[Complaint]:
@@ -284,7 +274,8 @@ def _configure_families(
         if known is None:
             return None
         told, smoothed = kernel_options(scenario.model_dump()), scenario.smoothed
-        known = configure_families(known, told, smoothed, built.source.dimension)
+        dimension, is_noise_known = built.source.dimension, scenario.sigma == "known"
+        known = configure_families(known, told, smoothed, dimension, is_noise_known)
         return weigh_families(known, scenario.weights, scenario.grid.procedure, built.source, smoothed)
     except ScenarioError as wrong:
         complaints += wrong.complaints
@@ -301,8 +292,10 @@ def _load_source(plain: Mapping[str, Any], folder: Path, complaints: list[Compla
 
 
 def _parse_scenario(
-    plain: Mapping[str, Any], known: Sequence[LoadedFamily] | None, complaints: list[Complaint]
+    plain: Mapping[str, Any], known: Sequence[LoadedFamily] | None, built: Built | None, complaints: list[Complaint]
 ) -> Scenario | None:
+    if known is not None and "kernel" in plain:
+        known = configure_axes(known, plain["kernel"], 1 if built is None else built.source.dimension)
     context = {} if known is None else make_context(known)
     try:
         return Scenario.model_validate(plain, context=context)
@@ -347,13 +340,14 @@ def _explain_limit(built: Built) -> str:
 def _make_fingerprint(scenario: Scenario, built: Built, keep: Sequence[str]) -> dict[str, Any]:
     """Return everything that all results depend on besides grid values, path and draw.
 
-    Kernel, smoothing and weights are included only where they differ from the defaults.
+    Kernel, smoothing, weights and σ are included only where they differ from the defaults.
     """
     told = kernel_options(scenario.model_dump())
     return {
         **({"kernel": told} if told else {}),
         **({"smoothed": True} if scenario.smoothed else {}),
         **weights_option(scenario.weights),
+        **({"sigma": scenario.sigma} if scenario.sigma != "estimated" else {}),
         "seed": scenario.seed,
         "source": dict(built.non_default),
         "files": {name: hash_file(data) for name, data in sorted(built.files.items())},

@@ -15,7 +15,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -24,7 +24,7 @@ from typing import Any, NoReturn, TypeGuard, get_type_hints
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from harness.core.plugins import SOURCES, list_plugins
-from harness.core.protocols import Source, SupportsWorld
+from harness.core.protocols import Source, SupportsNoiseLaw, SupportsNoiseSd, SupportsWorld
 from harness.core.text import format_error, shorten_repr, suggest_name
 from harness.core.types import REDRAWS
 from harness.scenario.code import (
@@ -40,6 +40,7 @@ from harness.scenario.code import (
 )
 from harness.scenario.datasets import DATASET, FILE, read_dataset
 from harness.scenario.errors import Complaint, ScenarioError, from_pydantic, make_key_lookup
+from harness.scenario.spec import Scenario
 from harness.store.manifest import LARGEST_FILE
 
 _DEFAULT = "source"
@@ -300,3 +301,27 @@ def make_portable(table: Mapping[str, Any]) -> dict[str, Any]:
     """Return a [source] table whose file paths are reduced to names, so that they are found next to the scenario."""
     plain = {**table, "function": normalise_name(table["function"], _DEFAULT)}
     return {**plain, FILE: Path(plain[FILE]).name} if FILE in plain else plain
+
+
+def knows_noise_law(source: Source) -> bool:
+    """Return whether a source knows f and the distribution of its noise, so that coverage has an expectation."""
+    return source.knows_f and isinstance(source, SupportsNoiseLaw)
+
+
+def knows_noise_sd(source: Source) -> bool:
+    """Return whether a source knows the standard deviation of its noise."""
+    return isinstance(source, SupportsNoiseSd) and source.noise_sd is not None
+
+
+def check_noise(scenario: Scenario, source: Source) -> Iterator[Complaint]:
+    """Yield complaints about expected coverage, and about a known σ, that a source can't give."""
+    if scenario.expected_coverage and not knows_noise_law(source):
+        text = "must be left out or false: this source doesn't know f and the distribution of its noise (noise_cdf)"
+        yield Complaint("expected_coverage", text)
+    if scenario.sigma == "known":
+        if not knows_noise_sd(source):
+            text = "this source doesn't know the standard deviation of its noise, or it differs between points"
+            yield Complaint("sigma", f'must be left out or "estimated": {text} (noise_sd)')
+        for i, gamma in enumerate(scenario.grid.gamma):
+            if gamma == 0:
+                yield Complaint(f"grid.gamma[{i}]", 'must be > 0 where sigma = "known", got 0.0')

@@ -291,7 +291,7 @@ class Scenario(_Part):
     family: Annotated[Any, AfterValidator(_check_families)] = "krr"
     """Family of procedures, or a list of families: see `harness.scenario.families`."""
     kernel: str = "gaussian"
-    """Kernel of the family krr: gaussian, laplacian, matern32, matern52, or one of these with the suffix -rff."""
+    """Kernel of the family krr: gaussian, laplacian, matern32, matern52, one with the suffix -rff, or linear."""
     scales: Annotated[tuple[Positive, ...], Field(min_length=1, max_length=MOST_SCALES)] | None = None
     """Length scale of each coordinate: the kernel sees inputs divided by it."""
     features: Annotated[Whole, Field(ge=1, le=100_000)] | None = None
@@ -302,8 +302,10 @@ class Scenario(_Part):
     """Whether p-values are smoothed, so that conformal regions have coverage exactly 1 − α at every n."""
     weights: Annotated[float | str, PlainValidator(_parse_weights)] = "exact"
     """Weights of weighted procedures: see `harness.families.weights`."""
+    sigma: Literal["estimated", "known"] = "estimated"
+    """Whether GPR-f and GPR-p estimate σ², or know the standard deviation of the noise, which the source says."""
     keep: Annotated[
-        tuple[Literal["pointwise", "bins", "distribution"], ...],
+        tuple[Literal["pointwise", "bins", "distribution", "difference_lower", "difference_upper"], ...],
         Field(max_length=MOST_VALUES),
         AfterValidator(_check_distinct),
     ] = ()

@@ -70,7 +70,8 @@ def build_study(url: str, manifest: Manifest) -> Study:
             source = build_source(make_portable(scenario["source"]), folder).source
         loaded = share_procedures([_load_family(url, manifest, entry) for entry in entries])
         smoothed = fingerprint.get("smoothed", False)
-        loaded = configure_families(loaded, kernel_options(scenario), smoothed, source.dimension)
+        known = fingerprint.get("sigma") == "known"
+        loaded = configure_families(loaded, kernel_options(scenario), smoothed, source.dimension, known)
         weights, asked = fingerprint.get("weights", EXACT), manifest.extent.grid.procedure
         loaded = weigh_families(loaded, weights, asked, source, smoothed)
     except ScenarioError as wrong:

@@ -1,4 +1,4 @@
-"""Sources of the published study, under the names that scenario files use.
+"""Sources of the published study and a linear one, under the names that scenario files use.
 
 The keyword arguments of each are keys of the [source] table.
 """
@@ -68,6 +68,23 @@ def f2(test: Layout = "iid", test_points: int = 2601, pool: int | None = None) -
 def f5(test: Layout = "iid", test_points: int = 2601, pool: int | None = None) -> Synthetic:
     """Make a source of a plane with two steps along circles, on [−1, 1]²."""
     return _make_square_source(functions.f5, test, test_points, pool)
+
+
+@source
+def linear(
+    dimension: int = 2,
+    domain: tuple[float, float] = (0.0, 1.0),
+    test: Layout = "iid",
+    test_points: int = 201,
+    pool: int | None = None,
+) -> Synthetic:
+    """Make a source of x₁ + … + x_d on domain^dimension, for the linear kernel (Burnaev & Vovk 2014).
+
+    On [0, 1]^d inputs have the mean μ = (½, …, ½) and second moments Σ = I/12 + μμ′, so that μ′Σ⁻¹μ = 3d/(1 + 3d).
+    """
+    return Synthetic(
+        functions.linear, dimension=dimension, domain=domain, test=test, test_points=test_points, pool=pool
+    )
 
 
 def _make_square_source(function: Function, test: Layout, test_points: int, pool: int | None) -> Synthetic:

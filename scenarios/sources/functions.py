@@ -77,3 +77,15 @@ def f5(X: Array) -> Array:
     disc = x1**2 + x2**2 <= 0.25
     corner = (x1 - 0.7) ** 2 + (x2 - 0.7) ** 2 <= 1
     return x1 + x2 + disc - 2.0 * corner
+
+
+def linear(X: Array) -> Array:
+    """Evaluate the sum of the coordinates, x₁ + … + x_d, in any number of dimensions. Not of the published study.
+
+    Examples
+    --------
+    >>> linear(np.array([[0.25, 0.5], [1.0, -1.0]]))
+    array([0.75, 0.  ])
+    """
+    y: Array = np.add.reduce(X, axis=1)
+    return y

@@ -129,6 +129,11 @@ class Synthetic:
         """Draw the noise at the points X."""
         return self.world.draw_noise(boxes.compute_positions(X, self.domain), rng)
 
+    @property
+    def noise_sd(self) -> float | None:
+        """Standard deviation of the noise; None if it differs between points, or the noise has no variance."""
+        return self.world.noise_sd
+
     def noise_cdf(self, X: Array, z: Array) -> Array:
         """Return P(e ≤ z) of the noise e at each point of X, which belongs to the last axis of z."""
         return self.world.compute_cdf(boxes.compute_positions(X, self.domain), z)

@@ -119,6 +119,12 @@ class World:
             return _compute_gamma_cdf(4 / g**2, z) if g > 0 else 1.0 - _compute_gamma_cdf(4 / g**2, -z)
         return np.asarray(ndtr(z if self.noise == "gaussian" else z / self.compute_deviation(u)))
 
+    @property
+    def noise_sd(self) -> float | None:
+        """Standard deviation of e: 1; None if it differs between positions, or e has no variance."""
+        has_none = self.noise == "student" and self._get_parameter("df") <= 2
+        return None if has_none or self.noise == "heteroscedastic" else 1.0
+
     def compute_deviation(self, u: Array) -> Array:
         """Return s(u), the standard deviation of e at each position; 1 unless the noise is heteroscedastic."""
         c = log(self._get_parameter("spread")) if self.noise == "heteroscedastic" else 0.0

@@ -150,6 +150,7 @@ def test_clones_are_unfitted_and_equal() -> None:
         "seed": 1,
         "mean": "zero",
         "lengthscale": None,
+        "noise_sd": 0.1,
     }
     estimator = ConformalKernelRidge(**params).fit(X, y)
     copy = clone(estimator)
@@ -337,6 +338,7 @@ def test_it_works_without_scikit_learn() -> None:
     told = json.loads(done.stdout)
     ours = ConformalKernelRidge("CRR", theta=30.0, lam=1e-3).fit(X, y)
     plain = {"kernel": "gaussian", "scales": None, "features": None, "seed": 0, "mean": "constant", "lengthscale": None}
+    plain |= {"noise_sd": None}
     first = {"procedure": "RRCM-loo", "theta": 30.0, "lam": 0.1, "boundary": ">=", **plain}
     assert told == {
         "bases": True,

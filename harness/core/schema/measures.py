@@ -19,7 +19,9 @@ COVERAGE_EXPECTED = "coverage_expected"
 """Name of the expected coverage, which a store has if its source knows the distribution of its noise."""
 DISTRIBUTION = "distribution"
 """Entry of `keep` that adds what is computed from predictive distributions: `crps` and `pit`."""
-KEPT = ("pointwise", "bins", COVERAGE_EXPECTED, DISTRIBUTION)
+DIFFERENCES = ("difference_lower", "difference_upper")
+"""Names of the signed differences of ends, which a store has if its scenario lists them in `keep`."""
+KEPT = ("pointwise", "bins", COVERAGE_EXPECTED, DISTRIBUTION, *DIFFERENCES)
 """What a store may keep besides the variables that all stores have."""
 _LARGEST = {"uint8": 2**8 - 1, "uint16": 2**16 - 1, "int32": 2**31 - 1, "int64": 2**63 - 1}
 
@@ -92,6 +94,26 @@ class Measure(Variable):
     def plot_name(self) -> str:
         """Name in plots of replications: the title, without what it says of the reduction."""
         return self.title.partition(":")[0].partition(";")[0]
+
+
+def _make_difference(name: str) -> Measure:
+    """Make the measure of the signed differences of the lower or the upper ends."""
+    side = name.removeprefix("difference_")
+    what = f"{side} end less that of the reference procedure"
+    return Measure(
+        name,
+        RESULT,
+        "float32",
+        f"mean over the test points of the {what}; NaN where only one of them is finite",
+        compute=lambda at: at.differences(getattr(at, side)),
+        reduction="bounded_mean",
+        summary=f"mean of the {what}, over replications where both are finite at all test points, or both infinite",
+        title=f"mean of the {what}",
+        error=f"Monte-Carlo standard error of the {what}, between paths: times the root of their number it is the "
+        "standard deviation over paths",
+        units=OF_Y,
+        is_optional=True,
+    )
 
 
 MEASURES = (
@@ -223,6 +245,7 @@ MEASURES = (
         title="mean distance of the upper end from that of the reference procedure",
         units=OF_Y,
     ),
+    *(_make_difference(name) for name in DIFFERENCES),
     Measure(
         "unbounded",
         RESULT,

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from math import floor, log10
 
 from harness.core.labels import format_label
+from harness.core.procedures import format_procedure
 
 SYMBOLS = {"gamma": "γ", "theta": "θ", "lam": "λ", "alpha": "α", "n": "n", "procedure": "procedure"}
 """Letter of each axis of the cube."""
@@ -36,7 +37,7 @@ def format_axis_value(axis: str, value: object) -> str:
     >>> format_axis_value("lam", 0.1), format_axis_value("procedure", "CRR")
     ('λ = 0.1', 'CRR')
     """
-    return format_with_powers(value) if axis == "procedure" else f"{SYMBOLS[axis]} = {format_with_powers(value)}"
+    return format_procedure(str(value)) if axis == "procedure" else f"{SYMBOLS[axis]} = {format_with_powers(value)}"
 
 
 def format_cell(at: Mapping[str, object]) -> str:
@@ -58,4 +59,5 @@ def format_axis_values(axis: str, several: Iterable[object]) -> str:
     >>> format_axis_values("alpha", [0.01, 0.05])
     'α = 0.01, 0.05'
     """
-    return f"{SYMBOLS[axis]} = {', '.join(format_with_powers(each) for each in several)}"
+    texts = (format_procedure(str(each)) if axis == "procedure" else format_with_powers(each) for each in several)
+    return f"{SYMBOLS[axis]} = {', '.join(texts)}"

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from harness.core.errors import UserError
-from harness.core.procedures import Stroke
+from harness.core.procedures import Stroke, format_procedure
 from harness.core.types import Array
 from harness.figures.canvas import labels
 from harness.figures.canvas.panels import PanelLayout
@@ -24,7 +24,14 @@ NOMINAL = "nominal level 1 − α"
 def make_procedure_handles(strokes: Mapping[str, Stroke], names: Sequence[str], line: bool = True) -> list[Line2D]:
     """Create the legend handles of the procedures in `names`, without lines if `line` is False."""
     return [
-        Line2D([], [], color=one.colour, marker=one.marker, linestyle=one.line if line else "none", label=name)
+        Line2D(
+            [],
+            [],
+            color=one.colour,
+            marker=one.marker,
+            linestyle=one.line if line else "none",
+            label=format_procedure(name),
+        )
         for name, one in strokes.items()
         if name in names
     ]

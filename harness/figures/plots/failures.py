@@ -13,6 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
 
+from harness.core.procedures import format_procedure
 from harness.core.types import Array
 from harness.figures.canvas import labels, marks
 from harness.figures.canvas.layout import finish, make_panel_grid
@@ -109,7 +110,7 @@ def _draw_table(ax: Axes, shares: xr.DataArray, names: Sequence[str], sizes: Seq
         ax.text(column, row, _format_percent(float(value)), ha="center", va="center", fontsize=7, color=colour)
     ax.grid(visible=False)
     ax.set_xticks(range(len(sizes)), [str(n) for n in sizes])
-    ax.set_yticks(range(len(names)), list(names))
+    ax.set_yticks(range(len(names)), [format_procedure(name) for name in names])
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
 

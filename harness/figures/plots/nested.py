@@ -19,7 +19,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from harness.core.errors import UserError
-from harness.core.procedures import assign_strokes
+from harness.core.procedures import assign_strokes, format_procedure
 from harness.core.types import Array
 from harness.figures.canvas import labels, marks
 from harness.figures.canvas.layout import PanelGrid, finish
@@ -58,7 +58,8 @@ def draw(url: str, where: Where | None = None) -> Figure:
     above.grid(visible=False, axis="x")
     _draw_loops(below, shown.where, loops, count)
     lines = [
-        Line2D([], [], color=looks[name].colour, linestyle=looks[name].line, label=name) for name in shown.procedures
+        Line2D([], [], color=looks[name].colour, linestyle=looks[name].line, label=format_procedure(name))
+        for name in shown.procedures
     ]
     zero = Line2D([], [], color=INK, linewidth=0.9, linestyle=(0, (5, 2)), label="target")
     handles = [*lines, zero, Patch(facecolor=BAND, edgecolor=FAINT, linewidth=0.4, label="tolerance")]

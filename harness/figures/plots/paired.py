@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from harness.core.errors import UserError
-from harness.core.procedures import Stroke, assign_strokes, is_for_function
+from harness.core.procedures import Stroke, assign_strokes, format_procedure, is_for_function
 from harness.core.types import Array
 from harness.figures.canvas import marks
 from harness.figures.canvas.axes import N_LABEL, Edges, compute_dodge_factors, set_size_axis
@@ -123,7 +123,7 @@ def _finish(
     notes: list[str],
 ) -> Figure:
     looks = assign_strokes(shown.all_procedures)
-    line = Line2D([], [], color=INK, linewidth=0.9, linestyle=(0, (5, 2)), label=reference)
+    line = Line2D([], [], color=INK, linewidth=0.9, linestyle=(0, (5, 2)), label=format_procedure(reference))
     handles = [*marks.make_procedure_handles(looks, others), line]
     notes = [*notes, *marks.make_error_notes(found, "Bars"), *shown.notes]
     return finish(made, marks.make_title(shown, title), marks.make_subtitle(shown), handles, notes)

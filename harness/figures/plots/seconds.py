@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from harness.backends.base import open_backend
 from harness.compute.block import PROCEDURE_TIME_PREFIX
 from harness.core.errors import UserError
-from harness.core.procedures import assign_strokes
+from harness.core.procedures import assign_strokes, format_procedure
 from harness.core.types import Array
 from harness.figures.canvas.axes import N_LABEL, set_log_ticks, set_size_axis
 from harness.figures.canvas.layout import finish, label_axes, make_panel_grid
@@ -127,7 +127,7 @@ def _list_procedures(
     """List procedures that were timed separately: name, legend text, colour, marker and line style."""
     looks = assign_strokes(manifest.extent.grid.procedure)
     timed = [name for name in looks if any(f"{PROCEDURE_TIME_PREFIX}{name}" in one for one in times.values())]
-    return [(name, name, looks[name].colour, looks[name].marker, looks[name].line) for name in timed]
+    return [(name, format_procedure(name), looks[name].colour, looks[name].marker, looks[name].line) for name in timed]
 
 
 def _draw_line(

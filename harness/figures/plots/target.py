@@ -17,7 +17,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
-from harness.core.procedures import Stroke, assign_strokes, is_for_function
+from harness.core.procedures import Stroke, assign_strokes, format_procedure, is_for_function
 from harness.core.types import Array
 from harness.figures.canvas import marks
 from harness.figures.canvas.axes import N_LABEL, compute_dodge_factors, set_size_axis
@@ -77,7 +77,7 @@ def draw_lollipops(url: str, where: Where | None = None) -> Figure:
         ax.set_xlim(*ends)
         ax.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
         ax.set_ylim(len(shown.procedures) - 0.4, -0.6)
-        ax.set_yticks(range(len(shown.procedures)), list(shown.procedures))
+        ax.set_yticks(range(len(shown.procedures)), [format_procedure(name) for name in shown.procedures])
         ax.grid(visible=False, axis="y")
     label_axes(made, shown.panels, LABEL, "")
     notes = _make_notes(found, shown, ends, "left of")

@@ -10,6 +10,7 @@ import numpy as np
 import xarray as xr
 
 from harness.core.labels import format_label
+from harness.core.procedures import format_procedure
 from harness.core.schema.cube import CUBE_DIMS
 from harness.core.schema.measures import COVERAGE_EXPECTED
 from harness.core.types import Values
@@ -53,6 +54,12 @@ def list_labels(facts: Facts, axis: str) -> list[str]:
     return [format_label(value) for value in facts.verdicts[axis].values.tolist()]
 
 
+def list_texts(facts: Facts, axis: str) -> list[str]:
+    """Return the values of an axis as text for readers: procedures with their meaning."""
+    labels = list_labels(facts, axis)
+    return [format_procedure(name) for name in labels] if axis == "procedure" else labels
+
+
 def list_varying_axes(facts: Facts, axes: tuple[str, ...] = ROW_AXES) -> list[str]:
     """Return the axes with more than one value, and the procedure in any case."""
     return [axis for axis in axes if axis == "procedure" or facts.verdicts.sizes[axis] > 1]
@@ -61,7 +68,7 @@ def list_varying_axes(facts: Facts, axes: tuple[str, ...] = ROW_AXES) -> list[st
 def format_fixed_axes(facts: Facts, axes: tuple[str, ...] = ROW_AXES) -> str:
     """Format the axes with a single value, for a caption."""
     told = [
-        f"{AXES[axis]} = {list_labels(facts, axis)[0]}" for axis in axes if axis not in list_varying_axes(facts, axes)
+        f"{AXES[axis]} = {list_texts(facts, axis)[0]}" for axis in axes if axis not in list_varying_axes(facts, axes)
     ]
     return ", ".join(told)
 

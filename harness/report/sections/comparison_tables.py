@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from markupsafe import Markup
 
-from harness.core.procedures import is_for_function
+from harness.core.procedures import format_procedure, is_for_function
 from harness.report.html.templating import TEMPLATES
 from harness.report.sections.tables import Cell, Head, Row, render_sheet
 from harness.report.sections.uncertainty import render_key
@@ -137,7 +137,7 @@ def _render_table(
     rows = []
     for name in made.procedures:
         cells = [make_cell(one, name) for one in made.comparisons]
-        rows.append(Row(name, [*cells, *([summarise(name)] if summarise else [])]))
+        rows.append(Row(format_procedure(name), [*cells, *([summarise(name)] if summarise else [])]))
     return render_sheet(caption, heads, rows)
 
 

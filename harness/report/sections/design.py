@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from harness.core.labels import format_label, list_axis_values
-from harness.core.procedures import describe_procedure
+from harness.core.procedures import describe_procedure, format_procedure
 from harness.core.schema.measures import COVERAGE_EXPECTED
 from harness.core.text import format_count
 from harness.report.html.templating import TEMPLATES
@@ -44,7 +44,10 @@ def render_design(facts: Facts) -> Markup:
         draws=format_count(extent.draws, "training sample"),
         is_resampled=manifest.is_resampled,
         has_function="coverage_f" in facts.measures,
-        procedures=[NamedText(name, describe_procedure(name, about.get(name, ""))) for name in extent.grid.procedure],
+        procedures=[
+            NamedText(format_procedure(name), describe_procedure(name, about.get(name, "")))
+            for name in extent.grid.procedure
+        ],
         settings=_describe_settings(facts),
         measures=_format_measures(facts),
     )

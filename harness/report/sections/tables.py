@@ -27,6 +27,7 @@ from harness.report.sections.columns import (
     format_fixed_axes,
     iter_cell_indices,
     list_labels,
+    list_texts,
     list_varying_axes,
     make_columns,
     make_error_formatter,
@@ -202,7 +203,7 @@ def _format_legend(told: Sequence[Column]) -> str:
 
 
 def _iter_long_rows(facts: Facts, alpha: int, axes: Sequence[str], told: Sequence[Column]) -> Iterator[Row]:
-    texts = {axis: list_labels(facts, axis) for axis in axes}
+    texts = {axis: list_texts(facts, axis) for axis in axes}
     where = [(axis, ROW_AXES.index(axis)) for axis in axes]
     for place in iter_cell_indices(facts, alpha):
         first, *others = (texts[axis][place[i]] for axis, i in where)
@@ -222,7 +223,7 @@ def render_wide_table(facts: Facts, measure: str, alpha: int) -> Markup:
     )
     verdicts = facts.verdicts["verdict"].values[..., alpha] if measure == facts.judged else None
     axes = list_varying_axes(facts, ACROSS)
-    texts = {axis: list_labels(facts, axis) for axis in axes}
+    texts = {axis: list_texts(facts, axis) for axis in axes}
     rows = []
     for place in iter_settings(facts):
         first, *others = (texts[axis][place[ACROSS.index(axis)]] for axis in axes)

@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from harness.core.families import MODEL_AXES, list_unused_axes
 from harness.core.labels import format_label
-from harness.core.procedures import is_for_function
+from harness.core.procedures import format_procedure, is_for_function
 from harness.core.schema.cube import CUBE_DIMS
 from harness.core.text import format_count
 from harness.report.html.templating import TEMPLATES
@@ -175,7 +175,7 @@ def render_cards(facts: Facts) -> Markup:
 
 def _make_card(one: ProcedureVerdict, facts: Facts) -> Card:
     return Card(
-        name=one.name,
+        name=format_procedure(one.name),
         target=one.of if is_for_function(one.name) else "",
         mark=_get_card_mark(one),
         headline=one.headline,

@@ -9,7 +9,7 @@ from itertools import groupby, product
 from markupsafe import Markup
 
 from harness.core.families import list_unused_axes
-from harness.core.procedures import is_for_function
+from harness.core.procedures import format_procedure, is_for_function
 from harness.report.html.choices import Choices
 from harness.report.html.templating import TEMPLATES
 from harness.report.sections.columns import MARK, find_main_alpha, format_fixed_axes, list_labels, list_varying_axes
@@ -70,7 +70,9 @@ def _render_box(facts: Facts, alpha: int, marks: str) -> Markup:
 def _format_procedure(facts: Facts, name: str) -> str:
     """Format a procedure with its target if that isn't y*, and a mark if its level isn't exact here."""
     promised = bool(facts.verdicts["promised"].sel(procedure=name).any())
-    return f"{name}{' (y*)' * is_for_function(name)}{MARK * (promised and facts.manifest.test != 'iid')}"
+    return (
+        f"{format_procedure(name)}{' (y*)' * is_for_function(name)}{MARK * (promised and facts.manifest.test != 'iid')}"
+    )
 
 
 def _format_caption(facts: Facts, alpha: int) -> str:

@@ -228,6 +228,7 @@ def _check_kernel(table: Mapping[str, Any], key: str) -> None:
     check_optional(table, "mean", key, lambda text, where: check_text(text, where, _LONGEST_LABEL))
     check_optional(table, "features", key, lambda count, where: check_whole(count, where, 1, 10**6))
     check_optional(table, "smoothed", key, check_flag)
+    check_optional(table, "sigma", key, lambda text, where: check_text(text, where, _LONGEST_LABEL))
     check_optional(table, "weights", key, _check_weights)
 
 
@@ -246,6 +247,7 @@ def _check_fingerprint(value: object) -> None:
     _check_kernel(check_table(fingerprint.get("kernel", {}), f"{key}.kernel"), f"{key}.kernel")
     check_optional(fingerprint, "smoothed", key, check_flag)
     check_optional(fingerprint, "weights", key, _check_weights)
+    check_optional(fingerprint, "sigma", key, lambda text, where: check_text(text, where, _LONGEST_LABEL))
     numerics = check_table(require(fingerprint, "numerics", key), f"{key}.numerics", 100)
     for name, version in numerics.items():  # a custom family may have any names; versions are only compared
         if not isinstance(version, str):

@@ -11,6 +11,7 @@ from hypothesis import given, strategies as st
 
 from harness.compute.measures import compute_measures, quantiles
 from harness.core.schema.axes import QUANTILES
+from harness.core.schema.measures import DIFFERENCES
 from harness.core.types import Array, Bools
 
 ALPHA = (0.1, 0.3)
@@ -53,10 +54,17 @@ def apart(a: float, b: float) -> float:
     return abs(a - b) if abs(a) != inf and abs(b) != inf and a == a and b == b else inf
 
 
+def difference(a: float, b: float) -> float:
+    """A signed one: 0 between equal infinities, NaN if only one end is finite or there is none."""
+    if a == b:
+        return 0.0
+    return a - b if np.isfinite(a) and np.isfinite(b) else nan
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_every_measure_is_its_definition(seed: int) -> None:
     scores, y = made(seed)
-    found = compute_measures([scores], [y], ALPHA, reference=1)
+    found = compute_measures([scores], [y], ALPHA, reference=1, keep=DIFFERENCES)
     for t, p, k in np.ndindex(2, 3, len(ALPHA)):
         at = (t, p, slice(None), k)
         lower, upper, count = scores.lower[at], scores.upper[at], scores.count[at]
@@ -73,8 +81,11 @@ def test_every_measure_is_its_definition(seed: int) -> None:
             "empty": np.mean(count == 0),
             "disconnected": np.mean(count > 1),
         }
+        for side in ("lower", "upper"):
+            mine, other = getattr(scores, side)[at], getattr(scores, side)[t, 1, :, k]
+            expected[f"difference_{side}"] = np.mean([difference(mine[i], other[i]) for i in range(7)])
         for name, value in expected.items():
-            assert found[name][t, p, k] == pytest.approx(value), name
+            assert found[name][t, p, k] == pytest.approx(value, nan_ok=name in DIFFERENCES), name
         for i, q in enumerate(QUANTILES):
             assert found["width"][t, p, k, i] == np.quantile(width, q, method="inverted_cdf")
 
@@ -95,8 +106,9 @@ def test_quantiles_at_exact_fractions() -> None:
 def test_without_a_reference_or_f_there_is_nan() -> None:
     scores, y = made(0)
     blind = Made(scores.hits, None, scores.lower, scores.upper, scores.length, scores.count)
-    found = compute_measures([blind], [y], ALPHA, reference=None)
+    found = compute_measures([blind], [y], ALPHA, reference=None, keep=DIFFERENCES)
     assert np.isnan(found["distance_lower"]).all()
+    assert np.isnan(found["difference_upper"]).all()
     assert np.isnan(found["coverage_f"]).all()
 
 

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 
 from harness.cli import main
 from harness.core.errors import UserError
-from harness.core.procedures import PROCEDURES, assign_strokes
+from harness.core.procedures import PROCEDURES, assign_strokes, format_procedure
 from harness.figures import draw
 from harness.figures.plots import nested
 from harness.figures.plots.bands import draw_bands
@@ -66,7 +66,7 @@ def test_lollipops_are_those_values(store: str) -> None:
     at = {**ONE, "n": [80], "alpha": [0.1]}
     found = estimate(store, where=at)
     target = verdicts(store, at)["target"]
-    assert [label.get_text() for label in ax.get_yticklabels()] == list(NAMES)
+    assert [label.get_text() for label in ax.get_yticklabels()] == [format_procedure(name) for name in NAMES]
     for place, name in enumerate(NAMES):
         (dot, *_) = [line for line in ax.lines if line.get_color() == PROCEDURES[name].stroke.colour]
         expected = float((found["value"] - target).sel(procedure=name).squeeze())

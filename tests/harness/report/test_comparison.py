@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from ckrr import study
 from harness import UserError
 from harness.cli import main
+from harness.core.procedures import format_procedure
 from harness.report.sections.comparison_lead import describe_smallest, describe_validity
 from harness.report.write import write_report
 from harness.results.studies.benchmark import make_benchmark
@@ -59,8 +60,8 @@ def test_its_numbers_are_those_of_the_table(found: Reader, real: list[str]) -> N
     for measure, beginning in beginnings.items():
         head, *rows = found.table(beginning).rows
         assert head[:3] == ["procedure", "jump", "sine"]
-        assert [row[0] for row in rows] == stores.PROCEDURES
-        for name, *cells in rows:
+        assert [row[0] for row in rows] == [format_procedure(name) for name in stores.PROCEDURES]
+        for name, (_, *cells) in zip(stores.PROCEDURES, rows, strict=True):
             for place, text in zip(("jump", "sine"), cells, strict=False):
                 expected = made.format_cell((measure, name), (place,))
                 assert text.startswith(expected) or (measure == "rank" and expected == "–")
@@ -69,8 +70,8 @@ def test_its_numbers_are_those_of_the_table(found: Reader, real: list[str]) -> N
 def test_what_is_not_ranked_has_its_verdict(found: Reader) -> None:
     rows = {row[0]: row[1:] for row in found.table("Ranks").rows}
     assert rows["procedure"] == ["jump", "sine", "mean rank"]
-    assert rows["GPR-f"][0] == "✗ invalid"
-    assert rows["GPR-p"] == ["–", "–", "–"]
+    assert rows["GPR-f (new observation)"][0] == "✗ invalid"
+    assert rows["GPR-p (latent mean)"] == ["–", "–", "–"]
     assert rows["CRR-loo"] == ["3 of 3", "3 of 3", "3"]
     assert "jump: not ranked: GPR-f (invalid), GPR-p (its intervals are for f(x*), not y*)." in found.words
 
@@ -80,10 +81,10 @@ def test_differences_are_marked_and_counted(found: Reader, page: Path) -> None:
     assert rows["RRCM"] == ["reference", "reference", "–"]
     assert rows["CRR-loo"][0].endswith(" ↑")
     assert rows["CRR-loo"][2] == "0/0/2"
-    assert rows["GPR-f"][0].endswith(" ↓")
-    assert rows["GPR-f"][2] == "–", "it is narrower, but not shown valid"
+    assert rows["GPR-f (new observation)"][0].endswith(" ↓")
+    assert rows["GPR-f (new observation)"][2] == "–", "it is narrower, but not shown valid"
     text = page.read_text()
-    assert f"<td>{rows['GPR-f'][0]}" in text
+    assert f"<td>{rows['GPR-f (new observation)'][0]}" in text
     assert f"<td class=i>{rows['CRR-loo'][0]}" in text
 
 

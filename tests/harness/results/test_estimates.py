@@ -11,6 +11,7 @@ import xarray as xr
 from scipy.special import ndtri
 
 from harness import UserError
+from harness.core.schema.measures import DIFFERENCES
 from harness.cube import aggregate
 from harness.parsing.selections import parse_where
 from harness.results.estimates import difference, estimate
@@ -91,7 +92,7 @@ def test_failed_is_a_share_of_what_was_run(store: Path) -> None:
 
 
 def test_every_measure_can_be_asked_for(store: Path) -> None:
-    for name in [*(set(MEASURES) - {"relative_width", "coverage_expected", "crps"}), "mad"]:
+    for name in [*(set(MEASURES) - {"relative_width", "coverage_expected", "crps", *DIFFERENCES}), "mad"]:
         found = estimate(str(store), name, {"theta": ["1"], "procedure": ["exact"]})
         assert found.value.notnull().all(), name
         assert ((found.low <= found.value) & (found.value <= found.high)).all(), name
@@ -99,6 +100,8 @@ def test_every_measure_can_be_asked_for(store: Path) -> None:
         estimate(str(store), "relative_width")
     with pytest.raises(UserError, match=r"has no coverage_expected: its source doesn't know its noise"):
         estimate(str(store), "coverage_expected")
+    with pytest.raises(UserError, match="has no difference_lower: its scenario has no keep"):
+        estimate(str(store), "difference_lower")
 
 
 def test_a_slice_has_the_numbers_of_the_whole(store: Path) -> None:

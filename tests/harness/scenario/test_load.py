@@ -144,7 +144,7 @@ def test_the_issue_s_example_is_good(tmp_path: Path) -> None:
         (
             "seed = 20160919",
             'seed = 1\nkeep = ["all"]',
-            "keep[0] must be 'pointwise', 'bins' or 'distribution', got 'all'",
+            "keep[0] must be 'pointwise', 'bins', 'distribution', 'difference_lower' or 'difference_upper', got 'all'",
         ),
         ("draws = 20", "draws = 20\n[[exclude]]\nn = 26", "exclude[0].n has 26, which isn't in grid.n"),
         ("draws = 20", "draws = 20\n[[exclude]]", "exclude[0] names no axis, so it would leave out everything"),
