@@ -286,3 +286,12 @@ def test_a_mean_that_depends_on_one_row_alone_is_refused() -> None:
     fit = ckrr.fit([0.0, 1e5], [0.0, 1.0], 1.0, 1e-9, kernel, mean="constant")
     with pytest.raises(FactorisationError, match=r"^the mean depends on row 0 of X alone"):
         fit.regions([0.5], "RRCM-loo")
+
+
+@pytest.mark.parametrize("procedure", NAMES)
+def test_a_value_that_occurs_again_is_no_surprise(procedure: str) -> None:
+    """n equal points, and the test point is one more: every residual ties, so p = 1."""
+    for n in range(2, 25):
+        fit = ckrr.fit(np.full(n, 0.3), np.full(n, 1.7), theta=10.0, lam=0.1, mean="constant")
+        assert fit.p_values([0.3], [1.7], procedure) == [1.0]
+        assert fit.regions([0.3], procedure, [0.3, 0.99]).contains([1.7]).all()
