@@ -25,7 +25,7 @@ from harness.compute.study import Study
 from harness.compute.unit import compute_unit
 from harness.core.protocols import Family
 from harness.core.schema.cube import CUBE
-from harness.core.schema.measures import MEASURES as STORED, POINTWISE, STATUS, THETA_HAT
+from harness.core.schema.measures import KEPT, list_variables
 from harness.core.seeds import Seeds
 from harness.core.types import Extent, Grid, Values
 from harness.families.regressors import make_family
@@ -318,7 +318,7 @@ def test_the_commands_of_the_workflow_run(tmp_path: Path, monkeypatch: pytest.Mo
 def test_every_variable_has_its_meaning() -> None:
     """In the same words as in the store."""
     rows = dict(re.findall(r"^\| `(\w+)` \| (.*?)(?: \(kept with .*\))? \|$", PAGES["cube"], flags=re.MULTILINE))
-    stored = {one.name: one.description for one in (*STORED, THETA_HAT, STATUS, *POINTWISE)}
+    stored = {one.name: one.description for one in list_variables(KEPT)}
     assert stored.items() <= rows.items()
     assert rows.items() - stored.items() <= {(one.name, one.description) for one in CUBE}
     assert rows.keys() == stored.keys() | {one.name for one in CUBE}

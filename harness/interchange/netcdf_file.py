@@ -65,7 +65,8 @@ def _write_replications(study: StoredStudy, sizes: Sequence[int], path: Path) ->
 def _write_group(study: StoredStudy, n: int, group: Any, safe: SafeFile) -> None:
     variables = list_variables(study.manifest.keep)
     lengths = get_other_lengths(study.manifest.test_points)
-    for dim in {dim for one in variables for dim in one.dims if dim in lengths and dim not in group.dimensions}:
+    added = lengths.keys() - {"quantile"}  # which the root has
+    for dim in {dim for one in variables for dim in one.dims if dim in added}:
         group.dimensions[dim] = lengths[dim]
     chunk = choose_window(study, n, variables)  # so that each chunk is written once
     made = {one.name: _create_variable(study, one, chunk, group) for one in variables}

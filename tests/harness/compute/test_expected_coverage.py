@@ -60,8 +60,8 @@ def test_it_is_the_sum_over_the_pieces_of_each_region(seed: int, noise: Any) -> 
     before = OutcomeLaw(X_test, -f, 2 * scale[:1] + 1, law.cdf)
     first = factor.score(Y[:, 0], Y_test[:, 0], FAMILY.procedures, ALPHA)
     samples = PointResults([first, scores], [Y_test.T[:1], Y_test.T], ALPHA, None, [before, law])
-    found = PointResults([scores], [Y_test.T], ALPHA, None, [law]).probability()
-    assert np.array_equal(samples.probability()[1:], found, equal_nan=True)
+    found = PointResults([scores], [Y_test.T], ALPHA, None, [law]).probability
+    assert np.array_equal(samples.probability[1:], found, equal_nan=True)
     for t, target in enumerate(Y.T):
         fit = factor.fit(target)
         for p, name in enumerate(FAMILY.procedures):
@@ -83,7 +83,7 @@ def test_pieces_that_a_family_does_not_give_are_missed_in_words() -> None:
     scores = ToyScores(np.ones(shape, bool), None, -np.ones(shape), np.ones(shape), np.ones(shape), np.full(shape, 2))
     law = OutcomeLaw(np.zeros((2, 1)), np.zeros(2), np.ones(1), lambda X, z: stats.norm.cdf(z))
     with pytest.raises(ValueError, match=r"2 pieces.*`pieces`, or the scenario expected_coverage = false"):
-        PointResults([scores], [np.zeros((1, 2))], [0.1], None, [law]).probability()
+        PointResults([scores], [np.zeros((1, 2))], [0.1], None, [law]).probability  # noqa: B018
 
 
 @pytest.fixture(scope="module")
