@@ -47,7 +47,7 @@ class Distribution(ABC):
     array([[ 0.89,  0.99,  1.11],
            [-1.09, -0.99, -0.87]])
     >>> D.crps([1.0, -1.0]).round(3)
-    array([0.028, 0.033])
+    array([0.025, 0.026])
     """
 
     @property

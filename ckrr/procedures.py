@@ -74,10 +74,10 @@ def check_distribution(procedure: object) -> str:
 
     Examples
     --------
-    >>> check_distribution("CRR-loo")
+    >>> check_distribution("GPR-p")
     Traceback (most recent call last):
     ...
-    ValueError: procedure must be GPR-f or CRR-std, got 'CRR-loo': only studentised residuals always increase with y...
+    ValueError: procedure must be GPR-f or CRR-std, got 'GPR-p': GPR-p is about f(x*), not y*
     """
     name = check_choice("procedure", procedure, ALL_PROCEDURES)
     if name not in DISTRIBUTIONS:

@@ -58,7 +58,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> str:
         "source__fails_at": 0.2,
         "source__spread": 0.5,
         "source__test": "grid",
-        "keep": ["pointwise", "bins"],
+        "keep": ["pointwise", "bins", "distribution"],
         "exclude": [{"n": 20, "theta": "best"}],
     }
     run_serially(where, **changes)
@@ -70,7 +70,11 @@ def single(tmp_path_factory: pytest.TempPathFactory) -> str:
     """One path, one draw, one n, one of everything."""
     where = tmp_path_factory.mktemp("single") / "toy.zarr"
     grid = {"gamma": [1.0], "n": [10], "theta": [1], "lam": [0.1], "alpha": [0.2], "procedure": ["exact"]}
-    changes: dict[str, Any] = {"source__test": "grid", "keep": ["pointwise", "bins"], "replications": {"paths": 1}}
+    changes: dict[str, Any] = {
+        "source__test": "grid",
+        "keep": ["pointwise", "bins", "distribution"],
+        "replications": {"paths": 1},
+    }
     run_serially(where, grid=grid, **changes)
     return str(where)
 
@@ -81,7 +85,7 @@ def krr(tmp_path_factory: pytest.TempPathFactory) -> str:
     where = tmp_path_factory.mktemp("krr") / "toy.zarr"
     grid = {"gamma": [0.1], "n": [8, 20], "theta": [100], "lam": [1e-6], "alpha": [0.1], "procedure": ["GPR-f", "RRCM"]}
     source = {"function": "f2", "test": "grid", "test_points": 9}
-    changes: dict[str, Any] = {"keep": ["pointwise", "bins"], "replications": {"paths": 4}}
+    changes: dict[str, Any] = {"keep": ["pointwise", "bins", "distribution"], "replications": {"paths": 4}}
     run_serially(where, family="krr", source=source, grid=grid, **changes)
     return str(where)
 
@@ -251,7 +255,10 @@ def test_bins_of_a_line_have_its_points(tmp_path: Path) -> None:
     """A store that keeps both, after a run that was cut off and one with more paths and another α."""
     grid = {"gamma": [0.1], "n": [20], "theta": [100], "lam": [0.1], "alpha": [0.1], "procedure": ["GPR-f", "RRCM"]}
     source = {"function": "heaviside", "test": "grid", "test_points": 75}
-    where, told = str(tmp_path / "a"), {"family": "krr", "source": source, "keep": ["pointwise", "bins"]}
+    where, told = (
+        str(tmp_path / "a"),
+        {"family": "krr", "source": source, "keep": ["pointwise", "bins", "distribution"]},
+    )
     run_serially(where, [0], **told, grid=grid, expected_coverage=False, replications={"paths": 3})
     grown = {**grid, "alpha": [0.1, 0.3]}
     run_serially(where, **told, grid=grown, expected_coverage=False, replications={"paths": 5})

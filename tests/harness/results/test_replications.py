@@ -26,7 +26,7 @@ NAMES = ("coverage", *(name for name in MEASURES if name not in ("relative_width
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> str:
     where = tmp_path_factory.mktemp("kept") / "toy.zarr"
-    run_serially(where)
+    run_serially(where, keep=["distribution"])
     return str(where)
 
 
