@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tracemalloc
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -223,7 +224,7 @@ def test_bands_that_are_not_positive_definite_are_told() -> None:
 def test_the_likelihood_of_large_samples_is_that_of_whole_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     """In all three forms, each of which is met."""
     monkeypatch.setattr(banded, "ROOM", 16)
-    monkeypatch.setattr(banded, "compute_band_parts", lambda band, ys, b: compute_band_parts(band, ys, b, 16))
+    monkeypatch.setattr(banded, "compute_band_parts", partial(compute_band_parts, tile=16))
     X, y, _, _ = sample(900, d=1)
     structured = StructuredLikelihood(X, [y], 0.01)
     by_structure = 0
