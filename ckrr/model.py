@@ -18,7 +18,9 @@ from ckrr.evaluation.scores import Scores, score_problems
 from ckrr.fitted import Fit
 from ckrr.kernels import Kernel
 from ckrr.levels import ALPHA, Alpha
-from ckrr.likelihood.holdout import HOLDOUT, held_out_rows, kept_rows
+from ckrr.likelihood.ard import search_ard
+from ckrr.likelihood.holdout import HOLDOUT, HOLDOUT_ARD, HOLDOUT_JOINT, HOLDOUTS, held_out_rows, kept_rows
+from ckrr.likelihood.joint import search_joint
 from ckrr.likelihood.profile import Profile, SearchResult, search_cobyla, search_together
 from ckrr.procedures import PROCEDURES
 from ckrr.regions.smoothing import Smoothed, resolve_taus
@@ -33,9 +35,17 @@ def _search_cobyla_each(likelihood: Profile, ys: Sequence[Array]) -> list[Search
 SEARCHES: dict[str, Callable[[Profile, Sequence[Array]], list[SearchResult]]] = {
     "ml": search_together,
     "ml-cobyla": _search_cobyla_each,
+    "ml-joint": search_joint,
+    "ml-ard": search_ard,
     HOLDOUT: search_together,
+    HOLDOUT_JOINT: search_joint,
+    HOLDOUT_ARD: search_ard,
 }
 """Searches for the θ of several targets, by the name that `theta` accepts."""
+FINDS_LAM = ("ml-joint", "ml-ard", HOLDOUT_JOINT, HOLDOUT_ARD)
+"""Those that find λ, too: a given one isn't used."""
+FINDS_SCALES = ("ml-ard", HOLDOUT_ARD)
+"""Those that find a scale for each coordinate."""
 
 
 class Inputs:
@@ -89,20 +99,21 @@ class Inputs:
         )
         return Factor(self._space, self.X, ridge, self.X_test)
 
-    def factor_ml(self, y: npt.ArrayLike, lam: float, theta: str = "ml") -> Factor:
+    def factor_ml(self, y: npt.ArrayLike, lam: float | None = None, theta: str = "ml") -> Factor:
         """Factorise K + λI for the maximum-likelihood θ given y.
 
         Parameters
         ----------
         y : (n,) array
-        lam : float
-        theta : {"ml", "ml-cobyla", "holdout"}
-            The search for θ, as in `ckrr.fit`. "holdout" searches on every fourth row and factorises the others;
-            targets are still given for all rows.
+        lam : float, optional
+            Not used, and may be left out, if the search finds λ.
+        theta : {"ml", "ml-joint", "ml-ard", "holdout", "holdout-joint", "holdout-ard", "ml-cobyla"}
+            The search for θ, as in `ckrr.fit`. The holdout searches use every fourth row, and the others are
+            factorised; targets are still given for all rows.
         """
         return self.search_ml(check_values("y", y, len(self.X), of="X"), lam, theta)[0]()
 
-    def search_ml(self, Y: npt.ArrayLike, lam: float, theta: str = "ml") -> list[Callable[[], Factor]]:
+    def search_ml(self, Y: npt.ArrayLike, lam: float | None = None, theta: str = "ml") -> list[Callable[[], Factor]]:
         """Search for the maximum-likelihood θ of several targets at once, up to twice as fast as one by one.
 
         Parameters
@@ -127,16 +138,17 @@ class Inputs:
         [18.7, 7.3]
         """
         ys = [np.ascontiguousarray(y) for y in check_columns("Y", Y, len(self.X), of="X").T]
-        found = _search(self._space, self.X, ys, check_choice("theta", theta, SEARCHES), check_positive("lam", lam))
-        return [partial(self._factor_found, one.theta, lam, theta) for one in found]
+        given = _check_lam(lam, check_choice("theta", theta, SEARCHES))
+        found = _search(self._space, self.X, ys, theta, given)
+        return [partial(self._factor_found, one, given, theta) for one in found]
 
-    def _factor_found(self, found: float, lam: float, theta: str) -> Factor:
-        """Factorise K + λI for the θ that a search found."""
-        if theta != HOLDOUT:
-            return self.factor(found, lam)
-        rows = kept_rows(len(self.X))
-        ridge = self._space.make_ridge(self._space.scale_points(self.X[rows]), found, check_positive("lam", lam))
-        return Factor(self._space, self.X, ridge, self.X_test, rows)
+    def _factor_found(self, found: SearchResult, lam: float, theta: str) -> Factor:
+        """Factorise K + λI for what a search found."""
+        rows = kept_rows(len(self.X), theta) if theta in HOLDOUTS else None
+        X = self.X if rows is None else self.X[rows]
+        space = self._space.rescale(found.scales)
+        ridge = space.make_ridge(space.scale_points(X), found.theta, lam if found.lam is None else found.lam)
+        return Factor(space, self.X, ridge, self.X_test, rows, found)
 
 
 class Factor:
@@ -147,11 +159,17 @@ class Factor:
     """
 
     def __init__(
-        self, space: Space, X: Array, ridge: FactorisedRidge, X_test: Array, rows: Indices | None = None
+        self,
+        space: Space,
+        X: Array,
+        ridge: FactorisedRidge,
+        X_test: Array,
+        rows: Indices | None = None,
+        search: SearchResult | None = None,
     ) -> None:
         self._space, self._X, self._rows = space, X, slice(None) if rows is None else rows
         self._ridge, self._X_test = ridge, space.scale_points(X_test)
-        self.theta, self.lam = ridge.theta, ridge.lam
+        self.theta, self.lam, self.scales, self.search = ridge.theta, ridge.lam, space.scales, search
 
     def __repr__(self) -> str:
         return f"<Factor of X of shape {self._ridge.X.shape}: theta={self.theta:g}, lam={self.lam:g}>"
@@ -159,7 +177,7 @@ class Factor:
     def fit(self, y: npt.ArrayLike) -> Fit:
         """Fit the model to one target."""
         y = check_values("y", y, len(self._X), of="X")
-        return Fit(self._space, self._X[self._rows], self._ridge, y[self._rows])
+        return Fit(self._space, self._X[self._rows], self._ridge, y[self._rows], self.search)
 
     def score(
         self,
@@ -216,7 +234,7 @@ def fit(
     X: npt.ArrayLike,
     y: npt.ArrayLike,
     theta: float | str,
-    lam: float,
+    lam: float | None = None,
     kernel: str | Kernel = "gaussian",
     *,
     scales: Scales | None = None,
@@ -229,14 +247,17 @@ def fit(
     ----------
     X : (n, d) array, or (n,) for points on the line
     y : (n,) array
-    theta : float, "ml", "holdout" or "ml-cobyla"
+    theta : float, "ml", "ml-joint", "ml-ard", "holdout", "holdout-joint", "holdout-ard" or "ml-cobyla"
         θ > 0, or how to search for the maximum-likelihood θ. "ml" is a global search over 1e-3 ≤ θ r² ≤ 1e6, with r the
         largest range of a coordinate. It takes as long as 10 to 15 factorisations for up to 200 points, 4 to 8 for 400,
         and less for larger ones; longer for λ far below 1e-6, and for other kernels (about 40).
         "ml-cobyla" is the local search of the paper. "holdout" runs "ml" on every fourth row and fits the remaining
-        rows: conformal regions keep their exact level, that of a sample of `len(fit.y)` rows.
-    lam : float
-        Ridge λ > 0. Nothing is centred or scaled.
+        rows: conformal regions keep their exact level, that of a sample of `len(fit.y)` rows. "ml-joint" finds θ and λ
+        together, globally over 1e-8 ≤ λ ≤ 100; "ml-ard" a scale for each coordinate and λ (θ is then ½, so that
+        `fit.scales` are length scales), never less likely than "ml-joint". "holdout-joint" and "holdout-ard" do so on
+        every fourth row.
+    lam : float, optional
+        Ridge λ > 0. Not used, and may be left out, if the search finds λ. Nothing is centred or scaled.
     kernel : {"gaussian", "laplacian", "matern32", "matern52"}, one of them with the suffix "-rff", or a Kernel
         θ = 1/(2ℓ²) in each, ℓ its length scale; the formulas are in `ckrr.kernels`. The suffix "-rff" selects ridge
         regression on random Fourier features of that kernel, for n far beyond what fits as an n×n matrix. Conformal
@@ -274,15 +295,26 @@ def fit(
     space = make_space(x.shape[1], kernel, scales, features, seed)
     if isinstance(theta, str) and theta not in SEARCHES:
         raise ValueError(f"theta must be a number > 0 or one of {', '.join(SEARCHES)}, got {quote_value(theta)}")
-    found = _search(space, x, [y_], theta, check_positive("lam", lam))[0] if isinstance(theta, str) else None
-    if theta == HOLDOUT:
-        x, y_ = x[kept_rows(len(x))], y_[kept_rows(len(y_))]
+    given = _check_lam(lam, theta)
+    found = _search(space, x, [y_], theta, given)[0] if isinstance(theta, str) else None
+    if theta in HOLDOUTS:
+        rows = kept_rows(len(x), str(theta))
+        x, y_ = x[rows], y_[rows]
     chosen = check_positive("theta", theta if found is None else found.theta)
-    return Fit(space, x, space.make_ridge(space.scale_points(x), chosen, check_positive("lam", lam)), y_, found)
+    if found is not None:
+        space = space.rescale(found.scales)
+        given = given if found.lam is None else found.lam
+    return Fit(space, x, space.make_ridge(space.scale_points(x), chosen, given), y_, found)
+
+
+def _check_lam(lam: float | None, theta: object) -> float:
+    """Return λ as a float; any number if the search finds λ."""
+    return 1.0 if theta in FINDS_LAM else check_positive("lam", lam)
 
 
 def _search(space: Space, X: Array, ys: Sequence[Array], theta: str, lam: float) -> list[SearchResult]:
-    if theta == HOLDOUT:
+    if theta in HOLDOUTS:
+        kept_rows(len(X), theta)  # raises an error if none would be left
         rows = held_out_rows(len(X))
         X, ys = X[rows], [y[rows] for y in ys]
     return SEARCHES[theta](space.make_profile(space.scale_points(X), ys[0], lam), ys)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, replace
+from typing import Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -60,6 +60,12 @@ class Space(ABC):
     def scale_points(self, x: Array) -> Array:
         """Return points in units of the scales."""
         return x if self.scales is None else x / self.scales
+
+    def rescale(self, found: Sequence[float] | None) -> Self:
+        """Return the space with scales that were found in units of its own; the same one if none were."""
+        if found is None:
+            return self
+        return replace(self, scales=np.array(found) * (1.0 if self.scales is None else self.scales))
 
     @abstractmethod
     def make_ridge(self, X: Array, theta: float, lam: float) -> FactorisedRidge:
