@@ -9,9 +9,9 @@ from typing import Self
 import numpy as np
 
 import ckrr
-from ckrr.likelihood.holdout import HOLDOUT, kept_rows
+from ckrr.likelihood.holdout import HOLDOUTS, kept_rows
 from ckrr.linalg.triangular import WHOLE
-from ckrr.model import SEARCHES
+from ckrr.model import FINDS_LAM, FINDS_SCALES, SEARCHES
 from ckrr.procedures import ALL_PROCEDURES
 from ckrr.ridge.exact import TEST_BLOCK
 from ckrr.ridge.feature_ridge import estimate_feature_memory
@@ -25,6 +25,10 @@ _SCRATCH = 1e8
 """Bytes of buffers whose size does not depend on n."""
 _SEARCH = 45
 """Likelihood evaluations of a search that factorises at every θ: 36 for most kernels, 50 for random features."""
+_CLIMB = 100
+"""Likelihoods with gradients of a search for scales."""
+_STRUCTURED = 400
+"""From this n on a search for θ and λ has cheaper forms at most θ."""
 _RANK_MARGIN = 1.1
 """In one dimension ranks are up to this times `bound_rank`."""
 
@@ -51,9 +55,12 @@ class KernelRidge:
     """Whether p-values are smoothed, with random numbers from the replication's stream "smoothing"."""
     box: _Box | None = None
     """θ, λ and ranges for which work is estimated; None if they aren't known."""
+    search: str = "ml"
+    """Search for which work is estimated."""
 
     procedures: Sequence[str] = tuple(ALL_PROCEDURES)
     searches: Sequence[str] = tuple(SEARCHES)
+    finds_lam: Sequence[str] = FINDS_LAM
     reference: str | None = "GPR-f"
     version: int = ckrr.NUMERICS_VERSION
 
@@ -78,6 +85,10 @@ class KernelRidge:
     def on_ranges(self, ranges: Sequence[float], theta: float, lam: float) -> Self:
         """Return the family with estimates for one θ and λ, and for inputs in a box with these sides."""
         return replace(self, box=_Box(tuple(ranges), theta, lam))
+
+    def on_search(self, search: str) -> Self:
+        """Return the family with estimates for one search."""
+        return replace(self, search=search)
 
     def smooth(self) -> Self:
         """Return the family with smoothed p-values."""
@@ -107,8 +118,8 @@ class KernelRidge:
         return ckrr.exact_level(procedure, n, alpha, self.smoothed)
 
     def left(self, search: str, n: int) -> int | None:
-        """Return the number of rows that the search "holdout" does not use; None for other searches."""
-        return len(kept_rows(n)) if search == HOLDOUT else None
+        """Return the number of rows that a search on held-out rows does not use; None for other searches."""
+        return len(kept_rows(n)) if search in HOLDOUTS else None
 
     def flops(self, n: int, points: int, targets: int, searched: bool) -> float:
         """Estimate the operations for one factor and its targets.
@@ -130,9 +141,20 @@ class KernelRidge:
 
     def _count_search_flops(self, n: int) -> float:
         """Estimate the operations of a search: from n = 400 on the Gaussian kernel mostly has cheaper forms."""
+        if self.search in FINDS_LAM:
+            return self._count_joint_flops(n - len(kept_rows(n)) if self.search in HOLDOUTS else n)
         if self.kernel != "gaussian":
             return _SEARCH * (n**3 / 3 + 400.0 * n * n)
         return 1.5e7 + 1e5 * n + min(3.5e3 * n, 1.5e6) * n + 0.7 * n**3
+
+    def _count_joint_flops(self, n: int) -> float:
+        """Estimate the operations of a search for θ and λ, and of climbs over scales: within a factor of 3.
+
+        Each θ takes a decomposition of K, or a cheaper form; each step of a climb a factorisation and its inverse.
+        """
+        share = 0.5 if self.kernel == "gaussian" and n >= _STRUCTURED else 1.0
+        found = _SEARCH * (1e7 + share * (1000.0 * n * n + 5 / 3 * n**3))
+        return found + (_CLIMB * (2e6 + 600.0 * n * n + 1.2 * n**3) if self.search in FINDS_SCALES else 0.0)
 
     def _count_feature_flops(self, n: int, points: int, targets: int, searched: bool) -> float:
         """Estimate the operations on D random features, without the scores.

@@ -89,7 +89,7 @@ def _parse_theta(value: object, info: ValidationInfo) -> Theta:
 
 
 def _check_lam(value: float, info: ValidationInfo) -> float:
-    if value > 0 or _is_placeholder("lam", value, info):
+    if value > 0 or _is_placeholder("lam", value, info) or (value == NO_VALUE and _needs_no_lam(info, info.data)):
         return value
     raise PydanticCustomError("lam", "must be > 0")
 
@@ -97,6 +97,13 @@ def _check_lam(value: float, info: ValidationInfo) -> float:
 def _is_placeholder(axis: str, value: float, info: ValidationInfo) -> bool:
     """Return whether a value stands for no value, on an axis that no family of the study uses."""
     return value == NO_VALUE and axis not in (info.context or {}).get("axes", MODEL_AXES)
+
+
+def _needs_no_lam(info: ValidationInfo, grid: dict[str, Any]) -> bool:
+    """Return whether every θ of a grid is a search that finds λ."""
+    thetas = grid.get("theta") or ()
+    found = (info.context or {}).get("finds_lam", ())
+    return bool(thetas) and all(theta in found for theta in (thetas if isinstance(thetas, list | tuple) else [thetas]))
 
 
 Number = Annotated[float, BeforeValidator(_refuse_bool), Field(allow_inf_nan=False)]
@@ -145,11 +152,12 @@ class GridPart(_Part):
     @model_validator(mode="before")
     @classmethod
     def _wrap_single_values(cls, plain: Any, info: ValidationInfo) -> Any:
-        """Allow a single value without brackets, and no value on an axis that no family of the study uses."""
+        """Allow a single value without brackets, and no value on an axis that nothing in the study uses."""
         if not isinstance(plain, dict):
             return plain
         used = (info.context or {}).get("axes", MODEL_AXES)
         unused = {axis: [NO_VALUE] for axis in MODEL_AXES if axis not in used}
+        unused |= {"lam": [NO_VALUE]} if _needs_no_lam(info, plain) else {}
         return unused | {key: value if isinstance(value, list | tuple) else [value] for key, value in plain.items()}
 
     @model_validator(mode="after")

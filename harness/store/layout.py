@@ -20,7 +20,16 @@ from zarr.storage import MemoryStore
 
 from harness.core.families import MODEL_AXES
 from harness.core.labels import format_theta
-from harness.core.schema.axes import BESIDE_LABELS, CODES, OF_THETA, OF_Y, QUANTILES, REPLICATION_AXES, USED_AXES
+from harness.core.schema.axes import (
+    BESIDE_LABELS,
+    CODES,
+    OF_THETA,
+    OF_Y,
+    QUANTILES,
+    REPLICATION_AXES,
+    THETA_USES_LAM,
+    USED_AXES,
+)
 from harness.core.schema.cube import CUBE_DIMS, list_cube_variables
 from harness.core.schema.measures import Variable, list_variables
 from harness.core.types import Grid
@@ -57,6 +66,9 @@ def make_template(manifest: Manifest) -> dict[str, bytes]:
     for name, axis in USED_AXES.items():
         uses = [axis in manifest.axes.get(each, MODEL_AXES) for each in grid.procedure]
         _add_label(root, name, np.array(uses), "procedure")
+    if manifest.has_found_lam:
+        found = np.array([manifest.uses_lam(format_theta(theta)) for theta in grid.theta])
+        _add_label(root, THETA_USES_LAM, found, "theta")
     _add_cube(root, manifest)
     root.create_group("replications")
     lengths = manifest.extent.paths, manifest.extent.draws
@@ -89,6 +101,7 @@ LABELS = {
     "theta_code": ("θ", "1", "number of the theta label, for readers that know no strings"),
     "uses_theta": ("whether θ is used", "1", "whether results depend on theta; otherwise they stand at each of them"),
     "uses_lam": ("whether λ is used", "1", "whether results depend on lambda; otherwise they stand at each of them"),
+    THETA_USES_LAM: ("whether λ is used", "1", "whether results depend on lambda; False where the search finds it"),
 }
 """Name in plots, units (none for text) and description of each coordinate."""
 

@@ -17,7 +17,7 @@ from harness.core.types import Reduction, Status
 
 COVERAGE_EXPECTED = "coverage_expected"
 """Name of the expected coverage, which a store has if its source knows the distribution of its noise."""
-KEPT = ("pointwise", COVERAGE_EXPECTED)
+KEPT = ("pointwise", COVERAGE_EXPECTED, "lam_hat")
 """What a store may keep besides the variables that all stores have."""
 _LARGEST = {"uint8": 2**8 - 1, "uint16": 2**16 - 1, "int32": 2**31 - 1, "int64": 2**63 - 1}
 
@@ -241,6 +241,16 @@ THETA_HAT = Variable(
     units=OF_THETA,
 )
 """Written by workers for each path and draw; it isn't reduced."""
+LAM_HAT = Variable(
+    "lam_hat",
+    ("gamma", "theta", "lam"),
+    "float64",
+    "ridge lambda that was used: given, or found by the search",
+    long_name="λ that was used",
+)
+"""Kept by stores that had a search for λ when they were made."""
+FOUND = (THETA_HAT.name, LAM_HAT.name)
+"""Variables that say which model was used; there is one for all procedures of a family."""
 STATUS_FLAGS = {one.name.lower(): int(one) for one in Status}
 """Codes of the status of a replication, by their words."""
 STATUS = Variable(
@@ -281,4 +291,5 @@ def list_measures(keep: Sequence[str]) -> tuple[Measure, ...]:
 
 def list_variables(keep: Sequence[str]) -> tuple[Variable, ...]:
     """Return the variables of the replications in the order in which a unit writes them: status last."""
-    return (*list_measures(keep), THETA_HAT, *(POINTWISE if "pointwise" in keep else ()), STATUS)
+    found = (THETA_HAT, *(LAM_HAT for name in keep if name == LAM_HAT.name))
+    return (*list_measures(keep), *found, *(POINTWISE if "pointwise" in keep else ()), STATUS)
