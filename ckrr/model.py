@@ -20,7 +20,7 @@ from ckrr.kernels import Kernel
 from ckrr.levels import ALPHA, Alpha
 from ckrr.likelihood.ard import search_ard
 from ckrr.likelihood.holdout import HOLDOUT, HOLDOUT_ARD, HOLDOUT_JOINT, HOLDOUTS, held_out_rows, kept_rows
-from ckrr.likelihood.joint import search_joint
+from ckrr.likelihood.joint import check_lam, search_joint
 from ckrr.likelihood.profile import Profile, SearchResult, search_cobyla, search_together
 from ckrr.procedures import PROCEDURES
 from ckrr.regions.smoothing import Smoothed, resolve_taus
@@ -42,10 +42,6 @@ SEARCHES: dict[str, Callable[[Profile, Sequence[Array]], list[SearchResult]]] = 
     HOLDOUT_ARD: search_ard,
 }
 """Searches for the θ of several targets, by the name that `theta` accepts."""
-FINDS_LAM = ("ml-joint", "ml-ard", HOLDOUT_JOINT, HOLDOUT_ARD)
-"""Those that find λ, too: a given one isn't used."""
-FINDS_SCALES = ("ml-ard", HOLDOUT_ARD)
-"""Those that find a scale for each coordinate."""
 
 
 class Inputs:
@@ -138,7 +134,7 @@ class Inputs:
         [18.7, 7.3]
         """
         ys = [np.ascontiguousarray(y) for y in check_columns("Y", Y, len(self.X), of="X").T]
-        given = _check_lam(lam, check_choice("theta", theta, SEARCHES))
+        given = check_lam(lam, check_choice("theta", theta, SEARCHES))
         found = _search(self._space, self.X, ys, theta, given)
         return [partial(self._factor_found, one, given, theta) for one in found]
 
@@ -295,7 +291,7 @@ def fit(
     space = make_space(x.shape[1], kernel, scales, features, seed)
     if isinstance(theta, str) and theta not in SEARCHES:
         raise ValueError(f"theta must be a number > 0 or one of {', '.join(SEARCHES)}, got {quote_value(theta)}")
-    given = _check_lam(lam, theta)
+    given = check_lam(lam, theta)
     found = _search(space, x, [y_], theta, given)[0] if isinstance(theta, str) else None
     if theta in HOLDOUTS:
         rows = kept_rows(len(x), str(theta))
@@ -305,11 +301,6 @@ def fit(
         space = space.rescale(found.scales)
         given = given if found.lam is None else found.lam
     return Fit(space, x, space.make_ridge(space.scale_points(x), chosen, given), y_, found)
-
-
-def _check_lam(lam: float | None, theta: object) -> float:
-    """Return λ as a float; any number if the search finds λ."""
-    return 1.0 if theta in FINDS_LAM else check_positive("lam", lam)
 
 
 def _search(space: Space, X: Array, ys: Sequence[Array], theta: str, lam: float) -> list[SearchResult]:

@@ -10,8 +10,9 @@ import numpy as np
 
 import ckrr
 from ckrr.likelihood.holdout import HOLDOUTS, kept_rows
+from ckrr.likelihood.joint import FINDS_LAM, FINDS_SCALES
 from ckrr.linalg.triangular import WHOLE
-from ckrr.model import FINDS_LAM, FINDS_SCALES, SEARCHES
+from ckrr.model import SEARCHES
 from ckrr.procedures import ALL_PROCEDURES
 from ckrr.ridge.exact import TEST_BLOCK
 from ckrr.ridge.feature_ridge import estimate_feature_memory
