@@ -112,12 +112,12 @@ class ConformalKernelRidge(_Base):
     procedure : {"RRCM-loo", "RRCM", "RRCM-std", "CRR-loo", "CRR", "CRR-std", "GPR-f", "GPR-p"}
         Procedure for regions and p-values, as in `Fit.regions`; with the suffix "-w" it needs weights. `fit` and
         `predict` don't depend on it: it may be changed by `set_params` after `fit`.
-    theta : float, "ml", "holdout" or "ml-cobyla"
+    theta : float, "ml", "ml-joint", "ml-ard", "holdout", "holdout-joint", "holdout-ard" or "ml-cobyla"
         θ > 0 of the kernel, exp(−θ‖x − x′‖²) by default, or how to search for it, as in `ckrr.fit`. Conformal
-        regions are exactly valid if θ is "holdout" or a number not chosen on the training points, and the columns of X
-        are not scaled by the training points.
+        regions are exactly valid if θ is found on held-out rows or a number not chosen on the training points, and the
+        columns of X are not scaled by the training points.
     lam : float
-        Ridge λ > 0. Nothing is scaled.
+        Ridge λ > 0, not used if `theta` is a search that finds λ. Nothing is scaled.
     boundary : {">=", ">"}
         Keep a candidate whose p-value is ≥ α, or > α, where α is one minus the confidence level.
     kernel, scales, features, seed
@@ -136,6 +136,8 @@ class ConformalKernelRidge(_Base):
         The underlying fit, with all its methods. It holds n² numbers, except with random features.
     theta_ : float
         θ of the fit: the one found, where `theta` names a search.
+    lam_ : float
+        λ of the fit: the one found, where the search finds λ.
     n_features_in_ : int
         Number of columns of X in `fit`.
     feature_names_in_ : array of str, of shape (columns,)
@@ -158,7 +160,7 @@ class ConformalKernelRidge(_Base):
         self,
         procedure: str = "RRCM-loo",
         theta: float | str = "ml",
-        lam: float = 0.1,
+        lam: float | None = 0.1,
         boundary: str = ">=",
         kernel: str | Kernel = "gaussian",
         scales: Scales | None = None,
@@ -198,7 +200,7 @@ class ConformalKernelRidge(_Base):
             mean=self.mean,
             noise_sd=self.noise_sd,
         )
-        self.theta_ = self.fit_.theta
+        self.theta_, self.lam_ = self.fit_.theta, self.fit_.lam
         return self
 
     def predict(self, X: npt.ArrayLike) -> Array:

@@ -44,7 +44,7 @@ class Fit:
     X, y : array
         The training sample; with `theta="holdout"`, without the held-out rows.
     search : SearchResult or None
-        Outcome of the search for θ, if there was one: bounds, whether θ is on one, likelihood.
+        Outcome of the search for θ (and λ, and scales), if there was one: bounds, whether any is on one, likelihood.
     noise_sd : float or None
         Standard deviation of the noise, if it was given.
     """
@@ -74,6 +74,11 @@ class Fit:
     def lam(self) -> float:
         """Ridge λ."""
         return self._ridge.lam
+
+    @property
+    def scales(self) -> Array | None:
+        """Unit of each coordinate: given, or found by the search; None for points as they are."""
+        return self._space.scales
 
     @property
     def sigma2(self) -> float:

@@ -29,7 +29,9 @@ from ckrr.evaluation.scores import Scores, score_problems
 from ckrr.fitted import Fit
 from ckrr.kernels import Kernel
 from ckrr.levels import ALPHA, Alpha
-from ckrr.likelihood.holdout import HOLDOUT, held_out_rows, kept_rows
+from ckrr.likelihood.ard import search_ard
+from ckrr.likelihood.holdout import HOLDOUT, HOLDOUT_ARD, HOLDOUT_JOINT, HOLDOUTS, held_out_rows, kept_rows
+from ckrr.likelihood.joint import check_lam, search_joint
 from ckrr.likelihood.median import MEDIAN, choose_median_theta
 from ckrr.likelihood.profile import Profile, SearchResult, search_cobyla, search_together
 from ckrr.procedures import PROCEDURES, uses_weights
@@ -48,7 +50,11 @@ def _search_cobyla_each(likelihood: Profile, ys: Sequence[Array]) -> list[Search
 SEARCHES: dict[str, Callable[[Profile, Sequence[Array]], list[SearchResult]]] = {
     "ml": search_together,
     "ml-cobyla": _search_cobyla_each,
+    "ml-joint": search_joint,
+    "ml-ard": search_ard,
     HOLDOUT: search_together,
+    HOLDOUT_JOINT: search_joint,
+    HOLDOUT_ARD: search_ard,
 }
 """Searches for the θ of several targets, by the name that `theta` accepts."""
 SEARCH_NAMES = (*SEARCHES, MEDIAN)
@@ -115,21 +121,23 @@ class Inputs:
         ridge = self._space.make_ridge(X, chosen, check_positive("lam", lam))
         return Factor(self._space, self.X, ridge, self.X_test, weights=self.weights)
 
-    def factor_ml(self, y: npt.ArrayLike, lam: float, theta: str = "ml") -> Factor:
+    def factor_ml(self, y: npt.ArrayLike, lam: float | None = None, theta: str = "ml") -> Factor:
         """Factorise K + λI for the θ that a search finds, given y.
 
         Parameters
         ----------
         y : (n,) array
-        lam : float
-        theta : {"ml", "ml-cobyla", "holdout", "median"}
-            The search for θ, as in `ckrr.fit`. "holdout" searches on every fourth row and factorises the others;
-            targets are still given for all rows. "median" is 1/median‖x − x′‖² over all pairs of training and test
-            inputs: it doesn't depend on y, so conformal procedures keep their exact level (`ckrr.likelihood.median`).
+        lam : float, optional
+            Not used, and may be left out, if the search finds λ.
+        theta : {"ml", "ml-joint", "ml-ard", "holdout", "holdout-joint", "holdout-ard", "median", "ml-cobyla"}
+            The search for θ, as in `ckrr.fit`. The holdout searches use every fourth row, and the others are
+            factorised; targets are still given for all rows. "median" is 1/median‖x − x′‖² over all pairs of training
+            and test inputs: it doesn't depend on y, so conformal procedures keep their exact level
+            (`ckrr.likelihood.median`).
         """
         return self.search_ml(check_values("y", y, len(self.X), of="X"), lam, theta)[0]()
 
-    def search_ml(self, Y: npt.ArrayLike, lam: float, theta: str = "ml") -> list[Callable[[], Factor]]:
+    def search_ml(self, Y: npt.ArrayLike, lam: float | None = None, theta: str = "ml") -> list[Callable[[], Factor]]:
         """Search for the maximum-likelihood θ of several targets at once, up to twice as fast as one by one.
 
         Parameters
@@ -157,16 +165,17 @@ class Inputs:
         if check_choice("theta", theta, SEARCH_NAMES) == MEDIAN:
             chosen = choose_median_theta(*map(self._space.scale_points, (self.X, self.X_test)))
             return [cache(partial(self.factor, chosen, check_positive("lam", lam)))] * len(ys)
-        found = _search(self._space, self.X, ys, theta, check_positive("lam", lam))
-        return [partial(self._factor_found, one.theta, lam, theta) for one in found]
+        given = check_lam(lam, theta)
+        found = _search(self._space, self.X, ys, theta, given)
+        return [partial(self._factor_found, one, given, theta) for one in found]
 
-    def _factor_found(self, found: float, lam: float, theta: str) -> Factor:
-        """Factorise K + λI for the θ that a search found."""
-        if theta != HOLDOUT:
-            return self.factor(found, lam)
-        rows = kept_rows(len(self.X))
-        ridge = self._space.make_ridge(self._space.scale_points(self.X[rows]), found, check_positive("lam", lam))
-        return Factor(self._space, self.X, ridge, self.X_test, rows, self.weights)
+    def _factor_found(self, found: SearchResult, lam: float, theta: str) -> Factor:
+        """Factorise K + λI for what a search found."""
+        rows = kept_rows(len(self.X), theta) if theta in HOLDOUTS else None
+        X = self.X if rows is None else self.X[rows]
+        space = self._space.rescale(found.scales)
+        ridge = space.make_ridge(space.scale_points(X), found.theta, lam if found.lam is None else found.lam)
+        return Factor(space, self.X, ridge, self.X_test, rows, self.weights, found)
 
 
 class Factor:
@@ -184,10 +193,12 @@ class Factor:
         X_test: Array,
         rows: Indices | None = None,
         weights: PointWeights | None = None,
+        search: SearchResult | None = None,
     ) -> None:
         self._space, self._X, self._rows = space, X, slice(None) if rows is None else rows
         self._ridge, self._X_test = ridge, space.scale_points(X_test)
-        self.theta, self.lam, self.weights = ridge.theta, ridge.lam, weights
+        self.theta, self.lam, self.scales, self.search = ridge.theta, ridge.lam, space.scales, search
+        self.weights = weights
 
     def __repr__(self) -> str:
         return f"<Factor of X of shape {self._ridge.X.shape}: theta={self.theta:g}, lam={self.lam:g}>"
@@ -196,7 +207,9 @@ class Factor:
         """Fit the model to one target; `noise_sd` is as in `ckrr.fit`."""
         y = check_values("y", y, len(self._X), of="X")
         kept = len(self._X), self._rows
-        return Fit(self._space, self._X[self._rows], self._ridge, y[self._rows], None, kept, check_noise_sd(noise_sd))
+        return Fit(
+            self._space, self._X[self._rows], self._ridge, y[self._rows], self.search, kept, check_noise_sd(noise_sd)
+        )
 
     def score(
         self,
@@ -289,14 +302,18 @@ def fit(
     ----------
     X : (n, d) array, or (n,) for points on the line
     y : (n,) array
-    theta : float, "ml", "holdout" or "ml-cobyla"
+    theta : float, "ml", "ml-joint", "ml-ard", "holdout", "holdout-joint", "holdout-ard" or "ml-cobyla"
         θ > 0, or how to search for the maximum-likelihood θ. "ml" is a global search over 1e-3 ≤ θ r² ≤ 1e6, with r the
         largest range of a coordinate. It takes as long as 10 to 15 factorisations for up to 200 points, 4 to 8 for 400,
         and less for larger ones; longer for λ far below 1e-6, and for other kernels (about 40).
         "ml-cobyla" is the local search of the paper. "holdout" runs "ml" on every fourth row and fits the others:
-        conformal regions keep their exact level, that of a sample of `len(fit.y)` rows. The linear kernel has no θ.
-    lam : float
-        Ridge λ > 0, which must be given. Nothing is scaled, and nothing is centred unless `mean` is "constant".
+        conformal regions keep their exact level, that of a sample of `len(fit.y)` rows. "ml-joint" finds θ and λ
+        together, globally over 1e-8 ≤ λ ≤ 100; "ml-ard" a scale for each coordinate and λ (θ is then ½, so that
+        `fit.scales` are length scales), never less likely than "ml-joint". "holdout-joint" and "holdout-ard" do so on
+        every fourth row. The linear kernel has no θ.
+    lam : float, optional
+        Ridge λ > 0. Not used, and may be left out, if the search finds λ. Nothing is scaled, and nothing is centred
+        unless `mean` is "constant".
     kernel : {"gaussian", "laplacian", "matern32", "matern52"}, one with the suffix "-rff", "linear", or a Kernel
         θ = 1/(2ℓ²) in each, ℓ its length scale; the formulas are in `ckrr.kernels`. "linear" is ridge regression
         without an intercept, by a d×d matrix where n > d. The suffix "-rff" selects ridge regression on random Fourier
@@ -342,19 +359,24 @@ def fit(
     theta = space.resolve_theta(theta, lengthscale)
     if isinstance(theta, str):
         check_search(theta, SEARCHES)
-    found = _search(space, x, [y_], theta, check_positive("lam", lam))[0] if isinstance(theta, str) else None
-    rows = kept_rows(len(x)) if theta == HOLDOUT else slice(None)
+    given = check_lam(lam, theta)
+    found = _search(space, x, [y_], theta, given)[0] if isinstance(theta, str) else None
+    rows = kept_rows(len(x), str(theta)) if theta in HOLDOUTS else slice(None)
     kept, x, y_ = (len(x), rows), x[rows], y_[rows]
     chosen = space.check_theta(theta if found is None else found.theta)
-    ridge = space.make_ridge(space.scale_points(x), chosen, check_positive("lam", lam))
+    if found is not None:
+        space = space.rescale(found.scales)
+        given = given if found.lam is None else found.lam
+    ridge = space.make_ridge(space.scale_points(x), chosen, given)
     return Fit(space, x, ridge, y_, found, kept, check_noise_sd(noise_sd))
 
 
 def _search(space: Space, X: Array, ys: Sequence[Array], theta: str, lam: float) -> list[SearchResult]:
-    if theta == HOLDOUT:
+    if theta in HOLDOUTS:
+        kept_rows(len(X), theta)  # raises an error if none would be left
         rows = held_out_rows(len(X))
         if isinstance(space, ConstantMeanSpace) and len(rows) < 2:
-            raise ValueError(f'X must have at least 5 rows for theta = "{HOLDOUT}" with a mean, got {len(X)}')
+            raise ValueError(f'X must have at least 5 rows for theta = "{theta}" with a mean, got {len(X)}')
         X, ys = X[rows], [y[rows] for y in ys]
     return SEARCHES[theta](space.make_profile(space.scale_points(X), ys[0], lam), ys)
 

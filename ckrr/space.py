@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import nan
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -60,6 +61,12 @@ class Space(ABC):
     def check_theta(self, theta: object) -> float:
         """Return θ as a float; raise ValueError if it isn't a number that the space can use."""
         return check_positive("theta", theta)
+
+    def rescale(self, found: Sequence[float] | None) -> Self:
+        """Return the space with scales that were found in units of its own; the same one if none were."""
+        if found is None:
+            return self
+        return replace(self, scales=np.array(found) * (1.0 if self.scales is None else self.scales))
 
     @abstractmethod
     def make_ridge(self, X: Array, theta: float, lam: float) -> FactorisedRidge:

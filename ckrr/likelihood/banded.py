@@ -64,10 +64,21 @@ def compute_banded_parts(points: SortedSample, theta: float, lam: float, delta: 
 
     None if the rest is not positive definite.
     """
-    large = len(points.X) > WHOLE
-    band = _make_band(points.X, theta, delta, b, room=2 * ROOM if large else 0)
+    return factorise_band(points, make_band(points, theta, delta, b), lam, b)
+
+
+def make_band(points: SortedSample, theta: float, delta: float, b: int) -> Array:
+    """Return the band of K, with entries below δ dropped, for `factorise_band`."""
+    return _make_band(points.X, theta, delta, b, room=2 * ROOM if len(points.X) > WHOLE else 0)
+
+
+def factorise_band(points: SortedSample, band: Array, lam: float, b: int) -> Parts | None:
+    """Compute y′Qy of each target and log|K + λI| given the band of K, which is overwritten.
+
+    None if K + λI is not positive definite.
+    """
     band[:, 0] += lam
-    if large:
+    if len(points.X) > WHOLE:
         return compute_band_parts(band, points.ys, b, has_mean=points.has_mean)
     L, failed = lapack.dpbtrf(band.T, lower=1, overwrite_ab=1)
     if failed:

@@ -19,6 +19,9 @@ import numpy.typing as npt
 
 HOLDOUT = "holdout"
 """The value of `theta` that selects this."""
+HOLDOUT_JOINT, HOLDOUT_ARD = "holdout-joint", "holdout-ard"
+"""The same with searches that find λ, too, or λ and a scale for each coordinate."""
+HOLDOUTS = (HOLDOUT, HOLDOUT_JOINT, HOLDOUT_ARD)
 
 EVERY = 4
 """Every how many rows one is held out. A few points suffice for one θ: for n = 25 to 100 and functions of the paper,
@@ -26,7 +29,7 @@ every second, third or fourth row gave regions of the same width (within a tenth
 0.78, 0.63 and 0.58."""
 
 
-def kept_rows(n: int) -> npt.NDArray[np.intp]:
+def kept_rows(n: int, theta: str = HOLDOUT) -> npt.NDArray[np.intp]:
     """Return the rows, out of n, that are not held out.
 
     Examples
@@ -35,7 +38,7 @@ def kept_rows(n: int) -> npt.NDArray[np.intp]:
     array([1, 2, 3, 5, 6, 7])
     """
     if n < 2:
-        raise ValueError(f'X must have at least 2 rows for theta = "{HOLDOUT}", got {n}')
+        raise ValueError(f'X must have at least 2 rows for theta = "{theta}", got {n}')
     return np.flatnonzero(np.arange(n) % EVERY)
 
 

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from heapq import heapify, heappop, heappush
 from math import isfinite
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -67,9 +67,9 @@ _DIFFERENCES = [(i, order) for order in range(1, _NODES) for i in range(_NODES -
 """Divided differences in the order in which they overwrite one another: the last point, and the order."""
 
 _PARTS = 12
-_FRACTIONS = tuple(i / _PARTS for i in range(_PARTS + 1))
+FRACTIONS = tuple(i / _PARTS for i in range(_PARTS + 1))
 """Where in a gap the polynomial is evaluated."""
-_ARCH = tuple(4 * x * (1 - x) for x in _FRACTIONS)
+_ARCH = tuple(4 * x * (1 - x) for x in FRACTIONS)
 """Share of the doubt that applies there: none at the ends, whose heights are known."""
 _ARCH_ROW = np.array(_ARCH)
 
@@ -87,7 +87,7 @@ class SearchGrid:
         h[::2] = coarse = f(t[::2])
         rise = _estimate_rise(coarse)
         alive = np.maximum(coarse[:-1], coarse[1:]) + rise >= coarse.max()
-        h[1::2] = guess = _make_polynomials(gaps // 2, (0.5,)).evaluate(coarse, np.arange(gaps // 2))[:, 0]
+        h[1::2] = guess = self._guess_between(t, coarse)
         between = 2 * np.flatnonzero(alive) + 1
         if len(between):
             h[between] = f(t[between])
@@ -103,7 +103,7 @@ class SearchGrid:
         """Add the gaps of the fine scan that are not hopeless; in h guesses stand for heights that are not known."""
         finite = np.isfinite(h)
         gaps = np.flatnonzero((doubt >= 0) & (finite[:-1] | finite[1:]))
-        curves = _make_polynomials(len(doubt), _FRACTIONS).evaluate(h, gaps)
+        curves = self._predict_scan(t, h, gaps)
         promising = (curves + doubt[gaps, None] * _ARCH_ROW).max(axis=1) > self.top
         edges = finite[gaps] != finite[gaps + 1]
         for i, curve in zip(gaps[promising & ~edges].tolist(), curves[promising & ~edges].tolist(), strict=True):
@@ -183,7 +183,23 @@ class SearchGrid:
         if not all(map(isfinite, h)):
             least = min(height for height in self.h if isfinite(height))
             h = [height if isfinite(height) else least for height in h]
-        self._add_gap(start, end, _evaluate_polynomial(t, h, start, end), doubt)
+        self._add_gap(start, end, self._predict(t, h, start, end), doubt)
+
+    def _guess_between(self, t: Array, coarse: Array) -> Array:
+        """Return the polynomials of the coarse scan in the middle of its gaps, given its heights at t[::2]."""
+        gaps = len(coarse) - 1
+        return make_polynomials(gaps, (0.5,)).evaluate(coarse, np.arange(gaps))[:, 0]
+
+    def _predict_scan(self, t: Array, h: Array, gaps: npt.NDArray[np.intp]) -> Array:
+        """Return the polynomials of the fine scan in some gaps, at the fractions of each."""
+        return make_polynomials(len(t) - 1, FRACTIONS).evaluate(h, gaps)
+
+    def _predict(self, t: list[float], h: list[float], start: float, end: float) -> list[float]:
+        """Return the polynomial through six points in a gap, at the fractions of it."""
+        return _evaluate_polynomial(t, h, start, end)
+
+
+Grid = TypeVar("Grid", bound=SearchGrid)
 
 
 def find_maximum(f: Function, low: float, high: float, gaps: int) -> SearchGrid:
@@ -204,12 +220,16 @@ def find_maximum(f: Function, low: float, high: float, gaps: int) -> SearchGrid:
     (2.551, 44)
     """
     with np.errstate(all="ignore"):  # heights may be infinite; set once, since it takes as long as an evaluation
-        seen = SearchGrid(f, low, high, gaps)
-        for _ in range(_MOST // _TOGETHER):
-            chosen = seen.choose()
-            if not chosen:
-                break
-            seen.cut(chosen)
+        return refine(SearchGrid(f, low, high, gaps))
+
+
+def refine(seen: Grid) -> Grid:
+    """Cut the gaps of a scan until none promises to gain anything, and return it."""
+    for _ in range(_MOST // _TOGETHER):
+        chosen = seen.choose()
+        if not chosen:
+            break
+        seen.cut(chosen)
     return seen
 
 
@@ -238,7 +258,7 @@ def _estimate_doubt(h: Array, guess: Array, alive: npt.NDArray[np.bool_], rise: 
     return np.repeat(doubt, 2)
 
 
-class _Polynomials(NamedTuple):
+class Polynomials(NamedTuple):
     """The polynomials through the six points around each gap between equidistant points."""
 
     around: npt.NDArray[np.intp]
@@ -259,14 +279,15 @@ class _Polynomials(NamedTuple):
 
 
 @lru_cache(maxsize=8)
-def _make_polynomials(gaps: int, fractions: tuple[float, ...]) -> _Polynomials:
+def make_polynomials(gaps: int, fractions: tuple[float, ...]) -> Polynomials:
+    """Return the polynomials at some fractions of each of so many gaps."""
     low = np.clip(np.arange(gaps) - _NODES // 2 + 1, 0, gaps + 1 - _NODES)
     around = low[:, None] + np.arange(_NODES)
     place = np.arange(gaps)[:, None] + np.array(fractions)
     weights = [
         np.prod([(place - around[:, [j]]) / (i - j) for j in range(_NODES) if j != i], axis=0) for i in range(_NODES)
     ]
-    return _Polynomials(around, np.stack(weights, axis=2))
+    return Polynomials(around, np.stack(weights, axis=2))
 
 
 def _find_peak(curve: list[float]) -> tuple[float, float]:
@@ -274,10 +295,10 @@ def _find_peak(curve: list[float]) -> tuple[float, float]:
     highest = max(curve)
     i = curve.index(highest)
     if not 0 < i < _PARTS:
-        return _FRACTIONS[i], highest
+        return FRACTIONS[i], highest
     a, b, c = curve[i - 1 : i + 2]
     step = 0.5 * (a - c) / (a - 2 * b + c) if a - 2 * b + c else 0.0  # the parabola through three points
-    return _FRACTIONS[i] + step / _PARTS, b - 0.25 * (a - c) * step
+    return FRACTIONS[i] + step / _PARTS, b - 0.25 * (a - c) * step
 
 
 def _evaluate_polynomial(t: list[float], h: list[float], start: float, end: float) -> list[float]:
@@ -288,5 +309,5 @@ def _evaluate_polynomial(t: list[float], h: list[float], start: float, end: floa
     (t0, t1, t2, t3, t4, _), (c0, c1, c2, c3, c4, c5), width = t, c, end - start
     return [
         ((((c5 * (x - t4) + c4) * (x - t3) + c3) * (x - t2) + c2) * (x - t1) + c1) * (x - t0) + c0
-        for x in [start + fraction * width for fraction in _FRACTIONS]
+        for x in [start + fraction * width for fraction in FRACTIONS]
     ]

@@ -24,19 +24,22 @@ from scipy.optimize import fmin_cobyla
 
 from ckrr._validation import Array
 from ckrr.kernels import Kernel, gaussian
+from ckrr.likelihood.curves import BestLams, GaussianCurves, decompose_features, decompose_kernel, find_best_lams
 from ckrr.likelihood.heights import LEAST_LAM, GaussianHeights, Heights, combine_parts, compute_heights
 from ckrr.likelihood.maximize import find_maximum
+from ckrr.likelihood.spectrum import Targets
 from ckrr.linalg.squares import add_ones, compute_squares, subtract_average
 from ckrr.linalg.triangular import select_algebra
 from ckrr.ridge.constant_mean import ConstantMeanRidge
 from ckrr.ridge.exact import FactorisationError, make_ridge_matrix
 from ckrr.ridge.feature_ridge import FeatureRidge
+from ckrr.ridge.primal import ROWS
 from ckrr.ridge.random_features import Features
 
 LOWEST, HIGHEST = 1e-3, 1e6
 """The search is over LOWEST ≤ θ r² ≤ HIGHEST, r the largest range of a coordinate of X."""
 
-_GAPS = 52
+GAPS = 52
 """Number of gaps of the scan, each of 0.4 in log θ where peaks may be, and twice that elsewhere."""
 Parts = tuple[float, float]
 """log σ̂² and log|K + λI|."""
@@ -76,6 +79,10 @@ class Profile(ABC):
         """Return a function from several θ to ℓ of several targets on the same X."""
         return partial(compute_heights, len(self.X), lambda theta: self.compute_shared_parts(theta, ys))
 
+    @abstractmethod
+    def make_curves(self, targets: Targets) -> BestLams:
+        """Return a function from θ to the most likely λ of each target; the λ of this profile isn't used."""
+
 
 @dataclass(frozen=True)
 class Likelihood(Profile):
@@ -101,6 +108,12 @@ class Likelihood(Profile):
         fast = self.kernel is gaussian and self.lam >= LEAST_LAM
         return GaussianHeights(self.X, ys, self.lam, plain, self.has_mean) if fast else plain
 
+    def make_curves(self, targets: Targets) -> BestLams:
+        """Return a function from θ to the most likely λ of each target, by the structure of K or a decomposition."""
+        if self.kernel is gaussian:
+            return GaussianCurves(self.X, targets)
+        return lambda theta: find_best_lams(decompose_kernel(self.X, theta, self.kernel, targets), targets)
+
 
 @dataclass(frozen=True)
 class FeatureLikelihood(Profile):
@@ -123,10 +136,14 @@ class FeatureLikelihood(Profile):
         found = [log(one.sigma2) + 2 * one.exponent * log(2) if one.sigma2 else -inf for one in targets]
         return found, ridge.log_det
 
+    def make_curves(self, targets: Targets) -> BestLams:
+        """Return a function from θ to the most likely λ of each target, from one QR factorisation of Φ."""
+        return lambda theta: find_best_lams(decompose_features(self.X, theta, self.features, ROWS, targets), targets)
+
 
 @dataclass(frozen=True)
 class SearchResult:
-    """Result of a search for θ."""
+    """Result of a search for θ, or for θ and λ."""
 
     theta: float
     bounds: tuple[float, float]
@@ -136,6 +153,16 @@ class SearchResult:
     """Number of evaluations of the likelihood."""
     likelihood: Profile = field(repr=False, compare=False)
     """The likelihood that was maximised."""
+    lam: float | None = None
+    """The most likely λ; None if λ was given."""
+    lam_bounds: tuple[float, float] | None = None
+    lam_on_bound: bool = False
+    """Whether the best λ is at a bound, as it is for data without noise."""
+    scales: tuple[float, ...] | None = None
+    """The most likely scale of each coordinate, in units of the scales that were given; None if there is no search."""
+    scale_bounds: tuple[tuple[float, float], ...] | None = None
+    scales_on_bound: tuple[bool, ...] = ()
+    """Whether each scale is at a bound: at the upper one the coordinate has no influence."""
 
     @cached_property
     def log_likelihood(self) -> float:
@@ -180,7 +207,7 @@ def search_together(likelihood: Profile, ys: Sequence[Array]) -> list[SearchResu
     results = []
     for i, y in enumerate(ys):
         column = _select_target(heights, shared, i) if len(ys) > 1 else lambda t: heights(np.exp(t))[:, 0]
-        seen = find_maximum(column, low, high, _GAPS)
+        seen = find_maximum(column, low, high, GAPS)
         best = seen.t[seen.best]
         on_bound = best - low < 1e-3 or high - best < 1e-3
         found = replace(likelihood, y=y)

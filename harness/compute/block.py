@@ -18,9 +18,9 @@ from harness.compute.watchdog import start_step
 from harness.core.errors import StoreUnreachableError
 from harness.core.extent import find_computed, find_included
 from harness.core.families import StudyFamily
-from harness.core.protocols import Factor, Scores, Target, TimedScores
+from harness.core.protocols import Factor, FoundModel, Scores, Target, TimedScores
 from harness.core.schema.axes import get_other_lengths
-from harness.core.schema.measures import COVERAGE_EXPECTED, Variable, list_variables
+from harness.core.schema.measures import COVERAGE_EXPECTED, LAM_HAT, Variable, list_variables
 from harness.core.text import format_error
 from harness.core.types import Block, Bools, Failure, Status, Unit, Values
 
@@ -158,6 +158,8 @@ class BlockBuilder:
                 self._values[variable.name][here][at] = new
         if job.family.name == self.study.theta_owner:
             self._values["theta_hat"][here][at[1:]] = job.factor.theta
+            if LAM_HAT.name in self._values and isinstance(job.factor, FoundModel):
+                self._values[LAM_HAT.name][here][at[1:]] = job.factor.lam
         status = np.where(bad.T[:, :, None, None], np.uint8(Status.NOT_A_NUMBER), np.uint8(Status.OK))
         self._values["status"][here][at] = np.where(wanted, status, np.uint8(Status.EXCLUDED))
         if bad.any():
@@ -219,7 +221,7 @@ class BlockBuilder:
         status, told = self._values["status"][self._get_index(path, draw)], set[tuple[int, int, int]]()
         for g, t, r in part:
             status[affected[:, g, t, r], g, t, r] = kind
-            fit = (g, t, r) if family is None else _find_fit(family, (g, t, r))
+            fit = (g, t, r) if family is None else self._find_fit(family, (g, t, r))
             if affected[:, g, t, r].any() and fit not in told:
                 told.add(fit)
                 self._add_failure(path, draw, (g, t, r), kind, message, family)
@@ -237,6 +239,11 @@ class BlockBuilder:
         name = "" if family is None or len(self.study.families) == 1 else family.name
         values = (grid.gamma[g], grid.theta[t], grid.lam[r])
         self._failures.append(Failure(path, draw, *values, kind.name, message, name))
+
+    def _find_fit(self, family: StudyFamily, cell: tuple[int, int, int]) -> tuple[int, int, int]:
+        """Return the first of the cells that share a fit with this one, because the family doesn't use θ or λ."""
+        g, t, r = cell
+        return g, t if "theta" in family.axes else 0, r if family.uses_lam(self.study.extent.grid.theta[t]) else 0
 
     def _get_index(self, path: int, draw: int) -> tuple[int, int]:
         return path - self.unit.paths.start, draw - self.unit.draws.start
@@ -268,12 +275,6 @@ def find_places(*axes: Sequence[int]) -> Places:
     if all(list(each) == list(range(each[0], each[0] + len(each))) for each in axes):
         return tuple(slice(each[0], each[0] + len(each)) for each in axes)
     return np.ix_(*axes)
-
-
-def _find_fit(family: StudyFamily, cell: tuple[int, int, int]) -> tuple[int, int, int]:
-    """Return the first of the cells that share a fit with this one, because the family doesn't use θ or λ."""
-    g, t, r = cell
-    return g, t if "theta" in family.axes else 0, r if "lam" in family.axes else 0
 
 
 def _allocate_values(variable: Variable, study: Study, unit: Unit) -> Values:

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
 
 import numpy as np
 
 from harness.core.extent import find_computed, find_included
-from harness.core.families import MODEL_AXES, list_unused_axes
-from harness.core.schema.measures import Variable, list_variables
+from harness.core.families import Uses
+from harness.core.schema.measures import FOUND, Variable, list_variables
 from harness.core.types import FAILED, Block, Bools, Extent, Failure, Grid, Status, Values
 
 _NO_RESULT = (Status.NOT_RUN, Status.EXCLUDED)
@@ -49,7 +48,7 @@ def find_pending_cells(known: StoredUnit, extent: Extent, n: int) -> Bools:
     return np.asarray(find_computed(extent, n) & ~is_whole)
 
 
-def spread_results(values: Mapping[str, Values], axes: Mapping[str, Sequence[str]], extent: Extent, n: int) -> None:
+def spread_results(values: Mapping[str, Values], uses: Uses, extent: Extent, n: int) -> None:
     """Let stored results of a procedure stand at every value of the axes that it doesn't use; changed in place.
 
     The store may have got new values of θ or λ since the results were written.
@@ -58,8 +57,8 @@ def spread_results(values: Mapping[str, Values], axes: Mapping[str, Sequence[str
     ----------
     values : mapping
         Arrays of a unit, by variable.
-    axes : mapping
-        Those of θ and λ that a procedure uses, for procedures that don't use both.
+    uses : Uses
+        Which of θ and λ results depend on.
     extent : Extent
         The extent of the arrays.
     n : int
@@ -67,12 +66,23 @@ def spread_results(values: Mapping[str, Values], axes: Mapping[str, Sequence[str
     """
     grid, included = extent.grid, find_included(extent, n)
     for place, name in enumerate(grid.procedure):
-        used = axes.get(name, MODEL_AXES)
-        if list_unused_axes(used):
-            thetas = [[t] for t in range(len(grid.theta))] if "theta" in used else [range(len(grid.theta))]
-            lams = [[r] for r in range(len(grid.lam))] if "lam" in used else [range(len(grid.lam))]
-            for some, others in product(thetas, lams):
-                _spread_fit(values, place, list(product(some, others)), included[place])
+        for cells in uses.list_results(name, grid):
+            if len(cells) > 1:
+                _spread_fit(values, place, cells, included[place])
+    for t, theta in enumerate(grid.theta):
+        if any(theta in some for some in uses.finds_lam.values()):
+            _spread_found(values, t)
+
+
+def _spread_found(values: Mapping[str, Values], t: int) -> None:
+    """Let what a search found at one θ stand at every λ where a procedure has a result."""
+    has_result = ~np.isin(values["status"][..., t, :], _NO_RESULT).all(axis=2)  # over path, draw, γ and λ
+    for name in FOUND:
+        if name in values:
+            mine = np.moveaxis(values[name][:, :, :, t], 3, -1)  # a view, with λ last
+            first = np.nanmax(mine, axis=-1, keepdims=True, initial=-np.inf)
+            lacks = np.isnan(mine) & np.expand_dims(has_result, tuple(range(3, mine.ndim - 1))) & (first > -np.inf)
+            np.copyto(mine, first, where=lacks)
 
 
 def _spread_fit(values: Mapping[str, Values], place: int, cells: Sequence[tuple[int, int]], included: Bools) -> None:

@@ -192,8 +192,12 @@ def _iter_fits(
     """
     grid, asked = builder.study.extent.grid, builder.requested_of(path, draw, family)
     thetas = [[t] for t in part.thetas] if "theta" in family.axes else [list(part.thetas)]
-    lams = [[r] for r in part.lams] if "lam" in family.axes else [list(part.lams)]
-    for some, others in product(thetas, lams):
+    separate, together = [[r] for r in part.lams], [list(part.lams)]
+    uses_lam = [family.uses_lam(grid.theta[some[0]]) for some in thetas]
+    fits = [
+        (some, each) for some, uses in zip(thetas, uses_lam, strict=True) for each in (separate if uses else together)
+    ]
+    for some, others in fits:
         gammas = [g for g in part.gammas if asked[g][some][:, others].any()]
         if gammas:
             groups = [[g] for g in gammas] if family.needs_target(grid.theta[some[0]]) else [gammas]

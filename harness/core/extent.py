@@ -6,11 +6,11 @@ the extent at which its unit was written. Together they tell what a unit holds w
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, fields
 from typing import Any, TypeVar
 
-from harness.core.families import MODEL_AXES, list_unused_axes
+from harness.core.families import Uses
 from harness.core.labels import list_axis_values
 from harness.core.schema.axes import CELL
 from harness.core.types import Bools, Extent, Grid, Unit
@@ -76,16 +76,16 @@ def find_computed(extent: Extent, n: int) -> Bools:
     return np.asarray(find_included(extent, n) & ~is_left_out.reshape(-1, 1, 1, 1))
 
 
-def find_distinct(mask: Bools, axes: Mapping[str, Sequence[str]], grid: Grid) -> Bools:
+def find_distinct(mask: Bools, uses: Uses, grid: Grid) -> Bools:
     """Return the cells of a mask without repetitions of a result.
 
     Parameters
     ----------
     mask : array of bool
         Cells, over procedure, γ, θ, λ and any other axes.
-    axes : mapping
-        Those of θ and λ that a procedure uses, for procedures that don't use both. Their results stand at every value
-        of the other axis, and only the first of these cells is kept.
+    uses : Uses
+        Which of θ and λ results depend on. They stand at every value of the others, and only the first of these cells
+        is kept.
     grid : Grid
         The grid of the mask.
     """
@@ -93,12 +93,11 @@ def find_distinct(mask: Bools, axes: Mapping[str, Sequence[str]], grid: Grid) ->
 
     found = mask.copy()
     for i, name in enumerate(grid.procedure):
-        unused = list_unused_axes(axes.get(name, MODEL_AXES))
-        if len(unused) == 2:
-            joined = found[i].reshape(len(grid.gamma), -1, *mask.shape[4:])
-            joined &= np.cumsum(joined, axis=1) == 1
-        elif unused:
-            found[i] &= np.cumsum(found[i], axis=CELL.index(unused[0]) - 1) == 1
+        for cells in uses.list_results(name, grid):
+            if len(cells) > 1:
+                thetas, lams = np.array(cells).T
+                joined = found[i][:, thetas, lams]
+                found[i][:, thetas, lams] = joined & (np.cumsum(joined, axis=1) == 1)
     return found
 
 

@@ -382,6 +382,43 @@ class LimitedFamily(Protocol):
 
 
 @runtime_checkable
+class FindsLam(Protocol):
+    """A family with searches that find λ together with θ, and so don't use the λ that they are given."""
+
+    @property
+    def finds_lam(self) -> Sequence[str]:
+        """Names of these searches.
+
+        Results are computed once for all values of λ, and stand at each of them.
+        """
+        ...
+
+
+@runtime_checkable
+class FoundModel(Protocol):
+    """A factor that knows its λ and, where they were searched for, the scale of each coordinate."""
+
+    @property
+    def lam(self) -> float:
+        """The λ in use: given, or found by a search."""
+        ...
+
+    @property
+    def scales(self) -> Array | None:
+        """The unit of each coordinate; None for points as they are."""
+        ...
+
+
+@runtime_checkable
+class SupportsSearchCost(Protocol):
+    """A family whose searches take different times."""
+
+    def on_search(self, search: str) -> Family:
+        """Return the same family, which estimates its work for one search."""
+        ...
+
+
+@runtime_checkable
 class SupportsKernel(Protocol):
     """A family of kernel methods whose kernel the scenario may choose."""
 

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from harness.core.extent import find_distinct, find_included
-from harness.core.families import MODEL_AXES, list_unused_axes
 from harness.core.schema.axes import CELL
 from harness.core.types import FAILED, Array, Bools, Extent, Status, Values
 from harness.cube.levels import compute_targets, find_uncertain, get_judged_measure
@@ -189,7 +188,7 @@ def count_new_cells(manifest: Manifest) -> Values:
     for n in manifest.extent.grid.n:
         generations = find_generations(manifest, n)
         here = find_uncertain(manifest, manifest.extent, n) & (generations != _NEVER)
-        distinct = find_distinct(here, manifest.axes, manifest.extent.grid)
+        distinct = find_distinct(here, manifest.uses, manifest.extent.grid)
         found += np.bincount(generations[distinct], minlength=len(found))
     return found
 
@@ -210,13 +209,14 @@ def find_generations(manifest: Manifest, n: int) -> Values:
 
 def _join_generations(generations: Values, manifest: Manifest) -> Values:
     """Give cells that differ only in a θ or λ that their procedure doesn't use the first generation of any of them."""
-    for i, name in enumerate(manifest.extent.grid.procedure):
-        unused = list_unused_axes(manifest.axes.get(name, MODEL_AXES))
-        if unused:
-            places = tuple(CELL.index(axis) - 1 for axis in unused)
-            ever = np.where(generations[i] == _NEVER, len(manifest.extents), generations[i])
-            first = np.broadcast_to(ever.min(axis=places, keepdims=True), ever.shape)
-            generations[i] = np.where(generations[i] == _NEVER, _NEVER, first)
+    grid, later = manifest.extent.grid, len(manifest.extents)
+    for i, name in enumerate(grid.procedure):
+        for cells in manifest.uses.list_results(name, grid):
+            if len(cells) > 1:
+                thetas, lams = np.array(cells).T
+                mine = generations[i][:, thetas, lams]
+                first = np.where(mine == _NEVER, later, mine).min(axis=1, keepdims=True)
+                generations[i][:, thetas, lams] = np.where(mine == _NEVER, _NEVER, first)
     return generations
 
 

@@ -50,7 +50,7 @@ def count_judged_cells(manifest: Manifest) -> int:
     """
     whole = manifest.extent
     masks = (find_uncertain(manifest, whole, n) & find_ever_included(manifest, n)[..., None] for n in whole.grid.n)
-    return max(sum(int(find_distinct(mask, manifest.axes, whole.grid).sum()) for mask in masks), 1)
+    return max(sum(int(find_distinct(mask, manifest.uses, whole.grid).sum()) for mask in masks), 1)
 
 
 def find_ever_included(manifest: Manifest, n: int) -> Bools:

@@ -79,7 +79,7 @@ class _Aims:
         self._n, self._until = n, until
         self.cells = read_cells(manifest, n, read, prefix, level=until.get("verdict") or LEVEL)
         asked: Bools = find_places(get_requested_extent(manifest), manifest.extent, n)
-        self.included = find_distinct(asked, manifest.axes, manifest.extent.grid)
+        self.included = find_distinct(asked, manifest.uses, manifest.extent.grid)
         self.decision = self.cells.decide(bool(until.get("exact")))
         self._widths: Values | None = None
         if until.get("width"):

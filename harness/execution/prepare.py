@@ -8,7 +8,7 @@ from typing import Any
 
 from harness.backends.base import Backend, open_backend
 from harness.core.errors import UserError
-from harness.core.families import MODEL_AXES, NO_VALUE, FamilyRecord
+from harness.core.families import FamilyRecord, list_placeholder_rules
 from harness.core.packaged import SOURCES
 from harness.core.protocols import Source, SupportsBox
 from harness.core.schema.cube import CUBE_VERSION
@@ -280,11 +280,7 @@ def _adapt_extent(found: Manifest, families: Mapping[str, FamilyRecord], loaded:
     """
     others = {label for name, one in families.items() if name not in loaded.records for label in one.procedures}
     held, asked = found.extent.grid, loaded.extent.grid
-    rules: list[Mapping[str, tuple[object, ...]]] = []
-    for axis in MODEL_AXES:
-        using = [label for one in families.values() if axis in one.given for label in one.procedures]
-        if using and NO_VALUE in getattr(held, axis):
-            rules.append({axis: (NO_VALUE,), "procedure": tuple(using)})
+    rules = list_placeholder_rules(families, held, asked)
     for one in loaded.families:
         searches = [each for each in (*held.theta, *asked.theta) if isinstance(each, str)]
         unknown = tuple(dict.fromkeys(each for each in searches if each not in one.family.searches))

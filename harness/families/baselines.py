@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 import ckrr
 from ckrr.baselines import FOLDS, cv_plus, jackknife_plus, jackknife_plus_gp, split, split_level, student
-from ckrr.likelihood.holdout import HOLDOUT
+from ckrr.likelihood.holdout import HOLDOUTS
 from ckrr.likelihood.median import MEDIAN
 from ckrr.ridge.exact import TEST_BLOCK
 from ckrr.space import ZERO, is_random
@@ -42,6 +42,16 @@ class BaselineFactor:
     def theta(self) -> float:
         """The θ that was given, or found by the search on all points."""
         return self.factor.theta
+
+    @property
+    def lam(self) -> float:
+        """The λ that was given, or found by the search on all points."""
+        return self.factor.lam
+
+    @property
+    def scales(self) -> Array | None:
+        """The unit of each coordinate, given or found by the search on all points."""
+        return self.factor.scales
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,8 +154,9 @@ class Baselines:
     gaussian_only: bool = False
     """Whether only the Gaussian kernel without scales is supported."""
     krr: KernelRidge = KRR
-    searches: Sequence[str] = tuple(each for each in KRR.searches if each != HOLDOUT)
-    """Searches on all points. "holdout" is left out: split has its own held-out half."""
+    searches: Sequence[str] = tuple(each for each in KRR.searches if each not in HOLDOUTS)
+    """Searches on all points. Those on held-out rows are left out: split has its own held-out half."""
+    finds_lam: Sequence[str] = tuple(each for each in KRR.finds_lam if each not in HOLDOUTS)
     reference: str | None = KRR.reference
     version: int = KRR.version
 

@@ -10,7 +10,8 @@ import numpy as np
 
 import ckrr
 from ckrr.kernels import LINEAR
-from ckrr.likelihood.holdout import HOLDOUT, kept_rows
+from ckrr.likelihood.holdout import HOLDOUTS, kept_rows
+from ckrr.likelihood.joint import FINDS_LAM, FINDS_SCALES
 from ckrr.likelihood.median import MEDIAN
 from ckrr.linalg.triangular import WHOLE
 from ckrr.model import SEARCH_NAMES
@@ -30,6 +31,10 @@ _SEARCH = 45
 """Likelihood evaluations of a search that factorises at every θ: 36 for most kernels, 50 for random features."""
 _WEIGHTED_COST = 2.5
 """Cost of scores with weighted procedures, relative to those without."""
+_CLIMB = 100
+"""Likelihoods with gradients of a search for scales."""
+_STRUCTURED = 400
+"""From this n on a search for θ and λ has cheaper forms at most θ."""
 _RANK_MARGIN = 1.1
 """In one dimension ranks are up to this times `bound_rank`."""
 
@@ -68,11 +73,14 @@ class KernelRidge:
     """Whether GPR-f and GPR-p are given the standard deviation of the noise."""
     dimension: int = 1
     """Number of coordinates, which the work of the linear kernel depends on."""
+    search: str = "ml"
+    """Search for which work is estimated."""
 
     procedures: Sequence[str] = (*ALL_PROCEDURES, *WEIGHTED)
     weighted: Sequence[str] = tuple(WEIGHTED)
     searches: Sequence[str] = SEARCH_NAMES
     input_searches: Sequence[str] = (MEDIAN,)
+    finds_lam: Sequence[str] = FINDS_LAM
     reference: str | None = "GPR-f"
     version: int = ckrr.NUMERICS_VERSION
 
@@ -119,6 +127,10 @@ class KernelRidge:
         """Return the family with weights, for weighted procedures."""
         return replace(self, is_weighted=True, ratio=ratio)
 
+    def on_search(self, search: str) -> Self:
+        """Return the family with estimates for one search."""
+        return replace(self, search=search)
+
     def smooth(self) -> Self:
         """Return the family with smoothed p-values."""
         return replace(self, smoothed=True)
@@ -159,10 +171,10 @@ class KernelRidge:
         return ckrr.exact_level(procedure, n, alpha, self.smoothed)
 
     def left(self, search: str, n: int) -> int | None:
-        """Return the number of rows that "holdout" does not use, and all for "median"; None for other searches."""
+        """Return the number of rows that a holdout search does not use, and all for "median"; None for the others."""
         if search == MEDIAN:
             return n
-        return len(kept_rows(n)) if search == HOLDOUT else None
+        return len(kept_rows(n)) if search in HOLDOUTS else None
 
     def flops(self, n: int, points: int, targets: int, searched: bool) -> float:
         """Estimate the operations for one factor and its targets.
@@ -188,9 +200,20 @@ class KernelRidge:
 
     def _count_search_flops(self, n: int) -> float:
         """Estimate the operations of a search: from n = 400 on the Gaussian kernel mostly has cheaper forms."""
+        if self.search in FINDS_LAM:
+            return self._count_joint_flops(n - len(kept_rows(n)) if self.search in HOLDOUTS else n)
         if self.kernel != "gaussian":
             return _SEARCH * (n**3 / 3 + 400.0 * n * n)
         return 1.5e7 + 1e5 * n + min(3.5e3 * n, 1.5e6) * n + 0.7 * n**3
+
+    def _count_joint_flops(self, n: int) -> float:
+        """Estimate the operations of a search for θ and λ, and of climbs over scales: within a factor of 3.
+
+        Each θ takes a decomposition of K, or a cheaper form; each step of a climb a factorisation and its inverse.
+        """
+        share = 0.5 if self.kernel == "gaussian" and n >= _STRUCTURED else 1.0
+        found = _SEARCH * (1e7 + share * (1000.0 * n * n + 5 / 3 * n**3))
+        return found + (_CLIMB * (2e6 + 600.0 * n * n + 1.2 * n**3) if self.search in FINDS_SCALES else 0.0)
 
     def _count_feature_flops(self, n: int, points: int, targets: int, searched: bool) -> float:
         """Estimate the operations on D random features, without the scores.

@@ -15,7 +15,7 @@ import numpy as np
 import xarray as xr
 
 from harness.core.errors import UserError
-from harness.core.schema.axes import PIT_BINS, QUANTILES, USED_AXES
+from harness.core.schema.axes import PIT_BINS, QUANTILES, THETA_USES_LAM, USED_AXES
 from harness.core.schema.cube import CUBE_DIMS, CubeVariable
 from harness.core.schema.measures import Variable
 from harness.core.types import Values
@@ -45,7 +45,7 @@ class AxisColumn:
 
 def list_axis_columns(cube: xr.Dataset) -> list[AxisColumn]:
     """Return the columns of the cube's axes, each followed by what is known of its values (`theta_value` and so on)."""
-    more = {"procedure": tuple(USED_AXES), "theta": ("theta_value",)}
+    more = {"procedure": tuple(USED_AXES), "theta": ("theta_value", THETA_USES_LAM)}
     names = (name for axis in CUBE_DIMS for name in (axis, *more.get(axis, ())) if name in cube.coords)
     return [_make_axis_column(cube[name]) for name in names]
 

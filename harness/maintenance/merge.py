@@ -17,7 +17,7 @@ from harness.backends.base import Backend, open_backend
 from harness.compute.resume import spread_results
 from harness.core.errors import UserError
 from harness.core.extent import find_computed, find_included, union
-from harness.core.families import MODEL_AXES, NO_VALUE, FamilyRecord, check_version, find_theta_owner
+from harness.core.families import FamilyRecord, check_version, find_theta_owner, list_placeholder_rules
 from harness.core.schema.cube import CUBE_VERSION
 from harness.core.schema.measures import Variable, list_variables
 from harness.core.text import get_timestamp
@@ -169,11 +169,7 @@ def _merge_manifests(parts: Sequence[_InputStore]) -> Manifest:
 def _adapt_extent(extent: Extent, families: Mapping[str, FamilyRecord], parts: Sequence[_InputStore]) -> Extent:
     """Return the merged extent, without what no store can have: see `harness.execution.prepare`."""
     rules = list(extent.exclude)
-    for axis in MODEL_AXES:
-        using = tuple(label for one in families.values() if axis in one.given for label in one.procedures)
-        rule = {axis: (NO_VALUE,), "procedure": using}
-        if using and NO_VALUE in getattr(extent.grid, axis) and rule not in rules:
-            rules.append(rule)
+    rules += [rule for rule in list_placeholder_rules(families, extent.grid, extent.grid) if rule not in rules]
     left_out = {label for part in parts for label in part.manifest.extent.left_out}
     return replace(extent, exclude=tuple(rules), left_out=tuple(x for x in extent.grid.procedure if x in left_out))
 
@@ -211,7 +207,7 @@ def _merge_unit(manifest: Manifest, parts: Sequence[_InputStore], unit: Unit) ->
             failures |= {one.key: one for n, one in part.failures if n == unit.n and _is_in(one, unit)}
     status, included = values["status"], find_included(manifest.extent, unit.n)
     status[...] = np.where(~included & (status == Status.NOT_RUN), np.uint8(Status.EXCLUDED), status)
-    spread_results(values, manifest.axes, manifest.extent, unit.n)
+    spread_results(values, manifest.uses, manifest.extent, unit.n)
     return Block(unit, values, list(failures.values()), {})
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from harness.backends.base import Backend, open_backend
 from harness.core.errors import StoreUnreachableError, UserError
 from harness.core.extent import find_computed
-from harness.core.schema.axes import CODES, REPLICATION_AXES, USED_AXES
+from harness.core.schema.axes import CODES, REPLICATION_AXES, THETA_USES_LAM, USED_AXES
 from harness.core.schema.cube import CUBE, CUBE_VERSION
 from harness.core.schema.measures import COVERAGE_EXPECTED, list_variables
 from harness.core.text import fold_whitespace
@@ -275,7 +275,7 @@ def _drop_newer(found: dict[str, Any], meant: dict[str, Any]) -> None:
             node["attributes"] = None
 
 
-_NEWER_IN_ROOT = {*USED_AXES, *CODES, *(one.name for one in CUBE)}
+_NEWER_IN_ROOT = {*USED_AXES, THETA_USES_LAM, *CODES, *(one.name for one in CUBE)}
 _NEWER_IN_GROUPS = {*CODES, *REPLICATION_AXES}
 
 

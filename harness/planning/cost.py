@@ -11,7 +11,7 @@ import numpy as np
 
 from harness.core.extent import find_included
 from harness.core.families import NO_VALUE, StudyFamily
-from harness.core.protocols import Family, SupportsRanges
+from harness.core.protocols import Family, SupportsRanges, SupportsSearchCost
 from harness.core.schema.axes import get_other_lengths
 from harness.core.schema.measures import Variable, list_variables
 from harness.core.types import Bools, Extent, Unit
@@ -145,7 +145,9 @@ def _list_values(family: StudyFamily, extent: Extent) -> tuple[tuple[float | str
 
 def _specialise(family: Family, shape: ReplicationShape, theta: float | str, lam: float) -> Family:
     """Return the family for one θ and λ, if its work depends on them and θ is known before the data."""
-    if isinstance(theta, str) or not shape.ranges or not isinstance(family, SupportsRanges):
+    if isinstance(theta, str):
+        return family.on_search(theta) if isinstance(family, SupportsSearchCost) else family
+    if not shape.ranges or not isinstance(family, SupportsRanges):
         return family
     return family.on_ranges(shape.ranges, theta, lam)
 

@@ -106,6 +106,7 @@ def diff_cells(held: Extent, whole: Extent, n: int, family: StudyFamily) -> tupl
     had[np.ix_(*places)] = find_computed(held, n)
     more, mine = len(held.grid.alpha) < len(whole.grid.alpha), family.find_places(whole.grid)
     unused = tuple(CELL.index(axis) for axis in list_unused_axes(family.axes))
-    has, wants = (np.asarray(each[mine].any(axis=unused, keepdims=True)) for each in (had, wanted))
+    each_fit = (np.asarray(each[mine].any(axis=unused, keepdims=True)) for each in (had, wanted))
+    has, wants = (family.join_results(each, whole.grid) for each in each_fit)
     left, has_any = np.asarray((wants & (~has | more)).any(axis=0)), np.asarray(has.any(axis=0))
     return left & ~has_any, left & has_any

@@ -190,7 +190,7 @@ class ReplicationReader:
         """
         found = self.find_included().transpose(*CUBE_DIMS)
         grid = Grid(**{axis: tuple(found[axis].values.tolist()) for axis in CUBE_DIMS})
-        return found.copy(data=find_distinct(found.to_numpy(), self.manifest.axes, grid))
+        return found.copy(data=find_distinct(found.to_numpy(), self.manifest.uses, grid))
 
     def make_array(self, made: Mapping[Slab, Values], fill: Any = np.nan) -> xr.DataArray:
         """Combine results of slabs to a labelled array of the selected cells, sorted along its axes.

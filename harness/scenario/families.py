@@ -81,13 +81,14 @@ class LoadedFamily:
         renamed = self.labels if self.entry.prefix is not None or self.hidden else {}
         return StudyFamily(self.entry.name, self.family, renamed, tuple(redraws))
 
-    def make_record(self, procedures: Sequence[str], study: StudyFamily) -> FamilyRecord:
+    def make_record(self, procedures: Sequence[str], study: StudyFamily, thetas: Sequence[float | str]) -> FamilyRecord:
         """Return what a store records of the family, and of those of its procedures that it has."""
         mine = tuple(name for name in procedures if name in self.labels)
         files = {name: hash_file(data) for name, data in self.files.items()}
         version, parameters = self.family.version, dict(self.entry.parameters)
         about = _describe_family(self.family, self.entry)
-        return FamilyRecord(self.entry.use, mine, study.axes, study.given, version, parameters, files, about)
+        searches = tuple(theta for theta in study.finds_lam if theta in thetas)
+        return FamilyRecord(self.entry.use, mine, study.axes, study.given, version, parameters, files, about, searches)
 
 
 def _describe_family(family: Family, entry: FamilyEntry) -> str:

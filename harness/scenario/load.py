@@ -19,7 +19,7 @@ from harness.core.families import FamilyRecord, StudyFamily
 from harness.core.labels import format_label
 from harness.core.packaged import list_scenario_files
 from harness.core.protocols import LimitedSource, Source, SupportsBox, SupportsDistributions
-from harness.core.schema.measures import COVERAGE_EXPECTED, DISTRIBUTION
+from harness.core.schema.measures import COVERAGE_EXPECTED, DISTRIBUTION, LAM_HAT
 from harness.core.seeds import Seeds
 from harness.core.text import shorten_repr, suggest_name
 from harness.core.types import Extent
@@ -93,9 +93,9 @@ class Loaded:
 
     def with_variables_of(self, keep: Sequence[str]) -> Loaded:
         """Return the scenario for a store that keeps these variables, unless it asks for others itself."""
-        if self.scenario.expected_coverage is not None:
-            return self
-        mine = _list_kept(self.scenario, COVERAGE_EXPECTED in keep)
+        asked = self.scenario.expected_coverage
+        expected = COVERAGE_EXPECTED in (keep if asked is None else self.keep)
+        mine = _list_kept(self.scenario, expected, LAM_HAT.name in keep)
         return replace(self, keep=mine, fingerprint={**self.fingerprint, "keep": sorted(mine)})
 
     def with_threads(self, threads: int) -> Loaded:
@@ -202,10 +202,11 @@ def check(
         tables = _get_table_keys(built)
         ordered = sorted(complaints, key=lambda one: "is missing" in one.text)
         raise make_user_error(where, [suggest_table(one, tables) for one in ordered], changed)
-    keep = _list_kept(scenario, knows_noise_law(built.source) and scenario.expected_coverage is not False)
     families = tuple(one.make_study_family(built.source.redraws) for one in known)
-    asked = scenario.grid.procedure
-    records = {one.name: each.make_record(asked, one) for one, each in zip(families, known, strict=True)}
+    expected = knows_noise_law(built.source) and scenario.expected_coverage is not False
+    keep = _list_kept(scenario, expected, _has_search_for_lam(scenario, families))
+    asked, thetas = scenario.grid.procedure, scenario.grid.theta
+    records = {one.name: each.make_record(asked, one, thetas) for one, each in zip(families, known, strict=True)}
     files = _join_files(where, [built.files, *(one.files for one in known)])
     return Loaded(where, scenario, built, families, records, files, _make_fingerprint(scenario, built, keep), keep)
 
@@ -242,8 +243,12 @@ def _check_distributions(scenario: Scenario, known: Sequence[LoadedFamily]) -> I
         yield Complaint(f"keep[{place}]", text)
 
 
-def _list_kept(scenario: Scenario, expected: bool) -> tuple[str, ...]:
-    return (*scenario.keep, COVERAGE_EXPECTED) if expected else scenario.keep
+def _has_search_for_lam(scenario: Scenario, families: Sequence[StudyFamily]) -> bool:
+    return any(theta in one.finds_lam for one in families for theta in scenario.grid.theta)
+
+
+def _list_kept(scenario: Scenario, expected: bool, lam_hat: bool) -> tuple[str, ...]:
+    return (*scenario.keep, *[COVERAGE_EXPECTED] * expected, *[LAM_HAT.name] * lam_hat)
 
 
 def _get_table_keys(built: Built | None) -> dict[str, Iterable[str]]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from harness.core.families import MODEL_AXES
-from harness.core.protocols import LimitedFamily
+from harness.core.protocols import FindsLam, LimitedFamily
 from harness.scenario.errors import Complaint
 from harness.scenario.families import LoadedFamily
 
@@ -26,8 +26,16 @@ def make_context(families: Sequence[LoadedFamily]) -> dict[str, Any]:
         **(given if searching else {}),  # without a family that uses θ, any label will do
         "families": [one.entry.name for one in families],
         "procedures": list(dict.fromkeys(label for one in families for label in one.labels)),
+        "finds_lam": _list_searches_for_lam(families),
         "axes": [axis for axis in MODEL_AXES if any(axis in _get_axes(one) for one in families)],
     }
+
+
+def _list_searches_for_lam(families: Sequence[LoadedFamily]) -> list[str]:
+    """Return the searches with which no family uses λ."""
+    using = [one.family for one in families if "lam" in _get_axes(one)]
+    found = [set(each.finds_lam) if isinstance(each, FindsLam) else set() for each in using]
+    return sorted(set.intersection(*found)) if found else []
 
 
 def _get_axes(one: LoadedFamily) -> Sequence[str]:

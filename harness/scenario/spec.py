@@ -91,7 +91,7 @@ def _parse_theta(value: object, info: ValidationInfo) -> Theta:
 
 
 def _check_lam(value: float, info: ValidationInfo) -> float:
-    if value > 0 or _is_placeholder("lam", value, info):
+    if value > 0 or _is_placeholder("lam", value, info) or (value == NO_VALUE and _needs_no_lam(info, info.data)):
         return value
     raise PydanticCustomError("lam", "must be > 0")
 
@@ -109,6 +109,13 @@ def _parse_weights(value: object) -> float | str:
         return float(value)
     text = 'must be "exact", "estimated", or the power of the density ratio, from −{most} to {most}'
     raise PydanticCustomError("weights", text, {"most": LARGEST_POWER})
+
+
+def _needs_no_lam(info: ValidationInfo, grid: dict[str, Any]) -> bool:
+    """Return whether every θ of a grid is a search that finds λ."""
+    thetas = grid.get("theta") or ()
+    found = (info.context or {}).get("finds_lam", ())
+    return bool(thetas) and all(theta in found for theta in (thetas if isinstance(thetas, list | tuple) else [thetas]))
 
 
 Number = Annotated[float, BeforeValidator(_refuse_bool), Field(allow_inf_nan=False)]
@@ -157,11 +164,12 @@ class GridPart(_Part):
     @model_validator(mode="before")
     @classmethod
     def _wrap_single_values(cls, plain: Any, info: ValidationInfo) -> Any:
-        """Allow a single value without brackets, and no value on an axis that no family of the study uses."""
+        """Allow a single value without brackets, and no value on an axis that nothing in the study uses."""
         if not isinstance(plain, dict):
             return plain
         used = (info.context or {}).get("axes", MODEL_AXES)
         unused = {axis: [NO_VALUE] for axis in MODEL_AXES if axis not in used}
+        unused |= {"lam": [NO_VALUE]} if _needs_no_lam(info, plain) else {}
         return unused | {key: value if isinstance(value, list | tuple) else [value] for key, value in plain.items()}
 
     @model_validator(mode="after")

@@ -27,6 +27,7 @@ from harness.core.schema.axes import (
     OF_Y,
     QUANTILES,
     REPLICATION_AXES,
+    THETA_USES_LAM,
     USED_AXES,
     get_other_lengths,
 )
@@ -66,6 +67,9 @@ def make_template(manifest: Manifest) -> dict[str, bytes]:
     for name, axis in USED_AXES.items():
         uses = [axis in manifest.axes.get(each, MODEL_AXES) for each in grid.procedure]
         _add_label(root, name, np.array(uses), "procedure")
+    if manifest.has_found_lam:
+        found = np.array([manifest.uses_lam(format_theta(theta)) for theta in grid.theta])
+        _add_label(root, THETA_USES_LAM, found, "theta")
     _add_cube(root, manifest)
     root.create_group("replications")
     lengths = manifest.extent.paths, manifest.extent.draws
@@ -98,6 +102,7 @@ LABELS = {
     "theta_code": ("θ", "1", "number of the theta label, for readers that know no strings"),
     "uses_theta": ("whether θ is used", "1", "whether results depend on theta; otherwise they stand at each of them"),
     "uses_lam": ("whether λ is used", "1", "whether results depend on lambda; otherwise they stand at each of them"),
+    THETA_USES_LAM: ("whether λ is used", "1", "whether results depend on lambda; False where the search finds it"),
 }
 """Name in plots, units (none for text) and description of each coordinate."""
 

@@ -14,9 +14,9 @@ from math import prod
 from typing import Any
 
 from harness.core.extent import from_json, get_axis_lengths, to_json, union
-from harness.core.families import MODEL_AXES, FamilyRecord
+from harness.core.families import MODEL_AXES, FamilyRecord, Uses
 from harness.core.labels import is_number
-from harness.core.schema.axes import BESIDE_LABELS, COORDINATES, USED_AXES
+from harness.core.schema.axes import BESIDE_LABELS, COORDINATES, THETA_USES_LAM, USED_AXES
 from harness.core.schema.cube import CUBE, CUBE_VERSION
 from harness.core.types import INNER, Extent, Unit
 from harness.parsing.json import check_text, check_whole, load_json, require
@@ -51,6 +51,7 @@ TOP_LEVEL = {
     "rounds",
     *COORDINATES,
     *USED_AXES,
+    THETA_USES_LAM,
     *(one.name for one in CUBE),
 }
 """Names of files and folders that a store has directly under its root."""
@@ -125,6 +126,21 @@ class Manifest:
     def axes(self) -> Mapping[str, tuple[str, ...]]:
         """Those of θ and λ that results depend on, for each procedure that doesn't use both."""
         return {name: one.axes for one in self.families.values() if one.axes != MODEL_AXES for name in one.procedures}
+
+    @cached_property
+    def uses(self) -> Uses:
+        """Which of θ and λ the results of each procedure depend on."""
+        records = self.families.values()
+        return Uses(self.axes, {name: one.finds_lam for one in records if one.finds_lam for name in one.procedures})
+
+    def uses_lam(self, theta: str) -> bool:
+        """Return whether any results at a θ, given by its label, depend on λ."""
+        return any(self.uses.uses_lam(name, theta) for name in self.extent.grid.procedure)
+
+    @property
+    def has_found_lam(self) -> bool:
+        """Whether the store has searches for θ that find λ, too."""
+        return any(one.finds_lam for one in self.families.values())
 
     @property
     def files(self) -> Mapping[str, str]:
@@ -280,7 +296,7 @@ def to_attributes(manifest: Manifest) -> dict[str, Any]:
         "keep": list(manifest.keep),
         "levels": manifest.exact_levels,
         "history": list(manifest.history),
-        "families": {name: asdict(one) for name, one in manifest.families.items()},
+        "families": {name: _record_to_json(one) for name, one in manifest.families.items()},
         **({"spared": dict(manifest.holdout_levels)} if manifest.holdout_levels else {}),
         **({"box": [list(side) for side in manifest.box]} if manifest.box else {}),
     }
@@ -288,7 +304,7 @@ def to_attributes(manifest: Manifest) -> dict[str, Any]:
         "ckrr_schema": SCHEMA,
         **({"smoke": 1} if manifest.is_smoke else {}),  # NetCDF attributes can't be booleans
         **({"had_rounds": 1, "fixed_paths": manifest.fixed_paths} if manifest.had_rounds else {}),
-        "coordinates": " ".join((*BESIDE_LABELS, *USED_AXES)),
+        "coordinates": " ".join((*BESIDE_LABELS, *USED_AXES, *([THETA_USES_LAM] if manifest.has_found_lam else []))),
         "title": manifest.scenario.get("name", ""),
         "description": f"{describe_study(manifest)} {_GROUPS}",
         "references": REFERENCES,
@@ -297,6 +313,10 @@ def to_attributes(manifest: Manifest) -> dict[str, Any]:
         "cube_version": manifest.cube_version,
         **{name: json.dumps(part) for name, part in parts.items()},
     }
+
+
+def _record_to_json(record: FamilyRecord) -> dict[str, Any]:
+    return {key: value for key, value in asdict(record).items() if value or key != "finds_lam"}
 
 
 def describe_study(manifest: Manifest) -> str:
@@ -357,8 +377,11 @@ def _is_set(plain: Mapping[str, Any], name: str) -> bool:
 
 
 def _parse_families(plain: Mapping[str, Any]) -> dict[str, FamilyRecord]:
-    lists = ("procedures", "axes", "given")
-    return {name: FamilyRecord(**{**one, **{key: tuple(one[key]) for key in lists}}) for name, one in plain.items()}
+    lists = ("procedures", "axes", "given", "finds_lam")
+    return {
+        name: FamilyRecord(**{**one, **{key: tuple(one[key]) for key in lists if key in one}})
+        for name, one in plain.items()
+    }
 
 
 def _find_only_family(fingerprint: Mapping[str, Any], extent: Extent) -> dict[str, FamilyRecord]:

@@ -76,7 +76,7 @@ def run_unit(
     if known is not None and retry:
         known = _retry_failures(known, study, manifest)
     if known is not None:
-        spread_results(known.values, manifest.axes, manifest.extent, unit.n)
+        spread_results(known.values, manifest.uses, manifest.extent, unit.n)
     left = None if known is None else find_pending_cells(known, manifest.extent, unit.n)
     block = (
         compute_in_sandbox(study, where, unit, left, care) if care.sandboxed else _compute_here(study, unit, left, care)

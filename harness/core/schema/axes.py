@@ -17,6 +17,8 @@ REPLICATION_AXES = ("path", "draw")
 """Axes that only replications have; their coordinates count from 0 and may be of any length."""
 USED_AXES = {"uses_theta": "theta", "uses_lam": "lam"}
 """Coordinates along `procedure` of the cube, which say whether results depend on an axis."""
+THETA_USES_LAM = "theta_uses_lam"
+"""Coordinate along `theta` of the cube, which says whether results depend on λ; only where a search finds it."""
 BESIDE_LABELS = ("theta_value", *CODES)
 """Coordinates that are not labels themselves: the attribute `coordinates` of a group names them for xarray."""
 CELL = ("procedure", "gamma", "theta", "lam")

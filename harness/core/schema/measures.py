@@ -21,7 +21,7 @@ DISTRIBUTION = "distribution"
 """Entry of `keep` that adds what is computed from predictive distributions: `crps` and `pit`."""
 DIFFERENCES = ("difference_lower", "difference_upper")
 """Names of the signed differences of ends, which a store has if its scenario lists them in `keep`."""
-KEPT = ("pointwise", "bins", COVERAGE_EXPECTED, DISTRIBUTION, *DIFFERENCES)
+KEPT = ("pointwise", "bins", COVERAGE_EXPECTED, DISTRIBUTION, *DIFFERENCES, "lam_hat")
 """What a store may keep besides the variables that all stores have."""
 _LARGEST = {"uint8": 2**8 - 1, "uint16": 2**16 - 1, "int32": 2**31 - 1, "int64": 2**63 - 1}
 
@@ -287,6 +287,16 @@ THETA_HAT = Variable(
     units=OF_THETA,
 )
 """Written by workers for each path and draw; it isn't reduced."""
+LAM_HAT = Variable(
+    "lam_hat",
+    ("gamma", "theta", "lam"),
+    "float64",
+    "ridge lambda that was used: given, or found by the search",
+    long_name="λ that was used",
+)
+"""Kept by stores that had a search for λ when they were made."""
+FOUND = (THETA_HAT.name, LAM_HAT.name)
+"""Variables that say which model was used; there is one for all procedures of a family."""
 STATUS_FLAGS = {one.name.lower(): int(one) for one in Status}
 """Codes of the status of a replication, by their words."""
 STATUS = Variable(
@@ -347,5 +357,6 @@ def list_measures(keep: Sequence[str]) -> tuple[Measure, ...]:
 
 def list_variables(keep: Sequence[str]) -> tuple[Variable, ...]:
     """Return the variables of the replications in the order in which a unit writes them: status last."""
+    found = (THETA_HAT, *(LAM_HAT for name in keep if name == LAM_HAT.name))
     others = (*(POINTWISE if "pointwise" in keep else ()), *((BY_BINS,) if "bins" in keep else ()))
-    return (*list_measures(keep), THETA_HAT, *others, *((PIT,) if DISTRIBUTION in keep else ()), STATUS)
+    return (*list_measures(keep), *found, *others, *((PIT,) if DISTRIBUTION in keep else ()), STATUS)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from harness.core.schema.axes import CODES, COORDINATES, QUANTILES, USED_AXES
+from harness.core.schema.axes import CODES, COORDINATES, QUANTILES, THETA_USES_LAM, USED_AXES
 from harness.core.schema.cube import CUBE_DIMS, list_cube_variables
 from harness.core.schema.measures import Variable, list_variables
 from harness.parsing.json import MalformedError, check_list, check_table, require
@@ -77,6 +77,8 @@ def _list_arrays(manifest: Manifest) -> Iterator[tuple[str, _ArraySpec]]:
     procedures = (len(manifest.extent.grid.procedure),)
     for name in USED_AXES:
         yield name, _ArraySpec("bool", ("procedure",), procedures, (COORDINATE_CHUNK,), ("bytes", "zstd"))
+    thetas = (len(manifest.extent.grid.theta),)
+    yield THETA_USES_LAM, _ArraySpec("bool", ("theta",), thetas, (COORDINATE_CHUNK,), ("bytes", "zstd"))
     now = get_cube_chunks(manifest)
     for summary in list_cube_variables(manifest.keep):
         dims = (*CUBE_DIMS, "quantile") if summary.quantile else CUBE_DIMS

@@ -276,7 +276,7 @@ def _check_families(value: object, extent: Mapping[str, Any]) -> None:
     for name, one in check_table(value, "families", _LONGEST_AXIS).items():
         key = f"families.{name}"
         table = check_table(one, key)
-        if set(table) != {each.name for each in fields(FamilyRecord)}:
+        if {*table, "finds_lam"} != {each.name for each in fields(FamilyRecord)}:
             raise MalformedError(key, f"a table of {', '.join(each.name for each in fields(FamilyRecord))}")
         check_text(table["use"], f"{key}.use", _LONGEST_LABEL)
         if not isinstance(table["version"], str):
@@ -287,6 +287,8 @@ def _check_families(value: object, extent: Mapping[str, Any]) -> None:
         for name in ("axes", "given"):
             if any(axis not in MODEL_AXES for axis in check_list(table[name], f"{key}.{name}", 2)):
                 raise MalformedError(f"{key}.{name}", f"a list of some of {', '.join(MODEL_AXES)}")
+        for i, search in enumerate(check_optional(table, "finds_lam", key, check_list) or []):
+            check_text(search, f"{key}.finds_lam[{i}]", _LONGEST_LABEL)
         found += check_list(table["procedures"], f"{key}.procedures", _LONGEST_AXIS)
     if sorted(map(repr, found)) != sorted(map(repr, extent["grid"]["procedure"])):
         raise MalformedError("families", "a table in which each procedure of the store has one family")

@@ -94,9 +94,7 @@ def test_fit_and_factor_search() -> None:
     assert ckrr.fit(X, y, theta=fit.theta, lam=0.1).search is None
     assert ckrr.Inputs(X, X).factor_ml(y, 0.1).theta == fit.theta
     assert ckrr.Inputs(X, X).factor_ml(y, 0.1, "ml-cobyla").theta == ckrr.fit(X, y, "ml-cobyla", 0.1).theta != fit.theta
-    with pytest.raises(
-        ValueError, match=r"^theta must be one of ml, ml-cobyla, holdout, median, got 'mle' \(did you mean 'ml'\?\)$"
-    ):
+    with pytest.raises(ValueError, match=r"^theta must be one of ml, .*, got 'mle' \(did you mean 'ml'\?\)$"):
         ckrr.Inputs(X, X).factor_ml(y, 0.1, "mle")
     with pytest.raises(ValueError, match=r"^lam must be a finite number > 0, got -1$"):
         ckrr.fit(X, y, theta="ml", lam=-1)
