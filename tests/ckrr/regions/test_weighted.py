@@ -104,7 +104,7 @@ def test_regions_are_the_definition(drawn: tuple[Problem, Array, float]) -> None
 
 
 @pytest.mark.soak
-@settings(max_examples=20_000, deadline=None)
+@settings(max_examples=5_000, deadline=None)
 @given(weighted_problems())
 def test_regions_are_the_definition_at_length(drawn: tuple[Problem, Array, float]) -> None:
     check_against_the_definition(*drawn)
