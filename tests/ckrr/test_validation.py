@@ -46,7 +46,7 @@ BAD: list[tuple[str, Callable[[], object]]] = [
     ),
     (r"theta must be a finite number > 0, got 0", lambda: ckrr.fit(X, Y, 0, 0.1)),
     (r"theta must be a finite number > 0, got inf", lambda: ckrr.fit(X, Y, np.inf, 0.1)),
-    (r"theta must be a number > 0 or one of ml, ml-cobyla, holdout, got 'tiny'", lambda: ckrr.fit(X, Y, "tiny", 0.1)),
+    (r"theta must be a number > 0 or one of ml, .*, got 'tiny'", lambda: ckrr.fit(X, Y, "tiny", 0.1)),
     (
         r"theta must be a number > 0, got 'ml' \(for a search use factor_ml\)",
         lambda: ckrr.Inputs(X, X).factor("ml", 0.1),  # type: ignore[arg-type]

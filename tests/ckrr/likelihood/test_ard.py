@@ -73,8 +73,8 @@ def test_a_singular_matrix_has_no_height() -> None:
 def test_it_is_never_below_equal_scales(kernel: str, seed: int) -> None:
     X, y = draw(seed, 30)
     has_mean = seed == 1
-    likelihood = Likelihood(X, y, 1.0, KERNELS[kernel])
-    (joint,), (found,) = (search(likelihood, [y], has_mean) for search in (search_joint, search_ard))
+    likelihood = Likelihood(X, y, 1.0, KERNELS[kernel], has_mean=has_mean)
+    (joint,), (found,) = (search(likelihood, [y]) for search in (search_joint, search_ard))
     assert found.scales is not None
     assert found.scale_bounds is not None
     assert found.lam is not None

@@ -115,11 +115,11 @@ def test_several_peaks_over_lam_are_seen() -> None:
 # --- the search
 
 
-def measure_shortfall(likelihood: Likelihood, thetas: int, lams: int, has_mean: bool = False) -> float:
+def measure_shortfall(likelihood: Likelihood, thetas: int, lams: int) -> float:
     """Return how far ℓ at the θ and λ found is below its maximum on a grid of both."""
-    (found,) = search_joint(likelihood, [likelihood.y], has_mean)
+    (found,) = search_joint(likelihood, [likelihood.y])
     assert found.lam is not None
-    targets, s = Targets.make([likelihood.y], has_mean), np.linspace(log(LOWEST_LAM), log(HIGHEST_LAM), lams)
+    targets, s = Targets.make([likelihood.y], likelihood.has_mean), np.linspace(log(LOWEST_LAM), log(HIGHEST_LAM), lams)
 
     def height(theta: float, log_lams: Array) -> float:
         spectrum = decompose_kernel(likelihood.X, theta, likelihood.kernel, targets)
@@ -131,7 +131,7 @@ def measure_shortfall(likelihood: Likelihood, thetas: int, lams: int, has_mean: 
 
 
 def test_no_peak_is_missed() -> None:
-    shortfalls = [measure_shortfall(draw_likelihood(seed, 2, 50), 80, 60, bool(seed % 2)) for seed in range(30)]
+    shortfalls = [measure_shortfall(replace(draw_likelihood(seed, 2, 50), has_mean=seed % 2 == 1), 80, 60) for seed in range(30)]
     assert max(shortfalls) <= TOLERANCE
 
 
@@ -149,7 +149,7 @@ def test_no_peak_is_missed_in_many(least: int, most: int, searches: int, part: i
     missed = {
         seed: short
         for seed in seeds
-        if (short := measure_shortfall(draw_likelihood(seed, least, most), 200, 150, seed % 3 == 0)) > TOLERANCE
+        if (short := measure_shortfall(replace(draw_likelihood(seed, least, most), has_mean=seed % 3 == 0), 200, 150)) > TOLERANCE
     }
     print(f"n = {least} … {most}: {len(missed)} of {searches} missed", missed)
     assert not missed
@@ -182,9 +182,9 @@ def test_every_form_has_the_likelihood_of_the_matrix(
         assert one.log_lam == pytest.approx(right.log_lam, abs=0.05)
 
 
-def check_alone(likelihood: Profile, ys: list[Array], found: list[SearchResult], has_mean: bool) -> None:
+def check_alone(likelihood: Profile, ys: list[Array], found: list[SearchResult]) -> None:
     for y, one in zip(ys, found, strict=True):
-        (alone,) = search_joint(replace(likelihood, y=y), [y], has_mean)
+        (alone,) = search_joint(replace(likelihood, y=y), [y])
         assert one == alone
         assert np.array_equal(one.likelihood.y, y)
 
@@ -194,8 +194,8 @@ def test_each_target_has_the_bits_it_has_alone(n: int, d: int, has_mean: bool) -
     rng = np.random.default_rng(n)
     X, noise = rng.random((n, d)), rng.standard_normal(n)
     ys = [np.sin(9 * X[:, 0]), np.sign(X[:, 0] - 0.5) + 1e-3 * noise, 1e50 * noise, np.zeros(n)]
-    likelihood = Likelihood(X, ys[0], 1.0)
-    check_alone(likelihood, ys, search_joint(likelihood, ys, has_mean), has_mean)
+    likelihood = Likelihood(X, ys[0], 1.0, has_mean=has_mean)
+    check_alone(likelihood, ys, search_joint(likelihood, ys))
 
 
 def test_random_features_share_too_and_are_never_below_a_grid() -> None:
@@ -205,7 +205,7 @@ def test_random_features_share_too_and_are_never_below_a_grid() -> None:
     features = Features.draw("gaussian", 20, 1, np.random.default_rng(1))
     likelihood = FeatureLikelihood(X, ys[0], 1.0, features)
     found = search_joint(likelihood, ys)
-    check_alone(likelihood, ys, found, False)
+    check_alone(likelihood, ys, found)
     one = found[0]
     assert one.lam is not None
     assert one.likelihood.lam == one.lam
@@ -237,7 +237,7 @@ def test_without_noise_lam_is_on_its_lower_bound() -> None:
 @pytest.mark.parametrize("y", [np.zeros(3), np.ones(3), np.array([0.1, 0.1, 0.1])])
 @pytest.mark.parametrize("has_mean", [False, True])
 def test_constant_targets_have_a_result(y: Array, has_mean: bool) -> None:
-    (found,) = search_joint(Likelihood(np.arange(3.0)[:, None], y, 1.0), [y], has_mean)
+    (found,) = search_joint(Likelihood(np.arange(3.0)[:, None], y, 1.0, has_mean=has_mean), [y])
     assert found.lam is not None
     assert found.bounds[0] <= found.theta <= found.bounds[1]
     assert (found.evaluations == 0) == (has_mean or not y.any()), "ℓ is infinite"
@@ -245,7 +245,7 @@ def test_constant_targets_have_a_result(y: Array, has_mean: bool) -> None:
 
 def test_a_mean_makes_the_result_independent_of_a_shift() -> None:
     X, y = sample(f6, 40, 0.01)
-    (one,), (other,) = (search_joint(Likelihood(X, each, 1.0), [each], has_mean=True) for each in (y, y + 1e6))
+    (one,), (other,) = (search_joint(Likelihood(X, each, 1.0, has_mean=True), [each]) for each in (y, y + 1e6))
     assert other.theta == pytest.approx(one.theta, rel=1e-3)
     assert other.lam == pytest.approx(one.lam, rel=1e-3)
 
@@ -268,7 +268,7 @@ def test_fit_and_factor_search() -> None:
         assert ckrr.fit(X, y, "ml-joint", lam).lam == fit.lam
     again = ckrr.fit(X, y, fit.theta, fit.lam)
     assert (again.regions(X, "RRCM").upper == fit.regions(X, "RRCM").upper).all()
-    model = ckrr.ConformalKernelRidge(theta="ml-joint").fit(X, y)
+    model = ckrr.ConformalKernelRidge(theta="ml-joint", mean="zero").fit(X, y)
     assert (model.theta_, model.lam_) == (fit.theta, fit.lam)
     with pytest.raises(ValueError, match=r"^lam must be a finite number > 0, got None$"):
         ckrr.fit(X, y, "ml")

@@ -96,7 +96,7 @@ def test_messages_name_the_argument() -> None:
         inputs.factor_ml(np.full(30, np.nan), 0.1)
     with pytest.raises(ValueError, match=r"^lam must be a finite number > 0, got 0$"):
         inputs.search_ml(y, 0)
-    with pytest.raises(ValueError, match=r"^theta must be one of ml, ml-cobyla, holdout, median, got 'mle'"):
+    with pytest.raises(ValueError, match=r"^theta must be one of ml, .*, got 'mle'"):
         inputs.search_ml(y, 0.1, "mle")
 
 
