@@ -254,7 +254,7 @@ class ConformalKernelRidge(_Base):
         --------
         >>> estimator = ConformalKernelRidge(theta=1.0).fit([[0.0], [0.2], [0.4], [0.6]], [0.1, 0.5, 0.9, 1.1])
         >>> estimator.predict_distribution([[0.5]]).quantile(0.5).round(2)
-        array([[0.89]])
+        array([[0.91]])
         """
         x = self._check_new(X)
         return self.fit_.distribution(x, procedure)

@@ -82,7 +82,7 @@ def test_every_target_has_its_own() -> None:
     together = ckrr.score_together([factor] * 2, [Y, Y], [Y_new] * 2, ALL_PROCEDURES, noise_sd=[[0.1, 0.4], 0.4])
     assert np.array_equal(together[0].lower, both.lower)
     assert np.array_equal(together[1].lower[1], both.lower[1])
-    estimator = ckrr.ConformalKernelRidge("GPR-f", 3.0, 0.1, noise_sd=0.1).fit(X, y)
+    estimator = ckrr.ConformalKernelRidge("GPR-f", 3.0, 0.1, noise_sd=0.1, mean="zero").fit(X, y)
     assert np.array_equal(estimator.predict_interval(X_new)[1][:, 0, 0], both.lower[0, 0, :, 2])
 
 

@@ -151,7 +151,7 @@ def test_weights_of_inputs_serve_only_weighted_procedures() -> None:
 def test_the_estimator_takes_weights() -> None:
     X, y, X_new, y_new = sample(20, m=9)
     weights, fit = ratios(20, 9), ckrr.fit(X, y, 10.0, 0.1)
-    estimator = ckrr.ConformalKernelRidge("RRCM-loo-w", theta=10.0, lam=0.1).fit(X, y)
+    estimator = ckrr.ConformalKernelRidge("RRCM-loo-w", theta=10.0, lam=0.1, mean="zero").fit(X, y)
     expected = fit.regions(X_new, "RRCM-loo-w", [0.1, 0.25], weights=weights)
     region = estimator.predict_region(X_new, [0.9, 0.75], weights)
     assert [region.components(i, 1) for i in range(9)] == [expected.components(i, 1) for i in range(9)]

@@ -131,7 +131,9 @@ def measure_shortfall(likelihood: Likelihood, thetas: int, lams: int) -> float:
 
 
 def test_no_peak_is_missed() -> None:
-    shortfalls = [measure_shortfall(replace(draw_likelihood(seed, 2, 50), has_mean=seed % 2 == 1), 80, 60) for seed in range(30)]
+    shortfalls = [
+        measure_shortfall(replace(draw_likelihood(seed, 2, 50), has_mean=seed % 2 == 1), 80, 60) for seed in range(30)
+    ]
     assert max(shortfalls) <= TOLERANCE
 
 
@@ -149,7 +151,8 @@ def test_no_peak_is_missed_in_many(least: int, most: int, searches: int, part: i
     missed = {
         seed: short
         for seed in seeds
-        if (short := measure_shortfall(replace(draw_likelihood(seed, least, most), has_mean=seed % 3 == 0), 200, 150)) > TOLERANCE
+        if (short := measure_shortfall(replace(draw_likelihood(seed, least, most), has_mean=seed % 3 == 0), 200, 150))
+        > TOLERANCE
     }
     print(f"n = {least} … {most}: {len(missed)} of {searches} missed", missed)
     assert not missed

@@ -177,19 +177,25 @@ def test_p_values_follow_their_law(n: int, columns: int) -> None:
     assert [name for name, each in zip(names, p, strict=True) if not follows_its_law(name, N, each)] == []
 
 
-def test_baselines_are_those_of_refits() -> None:
+@pytest.mark.parametrize("mean", ["zero", "constant"])
+def test_baselines_are_those_of_refits(mean: str) -> None:
     rng = np.random.default_rng(0)
     X, y, X_new, order = 1 + rng.random((24, 3)), rng.standard_normal(24), 1 + rng.random((2, 3)), rng.permutation(24)
-    fit, dense = ckrr.fit(X, y, lam=0.01, kernel="linear"), ckrr.fit(X, y, 1.0, 0.01, Linear())
+    fit = ckrr.fit(X, y, lam=0.01, kernel="linear", mean=mean)
+    dense = ckrr.fit(X, y, 1.0, 0.01, Linear(), mean=mean)
     for way in (student, jackknife_plus, lambda *given: cv_plus(*given, order)):
         one, other = way(fit, X_new, [0.1, 0.3]), way(dense, X_new, [0.1, 0.3])
         assert one.lower == pytest.approx(other.lower, abs=1e-10)
         assert one.upper == pytest.approx(other.upper, abs=1e-10)
+    if mean == "constant":
+        return
     fold = np.array_split(order, 10)[0]
     others = np.setdiff1d(order, fold)
     beta = np.linalg.solve(X[others].T @ X[others] + 0.01 * np.eye(3), X[others].T @ y[others])
     assert isinstance(fit._ridge, LinearRidge)
-    assert fit._ridge.compute_left_out_errors(y, [fold])[fold] == pytest.approx(y[fold] - X[fold] @ beta)
+    assert fit._ridge.compute_left_out_errors(y, [fold], has_mean=False)[fold] == pytest.approx(
+        y[fold] - X[fold] @ beta
+    )
 
 
 def test_there_is_no_theta() -> None:
@@ -203,11 +209,11 @@ def test_there_is_no_theta() -> None:
             ckrr.fit(X, y, theta, 0.1, "linear")
         with pytest.raises(ValueError, match=r"^theta must be left out for kernel='linear'"):
             ckrr.Inputs(X, X_new, "linear").search_ml(y, 0.1, theta)
-    with pytest.raises(ValueError, match=r"^theta must be a finite number > 0, got None"):
+    with pytest.raises(ValueError, match=r"^theta must be given, or lengthscale in its place"):
         ckrr.fit(X, y, lam=0.1)
     with pytest.raises(ValueError, match=r"^lam must be a finite number > 0, got None"):
         ckrr.fit(X, y, 1.0)
-    estimator = ckrr.ConformalKernelRidge(kernel="linear", lam=0.1).fit(X, y)
+    estimator = ckrr.ConformalKernelRidge(kernel="linear", lam=0.1, mean="zero").fit(X, y)
     assert np.array_equal(estimator.predict(X_new), fit.predict(X_new))
     R, M = X.T @ X + 0.1 * np.eye(2), X @ X.T + 0.1 * np.eye(30)
     assert fit.predict(X_new) == pytest.approx(X_new @ np.linalg.solve(R, X.T @ y))
