@@ -200,6 +200,12 @@ class Factor:
         self.theta, self.lam, self.scales, self.search = ridge.theta, ridge.lam, space.scales, search
         self.weights = weights
 
+    @property
+    def on_bound(self) -> bool | None:
+        """Whether θ, λ or a scale that was searched for is at a bound of its range; None if nothing was."""
+        found = self.search
+        return None if found is None else found.on_bound or found.lam_on_bound or any(found.scales_on_bound)
+
     def __repr__(self) -> str:
         return f"<Factor of X of shape {self._ridge.X.shape}: theta={self.theta:g}, lam={self.lam:g}>"
 

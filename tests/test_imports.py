@@ -71,7 +71,7 @@ LAYERS = (
     ["ckrr.kernels", "ckrr.levels"],
     ["ckrr.ridge"],
     ["ckrr.likelihood"],
-    ["ckrr.regions"],
+    ["ckrr.regions", "ckrr.theta"],
     ["ckrr.procedures", "ckrr.space"],
     ["ckrr.evaluation"],
     ["ckrr"],

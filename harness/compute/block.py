@@ -20,7 +20,7 @@ from harness.core.extent import find_computed, find_included
 from harness.core.families import StudyFamily
 from harness.core.protocols import Factor, FoundModel, Scores, Target, TimedScores
 from harness.core.schema.axes import get_other_lengths
-from harness.core.schema.measures import COVERAGE_EXPECTED, LAM_HAT, Variable, list_variables
+from harness.core.schema.measures import COVERAGE_EXPECTED, LAM_HAT, ON_BOUND, SCALE_HAT, Variable, list_variables
 from harness.core.text import format_error
 from harness.core.types import Block, Bools, Failure, Status, Unit, Values
 
@@ -159,11 +159,18 @@ class BlockBuilder:
         if job.family.name == self.study.theta_owner:
             self._values["theta_hat"][here][at[1:]] = job.factor.theta
             if LAM_HAT.name in self._values and isinstance(job.factor, FoundModel):
-                self._values[LAM_HAT.name][here][at[1:]] = job.factor.lam
+                self._store_model(job.factor, here, at[1:])
         status = np.where(bad.T[:, :, None, None], np.uint8(Status.NOT_A_NUMBER), np.uint8(Status.OK))
         self._values["status"][here][at] = np.where(wanted, status, np.uint8(Status.EXCLUDED))
         if bad.any():
             self._record_nans(job, bad)
+
+    def _store_model(self, model: FoundModel, here: tuple[int, int], at: Places) -> None:
+        """Store what a search found, where the store keeps it."""
+        self._values[LAM_HAT.name][here][at] = model.lam
+        self._values[ON_BOUND.name][here][at] = np.nan if model.on_bound is None else float(model.on_bound)
+        if SCALE_HAT.name in self._values:
+            self._values[SCALE_HAT.name][here][at] = 1.0 if model.scales is None else model.scales
 
     def _find_cells(self, family: str, cells: CellGroup) -> Places:
         """Return the places of a family's procedures and some cells in arrays over procedure, γ, θ and λ."""
@@ -279,7 +286,7 @@ def find_places(*axes: Sequence[int]) -> Places:
 
 def _allocate_values(variable: Variable, study: Study, unit: Unit) -> Values:
     """Return an array for a unit's part of a variable, filled with its fill value."""
-    sizes = get_other_lengths(study.source.test_points)
+    sizes = get_other_lengths(study.source.test_points, study.source.dimension)
     grid = study.extent.grid
     inner = [sizes[dim] if dim in sizes else len(getattr(grid, dim)) for dim in variable.dims]
     return np.full((len(unit.paths), len(unit.draws), *inner), variable.fill, dtype=variable.dtype)

@@ -88,7 +88,7 @@ def _spread_found(values: Mapping[str, Values], t: int) -> None:
 def _spread_fit(values: Mapping[str, Values], place: int, cells: Sequence[tuple[int, int]], included: Bools) -> None:
     """Copy the results of one fit of a procedure from the first of its cells (θ, λ) that has any to those without."""
     status, everything = values["status"], slice(None)
-    mine = [name for name, each in values.items() if each.ndim >= status.ndim]  # those over procedures
+    mine = [name for name, each in values.items() if each.ndim >= status.ndim and name not in FOUND]  # over procedures
     where = [(everything, everything, place, everything, t, r) for t, r in cells]
     first, has = {name: values[name][where[0]].copy() for name in mine}, np.zeros(status[where[0]].shape, dtype=bool)
     for here in where:
@@ -114,8 +114,10 @@ def merge_block(block: Block, known: StoredUnit, keep: tuple[str, ...], grid: Gr
 
 def _restore_values(variable: Variable, new: Values, known: StoredUnit, where: Bools) -> Values:
     old = known.values[variable.name]
-    if variable.dims[0] != "procedure":  # θ̂, which is missing where no stored procedure uses θ
-        return np.where(where.any(axis=2) & ~np.isnan(old), old, new)
+    if variable.dims[0] != "procedure":  # what a search found, which is missing where no stored procedure uses it
+        where = np.asarray(where.any(axis=2))
+        where = where.reshape(*where.shape, *(1,) * (new.ndim - where.ndim))
+        return np.where(where & ~np.isnan(old), old, new)
     if "alpha" in variable.dims:
         where = where[..., None] & known.known_levels
     return np.where(where.reshape(*where.shape, *(1,) * (new.ndim - where.ndim)), old, new)

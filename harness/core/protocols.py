@@ -395,6 +395,16 @@ class FindsLam(Protocol):
 
 
 @runtime_checkable
+class FindsScales(Protocol):
+    """A family with searches that find the unit of each coordinate."""
+
+    @property
+    def finds_scales(self) -> Sequence[str]:
+        """Names of these searches."""
+        ...
+
+
+@runtime_checkable
 class FoundModel(Protocol):
     """A factor that knows its λ and, where they were searched for, the scale of each coordinate."""
 
@@ -406,6 +416,11 @@ class FoundModel(Protocol):
     @property
     def scales(self) -> Array | None:
         """The unit of each coordinate; None for points as they are."""
+        ...
+
+    @property
+    def on_bound(self) -> bool | None:
+        """Whether a value that was searched for is at a bound of its range; None if nothing was."""
         ...
 
 

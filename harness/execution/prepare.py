@@ -12,7 +12,7 @@ from harness.core.families import FamilyRecord, list_placeholder_rules
 from harness.core.packaged import SOURCES
 from harness.core.protocols import Source, SupportsBox
 from harness.core.schema.cube import CUBE_VERSION
-from harness.core.schema.measures import COVERAGE_EXPECTED
+from harness.core.schema.measures import COVERAGE_EXPECTED, SCALE_HAT
 from harness.core.types import Extent
 from harness.execution import clusters
 from harness.execution.remove import remove_smoke_store
@@ -177,7 +177,7 @@ def prepare(
     source = artifacts.attach(loaded.built.source, backend)
     whole = loaded.extent if found is None else found.extend(loaded.extent).extent  # units span the whole store
     lacking = artifacts.list_missing(backend, artifacts.list_needed(source, whole.grid))
-    shape = ReplicationShape(source.test_points, loaded.keep)
+    shape = ReplicationShape(source.test_points, loaded.keep, source.dimension)
     if not lacking:
         drawing = check_source(source, loaded.seeds, loaded.extent, loaded.where, loaded.keep)
         timings = _probe_families(loaded, source)
@@ -227,6 +227,7 @@ def _make_manifest(loaded: Loaded, found: Manifest | None, shape: ReplicationSha
         source = loaded.built.source
         box = tuple(source.box) if "bins" in loaded.keep and isinstance(source, SupportsBox) else ()
         made = Manifest(*shared, test, levels, holdout_levels=spared, is_smoke=smoke, had_rounds=rounds, box=box)
+        made = replace(made, dimension=source.dimension if SCALE_HAT.name in loaded.keep else 0)
         return replace(made, families=dict(loaded.records))
     families = {**found.families, **_extend_records(found, loaded)}
     grown = found.extend(_adapt_extent(found, families, loaded))

@@ -53,6 +53,11 @@ class BaselineFactor:
         """The unit of each coordinate, given or found by the search on all points."""
         return self.factor.scales
 
+    @property
+    def on_bound(self) -> bool | None:
+        """Whether the search on all points found a value at a bound; None without a search."""
+        return self.factor.on_bound
+
 
 @dataclass(frozen=True, eq=False)
 class Query:
@@ -157,6 +162,7 @@ class Baselines:
     searches: Sequence[str] = tuple(each for each in KRR.searches if each not in HOLDOUTS)
     """Searches on all points. Those on held-out rows are left out: split has its own held-out half."""
     finds_lam: Sequence[str] = tuple(each for each in KRR.finds_lam if each not in HOLDOUTS)
+    finds_scales: Sequence[str] = tuple(each for each in KRR.finds_scales if each not in HOLDOUTS)
     reference: str | None = KRR.reference
     version: int = KRR.version
 

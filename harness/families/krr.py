@@ -81,6 +81,7 @@ class KernelRidge:
     searches: Sequence[str] = SEARCH_NAMES
     input_searches: Sequence[str] = (MEDIAN,)
     finds_lam: Sequence[str] = FINDS_LAM
+    finds_scales: Sequence[str] = FINDS_SCALES
     reference: str | None = "GPR-f"
     version: int = ckrr.NUMERICS_VERSION
 

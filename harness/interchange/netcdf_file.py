@@ -64,7 +64,7 @@ def _write_replications(study: StoredStudy, sizes: Sequence[int], path: Path) ->
 
 def _write_group(study: StoredStudy, n: int, group: Any, safe: SafeFile) -> None:
     variables = list_variables(study.manifest.keep)
-    lengths = get_other_lengths(study.manifest.test_points)
+    lengths = get_other_lengths(study.manifest.test_points, study.manifest.dimension)
     added = lengths.keys() - {"quantile"}  # which the root has
     for dim in {dim for one in variables for dim in one.dims if dim in added}:
         group.dimensions[dim] = lengths[dim]

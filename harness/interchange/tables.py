@@ -49,8 +49,8 @@ def _make_cube_table(study: StoredStudy) -> Table:
 
 
 def list_table_variables(study: StoredStudy) -> list[Variable]:
-    """Return the variables in a row of a replication, the status first: all but results at test points and in bins."""
-    some = [one for one in list_variables(study.manifest.keep) if not {"point", "bin"} & {*one.dims}]
+    """Return the variables in a row of a replication, the status first: all but arrays of each replication."""
+    some = [one for one in list_variables(study.manifest.keep) if not {"point", "bin", "coordinate"} & {*one.dims}]
     return [STATUS, *(one for one in some if one.name != STATUS.name)]
 
 

@@ -58,7 +58,7 @@ def choose_window(study: StoredStudy, n: int, variables: Sequence[Variable]) -> 
 
 def get_cell_shape(study: StoredStudy, variable: Variable) -> tuple[int, ...]:
     """Return the shape of the selected cells of a variable in one replication."""
-    lengths = get_other_lengths(study.manifest.test_points)
+    lengths = get_other_lengths(study.manifest.test_points, study.manifest.dimension)
     return tuple(len(study.axes[dim]) if dim in study.axes else lengths[dim] for dim in variable.dims)
 
 

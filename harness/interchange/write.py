@@ -114,7 +114,11 @@ def list_notes(store: str, target: Path, replications: bool) -> list[str]:
     if lost := count_damaged(study.url):
         found.append(format_damage(lost))
     if replications and target.suffix.lower() != ".nc":
-        omitted = {"pointwise": "hit and point_width have a value at each test point", "bins": "coverage_by_x has 36"}
+        omitted = {
+            "pointwise": "hit and point_width have a value at each test point",
+            "bins": "coverage_by_x has 36 values",
+            "scale_hat": "scale_hat has a value for each coordinate",
+        }
         whole = "which a row can't hold: .nc files have them"
         found += [f"{what}, {whole}" for kept, what in omitted.items() if kept in study.manifest.keep]
     return found

@@ -19,7 +19,7 @@ from harness.core.errors import UserError
 from harness.core.extent import find_computed, find_included, union
 from harness.core.families import FamilyRecord, check_version, find_theta_owner, list_placeholder_rules
 from harness.core.schema.cube import CUBE_VERSION
-from harness.core.schema.measures import Variable, list_variables
+from harness.core.schema.measures import FOUND, Variable, list_variables
 from harness.core.text import get_timestamp
 from harness.core.types import FAILED, INNER, Block, Extent, Failure, Status, Unit, Values
 from harness.cube.refresh import refresh
@@ -239,14 +239,17 @@ def _add_values(
     owners = [find_theta_owner(each.families) for each in (part.manifest, manifest)]
     before = values["status"][_find_indices(variables[-1], part.manifest, manifest, here)] == Status.OK
     for variable in variables:
-        if variable.name == "theta_hat" and owners[0] != owners[1]:
+        if variable.name in FOUND and owners[0] != owners[1]:
             continue  # that of another family
         places = _find_indices(variable, part.manifest, manifest, here)
         old, new = values[variable.name][places], read[variable.name]
         if variable.dims[0] == "procedure":
             both, take = (_broadcast_mask(mask, new) for mask in (ran & before, ~before & has))
         else:
-            both, take = (ran & before).any(axis=2), _is_nan(old)  # a store may have no procedure that uses θ
+            both, take = (
+                _broadcast_mask((ran & before).any(axis=2), new),
+                _is_nan(old),
+            )  # a store may have no procedure that uses θ
         both = both & ~_is_nan(old) & ~_is_nan(new)
         take = take | (_is_nan(old) & ~_is_nan(new))
         if (both & (old != new)).any():

@@ -55,6 +55,7 @@ class ReplicationShape:
 
     test_points: int
     keep: tuple[str, ...]
+    dimension: int = 1
     draw_seconds: float = 4e-4
     """Seconds to draw a sample of the smallest n."""
     ranges: tuple[float, ...] = ()
@@ -166,7 +167,7 @@ def count_replication_bytes(extent: Extent, shape: ReplicationShape) -> int:
 
 def count_variable_bytes(variable: Variable, extent: Extent, shape: ReplicationShape) -> int:
     """Return the bytes of one variable of one replication before compression."""
-    lengths = get_other_lengths(shape.test_points)
+    lengths = get_other_lengths(shape.test_points, shape.dimension)
     sizes = [lengths[dim] if dim in lengths else len(getattr(extent.grid, dim)) for dim in variable.dims]
     return np.dtype(variable.dtype).itemsize * prod(sizes)
 

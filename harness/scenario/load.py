@@ -18,8 +18,8 @@ from harness.core.errors import UserError
 from harness.core.families import FamilyRecord, StudyFamily
 from harness.core.labels import format_label
 from harness.core.packaged import list_scenario_files
-from harness.core.protocols import LimitedSource, Source, SupportsBox, SupportsDistributions
-from harness.core.schema.measures import COVERAGE_EXPECTED, DISTRIBUTION, LAM_HAT
+from harness.core.protocols import FindsScales, LimitedSource, Source, SupportsBox, SupportsDistributions
+from harness.core.schema.measures import COVERAGE_EXPECTED, DISTRIBUTION, LAM_HAT, SCALE_HAT
 from harness.core.seeds import Seeds
 from harness.core.text import shorten_repr, suggest_name
 from harness.core.types import Extent
@@ -95,7 +95,7 @@ class Loaded:
         """Return the scenario for a store that keeps these variables, unless it asks for others itself."""
         asked = self.scenario.expected_coverage
         expected = COVERAGE_EXPECTED in (keep if asked is None else self.keep)
-        mine = _list_kept(self.scenario, expected, LAM_HAT.name in keep)
+        mine = _list_kept(self.scenario, expected, [name for name in _FOUND if name in keep])
         return replace(self, keep=mine, fingerprint={**self.fingerprint, "keep": sorted(mine)})
 
     def with_threads(self, threads: int) -> Loaded:
@@ -204,7 +204,7 @@ def check(
         raise make_user_error(where, [suggest_table(one, tables) for one in ordered], changed)
     families = tuple(one.make_study_family(built.source.redraws) for one in known)
     expected = knows_noise_law(built.source) and scenario.expected_coverage is not False
-    keep = _list_kept(scenario, expected, _has_search_for_lam(scenario, families))
+    keep = _list_kept(scenario, expected, _list_found(scenario, families))
     asked, thetas = scenario.grid.procedure, scenario.grid.theta
     records = {one.name: each.make_record(asked, one, thetas) for one, each in zip(families, known, strict=True)}
     files = _join_files(where, [built.files, *(one.files for one in known)])
@@ -243,12 +243,20 @@ def _check_distributions(scenario: Scenario, known: Sequence[LoadedFamily]) -> I
         yield Complaint(f"keep[{place}]", text)
 
 
-def _has_search_for_lam(scenario: Scenario, families: Sequence[StudyFamily]) -> bool:
-    return any(theta in one.finds_lam for one in families for theta in scenario.grid.theta)
+_FOUND = (LAM_HAT.name, SCALE_HAT.name)
+"""What a new store keeps if the scenario has a search that finds it."""
 
 
-def _list_kept(scenario: Scenario, expected: bool, lam_hat: bool) -> tuple[str, ...]:
-    return (*scenario.keep, *[COVERAGE_EXPECTED] * expected, *[LAM_HAT.name] * lam_hat)
+def _list_found(scenario: Scenario, families: Sequence[StudyFamily]) -> list[str]:
+    """Return the variables for what the searches of a scenario find besides θ."""
+    asked = set(scenario.grid.theta)
+    scales = [one.family.finds_scales for one in families if isinstance(one.family, FindsScales)]
+    has = (any(asked & {*one.finds_lam} for one in families), any(asked & {*each} for each in scales))
+    return [name for name, is_found in zip(_FOUND, has, strict=True) if is_found]
+
+
+def _list_kept(scenario: Scenario, expected: bool, found: Sequence[str]) -> tuple[str, ...]:
+    return (*scenario.keep, *[COVERAGE_EXPECTED] * expected, *found)
 
 
 def _get_table_keys(built: Built | None) -> dict[str, Iterable[str]]:

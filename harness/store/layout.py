@@ -218,7 +218,7 @@ def make_compressors() -> list[Any]:
 
 def _add_replications(group: zarr.Group, manifest: Manifest, cut: Group) -> None:
     for variable in list_variables(manifest.keep):
-        chunks = get_chunk_shape(variable, cut, manifest.test_points)
+        chunks = get_chunk_shape(variable, cut, manifest)
         dims = ("path", "draw", *variable.dims)
         group.create_array(
             variable.name,
@@ -242,11 +242,11 @@ def get_inner_chunks(dims: tuple[str, ...], shard: tuple[int, ...]) -> tuple[int
 
 def get_shape(variable: Variable, manifest: Manifest) -> list[int]:
     """Return the current shape of a variable: paths, draws, then its other axes."""
-    lengths = _get_axis_lengths(manifest.extent.grid) | get_other_lengths(manifest.test_points)
+    lengths = _get_axis_lengths(manifest.extent.grid) | get_other_lengths(manifest.test_points, manifest.dimension)
     return [manifest.extent.paths, manifest.extent.draws, *(lengths[dim] for dim in variable.dims)]
 
 
-def get_chunk_shape(variable: Variable, cut: Group, test_points: int) -> tuple[int, ...]:
+def get_chunk_shape(variable: Variable, cut: Group, manifest: Manifest) -> tuple[int, ...]:
     """Return the shape of a chunk (or shard) of a variable: a block, and the original length of inner axes."""
-    lengths: Mapping[str, int] = {**cut.chunks, **get_other_lengths(test_points)}
+    lengths: Mapping[str, int] = {**cut.chunks, **get_other_lengths(manifest.test_points, manifest.dimension)}
     return (*cut.block, *(lengths[dim] for dim in variable.dims))

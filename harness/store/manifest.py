@@ -119,6 +119,8 @@ class Manifest:
     """Families of the store's procedures, by their names in the study."""
     box: tuple[tuple[float, float], ...] = ()
     """Range of each input variable, if the store keeps coverage in bins of x."""
+    dimension: int = 0
+    """Number of input variables, if the store keeps their scales."""
     root_is_lost: bool = field(default=False, compare=False)
     """Whether the manifest was read from the second copy, because the root is missing or damaged."""
 
@@ -299,6 +301,7 @@ def to_attributes(manifest: Manifest) -> dict[str, Any]:
         "families": {name: _record_to_json(one) for name, one in manifest.families.items()},
         **({"spared": dict(manifest.holdout_levels)} if manifest.holdout_levels else {}),
         **({"box": [list(side) for side in manifest.box]} if manifest.box else {}),
+        **({"dimension": manifest.dimension} if manifest.dimension else {}),
     }
     return {
         "ckrr_schema": SCHEMA,
@@ -349,7 +352,7 @@ def from_attributes(plain: Mapping[str, Any]) -> Manifest:
     MalformedError
         For the first invalid value.
     """
-    names = (*_PARTS, *(name for name in ("spared", "families", "box") if name in plain))
+    names = (*_PARTS, *(name for name in ("spared", "families", "box", "dimension") if name in plain))
     parts = {name: load_json(check_text(require(plain, name, ""), name, LARGEST_ROOT), name) for name in names}
     cube_version = plain.get("cube_version", 1)
     single = {"test_points": require(plain, "test_points", ""), "test": require(plain, "test", "")}
@@ -368,7 +371,7 @@ def from_attributes(plain: Mapping[str, Any]) -> Manifest:
     families = _parse_families(parts.get("families", {})) or _find_only_family(parts["fingerprint"], extents[-1])
     box = tuple((float(low), float(high)) for low, high in parts.get("box", ()))
     made = Manifest(*shared, points, test, levels, history, spared, smoke, looked, fixed, cube_version, families)
-    return replace(made, box=box)
+    return replace(made, box=box, dimension=parts.get("dimension", 0))
 
 
 def _is_set(plain: Mapping[str, Any], name: str) -> bool:

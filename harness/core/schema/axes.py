@@ -29,9 +29,10 @@ BINS = 36
 """Bins of x in which a store may keep coverage: 36 along one input variable, 6 × 6 over two."""
 
 
-def get_other_lengths(test_points: int) -> dict[str, int]:
+def get_other_lengths(test_points: int, dimension: int) -> dict[str, int]:
     """Return the lengths of the axes that replications have besides those of the cube."""
-    return {"quantile": len(QUANTILES), "point": test_points, "bin": BINS, "pit_bin": PIT_BINS}
+    own = {"point": test_points, "coordinate": dimension}
+    return {"quantile": len(QUANTILES), "bin": BINS, "pit_bin": PIT_BINS, **own}
 
 
 OF_Y, OF_THETA = "units of y", "per squared unit of x"

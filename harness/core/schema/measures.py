@@ -21,7 +21,7 @@ DISTRIBUTION = "distribution"
 """Entry of `keep` that adds what is computed from predictive distributions: `crps` and `pit`."""
 DIFFERENCES = ("difference_lower", "difference_upper")
 """Names of the signed differences of ends, which a store has if its scenario lists them in `keep`."""
-KEPT = ("pointwise", "bins", COVERAGE_EXPECTED, DISTRIBUTION, *DIFFERENCES, "lam_hat")
+KEPT = ("pointwise", "bins", COVERAGE_EXPECTED, DISTRIBUTION, *DIFFERENCES, "lam_hat", "scale_hat")
 """What a store may keep besides the variables that all stores have."""
 _LARGEST = {"uint8": 2**8 - 1, "uint16": 2**16 - 1, "int32": 2**31 - 1, "int64": 2**63 - 1}
 
@@ -295,7 +295,24 @@ LAM_HAT = Variable(
     long_name="λ that was used",
 )
 """Kept by stores that had a search for λ when they were made."""
-FOUND = (THETA_HAT.name, LAM_HAT.name)
+ON_BOUND = Variable(
+    "on_bound",
+    ("gamma", "theta", "lam"),
+    "float32",
+    "whether the search found a value at a bound of its range: 1 if so, 0 if not; NaN where nothing was searched for",
+    long_name="whether a found value is at a bound",
+)
+"""Kept beside `lam_hat`."""
+SCALE_HAT = Variable(
+    "scale_hat",
+    ("gamma", "theta", "lam", "coordinate"),
+    "float64",
+    "unit of each coordinate of x that was used: given, or found by the search",
+    long_name="scale that was used",
+    units="units of x",
+)
+"""Kept by stores that had a search for scales when they were made."""
+FOUND = (THETA_HAT.name, LAM_HAT.name, ON_BOUND.name, SCALE_HAT.name)
 """Variables that say which model was used; there is one for all procedures of a family."""
 STATUS_FLAGS = {one.name.lower(): int(one) for one in Status}
 """Codes of the status of a replication, by their words."""
@@ -357,6 +374,7 @@ def list_measures(keep: Sequence[str]) -> tuple[Measure, ...]:
 
 def list_variables(keep: Sequence[str]) -> tuple[Variable, ...]:
     """Return the variables of the replications in the order in which a unit writes them: status last."""
-    found = (THETA_HAT, *(LAM_HAT for name in keep if name == LAM_HAT.name))
+    found = (THETA_HAT, *((LAM_HAT, ON_BOUND) if LAM_HAT.name in keep else ()))
+    found += (SCALE_HAT,) if SCALE_HAT.name in keep else ()
     others = (*(POINTWISE if "pointwise" in keep else ()), *((BY_BINS,) if "bins" in keep else ()))
     return (*list_measures(keep), *found, *others, *((PIT,) if DISTRIBUTION in keep else ()), STATUS)

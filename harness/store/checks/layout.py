@@ -91,7 +91,7 @@ def _list_arrays(manifest: Manifest) -> Iterator[tuple[str, _ArraySpec]]:
 
 
 def _describe_variable(manifest: Manifest, group: Group, variable: Variable) -> _ArraySpec:
-    dims, chunks = ("path", "draw", *variable.dims), get_chunk_shape(variable, group, manifest.test_points)
+    dims, chunks = ("path", "draw", *variable.dims), get_chunk_shape(variable, group, manifest)
     inner = get_inner_chunks(dims, chunks) if group.sharded else None
     codecs = ("sharding_indexed",) if group.sharded else tuple(_CODECS)
     return _ArraySpec(variable.dtype, dims, tuple(get_shape(variable, manifest)), chunks, codecs, inner)

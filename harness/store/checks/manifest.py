@@ -15,7 +15,7 @@ from typing import Any
 
 from harness.core.families import MODEL_AXES, FamilyRecord
 from harness.core.schema.axes import BINS
-from harness.core.schema.measures import DISTRIBUTION, KEPT
+from harness.core.schema.measures import DISTRIBUTION, KEPT, SCALE_HAT
 from harness.core.types import INNER
 from harness.parsing import hashing
 from harness.parsing.json import (
@@ -42,6 +42,7 @@ _LONGEST_AXIS = 256
 _LARGEST_N, _LARGEST_COUNT, _LARGEST_SEED = 10**6, 2**31, 2**63 - 1
 _LONGEST_LABEL = 200
 _MOST_POINTS = 10**6
+_MOST_INPUTS = 10_000
 _MOST_CHUNK = 2**36
 """Largest size of one variable in one unit, in bytes, computed from the manifest."""
 SCENARIO_NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,110}"
@@ -65,6 +66,8 @@ def check_manifest(parts: Mapping[str, Any]) -> None:
     check_whole(parts["cube_version"], "cube_version", 1, 1000)
     _check_keep(parts["keep"], "keep")
     _check_box(parts.get("box", []), "bins" in parts["keep"])
+    has_scales = SCALE_HAT.name in parts["keep"]
+    check_whole(parts.get("dimension", 0), "dimension", int(has_scales), _MOST_INPUTS if has_scales else 0)
     extents = check_list(parts["extents"], "extents", 10_000)
     if not extents:
         raise MalformedError("extents", "a list of at least one extent")
@@ -151,7 +154,11 @@ def _check_groups(parts: Mapping[str, Any], extent: Mapping[str, Any]) -> None:
     groups, sizes = check_table(parts["groups"], "groups", _LONGEST_AXIS), {str(n) for n in extent["grid"]["n"]}
     if set(groups) != sizes:
         raise MalformedError("groups", "a table with an entry for each n")
-    points = max(parts["test_points"] if "pointwise" in parts["keep"] else 1, BINS if "bins" in parts["keep"] else 1)
+    points = max(
+        parts.get("dimension", 0),
+        parts["test_points"] if "pointwise" in parts["keep"] else 1,
+        BINS if "bins" in parts["keep"] else 1,
+    )
     points = max(points, 4) if DISTRIBUTION in parts["keep"] else points  # bins of PIT histograms
     for n, value in groups.items():
         key = f"groups.{n}"

@@ -21,6 +21,7 @@ from harness.execution import prepare
 from harness.families.krr import FAMILY
 from harness.maintenance.merge import merge_stores
 from harness.maintenance.replay import CellSelection, extract_arrays, replay_one
+from harness.maintenance.verify import verify
 from harness.results.check import check as check_coverage
 from harness.scenario.load import Loaded, check
 from harness.store.manifest import Manifest
@@ -136,8 +137,40 @@ def test_new_lam_without_anything_to_compute(tmp_path: Path) -> None:
 
 
 def assert_same_replications(one: Path, other: Path) -> None:
-    for name in ("coverage", "coverage_expected", "width", "lam_hat", "theta_hat", "status"):
+    for name in ("coverage", "coverage_expected", "width", "lam_hat", "on_bound", "theta_hat", "status"):
         assert replications(one, 16, name).tobytes() == replications(other, 16, name).tobytes(), name
+
+
+def test_scales_and_bounds_that_a_search_found_are_kept(tmp_path: Path) -> None:
+    """Of every replication and at every λ, also after the store has grown."""
+    where, other = tmp_path / "grown.zarr", tmp_path / "whole.zarr"
+    two: dict[str, Any] = {"source": {"function": "f2", "test_points": 12}, "grid__theta": ["ml-ard", 100]}
+    run(where, **two, grid__lam=[0.1])
+    run(where, **two, grid__lam=[0.1, 1e-3])
+    manifest = run(other, **two, grid__lam=[0.1, 1e-3])
+    scale_hat, on_bound = (replications(where, 16, name) for name in ("scale_hat", "on_bound"))
+    study = build_study(str(other), manifest)
+    for path in range(PATHS):
+        for g in range(2):
+            cell = draw_cell(study, 16, path, 0, g, 0, 0)
+            fit = ckrr.fit(cell.sample.X, cell.target.Y[:, 0], "ml-ard")
+            assert fit.search is not None
+            found = fit.search.lam_on_bound or any(fit.search.scales_on_bound)
+            assert (scale_hat[path, 0, g, 0] == fit.scales).all()
+            assert (on_bound[path, 0, g, 0] == found).all()
+    assert on_bound[:, :, :, 0].any(), "so that it tests something"
+    assert (scale_hat[:, :, :, 1] == 1).all(), "as given"
+    assert np.isnan(on_bound[:, :, :, 1]).all(), "nothing was searched for"
+    for name in ("scale_hat", "on_bound", "lam_hat"):
+        assert replications(where, 16, name).tobytes() == replications(other, 16, name).tobytes(), name
+    assert verify(str(where))[1] == []
+    parts = [run(tmp_path / f"{n}.zarr", **two, grid__n=[n]) and str(tmp_path / f"{n}.zarr") for n in (16, 20)]
+    merge_stores(parts, str(tmp_path / "both.zarr"))
+    merged = replications(tmp_path / "both.zarr", 16, "scale_hat")
+    assert merged.tobytes() == replications(Path(parts[0]), 16, "scale_hat").tobytes()
+    joint = run(tmp_path / "joint.zarr")
+    assert (manifest.dimension, joint.dimension) == (2, 0)
+    assert "scale_hat" not in joint.keep
 
 
 def test_lam_may_be_left_out_where_only_such_searches_are_asked_for(first: Path, tmp_path: Path) -> None:
