@@ -13,6 +13,7 @@ import ckrr
 from harness.backends.base import open_backend
 from harness.compute.unit import draw_cell
 from harness.core.errors import UserError
+from harness.core.extent import find_included
 from harness.core.families import NO_VALUE, StudyFamily
 from harness.core.types import Status
 from harness.cube.anytime import count_new_cells
@@ -226,8 +227,13 @@ def test_a_source_that_redraws_for_lam_has_results_for_each() -> None:
 
 
 def test_a_plan_counts_a_search_once() -> None:
-    one, two = (FAMILY.on_search("ml-joint").flops(100, 50, 1, True), FAMILY.on_search("ml").flops(100, 50, 1, True))
-    assert one > two
+    def count_fits(lams: list[float]) -> int:
+        study = loaded(grid__theta=["ml-joint", 100], grid__lam=lams)
+        (family,) = study.families
+        return int(family.select_fits(find_included(study.extent, 16), study.extent.grid).sum())
+
+    assert [count_fits([0.1]), count_fits([1e-6, 0.1, 1.0])] == [2 * (1 + 1), 2 * (1 + 3)], "over γ, θ and λ"
+    assert FAMILY.on_search("ml-joint").flops(100, 50, 1, True) > FAMILY.flops(100, 50, 1, True)
 
 
 def test_other_families_share_a_grid_with_it(tmp_path: Path) -> None:
