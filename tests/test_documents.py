@@ -104,10 +104,21 @@ def test_what_the_tutorial_says_is_so(folder: Path, capsys: pytest.CaptureFixtur
 
 def test_its_code_runs(folder: Path) -> None:
     page = PAGES["cube"]
-    cube, replications = fenced(page, "python", "open_zarr"), fenced(page, "python", "open_datatree")
-    lazy = fenced(page, "python", "open_replications")
+    cube, replications = fenced(page, "python", "cube = xr.open_zarr"), fenced(page, "python", "open_datatree")
+    lazy = fenced(page, "python", "def reduce")
     same = "import numpy as np\nnp.testing.assert_allclose(by_n['mean'], cube.coverage.transpose(*by_n['mean'].dims))"
     python("\n".join([cube, replications, lazy, same, fenced(PAGES["how-sure"], "python", "study.estimate")]), folder)
+
+
+def test_its_bins_are_drawn(folder: Path) -> None:
+    """As `ckrr figure … conditional` draws them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        settings = ['name="my"', 'keep=["bins"]', "replications.paths=4", "grid.n=[100]"]
+        told = ["run", "jump.toml", *(word for each in settings for word in ("--set", each))]
+        assert CliRunner().invoke(main, told).exit_code == 0
+    drawn = "import matplotlib\nmatplotlib.use('agg')"
+    python("\n".join([drawn, fenced(PAGES["cube"], "python", "coverage_by_x"), "assert by_x.notnull().any()"]), folder)
 
 
 def test_its_graph_is_computed_beside_other_work(folder: Path) -> None:
