@@ -190,7 +190,7 @@ class ConformalKernelRidge(_Base):
         self.fit_ = model.fit(
             np.array(x),
             np.array(y),
-            None if self.kernel == LINEAR or (self.theta == "ml" and self.lengthscale is not None) else self.theta,
+            None if self.theta == "ml" and (self.kernel == LINEAR or self.lengthscale is not None) else self.theta,
             self.lam,
             self.kernel,
             lengthscale=self.lengthscale,

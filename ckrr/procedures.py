@@ -79,7 +79,9 @@ def check_distribution(procedure: object) -> str:
     ...
     ValueError: procedure must be GPR-f or CRR-std, got 'GPR-p': GPR-p is about f(x*), not y*
     """
-    name = check_choice("procedure", procedure, ALL_PROCEDURES)
+    name = check_choice("procedure", procedure, (*ALL_PROCEDURES, *WEIGHTED))
+    if name in WEIGHTED:
+        raise ValueError(f"procedure must be {' or '.join(DISTRIBUTIONS)}, got {name!r}: weighted ones have none")
     if name not in DISTRIBUTIONS:
         why = _WITHOUT_DISTRIBUTION.get(name) or _WITHOUT_DISTRIBUTION[name.partition("-")[0]]
         raise ValueError(f"procedure must be {' or '.join(DISTRIBUTIONS)}, got {name!r}: {why}")

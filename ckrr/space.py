@@ -140,6 +140,8 @@ class LinearSpace(Space):
 
     def resolve_theta(self, theta: float | str | None, lengthscale: float | None) -> float | str:
         """Return the name of a search, which is refused later, or NaN: any θ is ignored."""
+        if lengthscale is not None:
+            raise ValueError(f"lengthscale must be left out for kernel={LINEAR!r}, which has none, got {lengthscale!r}")
         return theta if isinstance(theta, str) else nan
 
     def check_theta(self, theta: object) -> float:

@@ -47,7 +47,7 @@ def resolve_taus(smoothed: Smoothed | None, count: int, of: str = "X_new", name:
         return None
     if isinstance(smoothed, np.random.Generator):
         return smoothed.random(count)
-    if isinstance(smoothed, bool):
+    if isinstance(smoothed, int | float):
         raise ValueError(f"{name} must be a numpy Generator, or numbers from 0 to 1, got {smoothed}")
     tau = check_values(name, smoothed, count, of=of)
     strange = tau[(tau < 0) | (tau > 1)]

@@ -204,7 +204,8 @@ class Baselines:
             raise ValueError("kernel and scales must be left out: this family supports only the Gaussian kernel")
         if is_random(kernel):
             raise ValueError(f"kernel must not use random features, which CV+ does not support, got {kernel!r}")
-        return replace(self, krr=self.krr.on_kernel(dimension, kernel, scales, features, mean))
+        krr = self.krr.on_kernel(dimension, kernel, scales, features, mean)
+        return replace(self, krr=krr, searches=tuple(each for each in self.searches if each in krr.searches))
 
     def with_distributions(self) -> Self:
         """Return the family with scores of the predictive distributions of `krr`."""

@@ -15,6 +15,7 @@ from harness.compute.unit import compute_unit, draw_cell
 from harness.core.environment import describe_machine
 from harness.core.errors import UserError
 from harness.core.labels import format_label
+from harness.core.protocols import FoundModel
 from harness.core.schema.measures import list_variables
 from harness.core.types import Bools, Failure, Limits, Theta, Unit, Values
 from harness.maintenance.trust import check_trusted
@@ -211,13 +212,20 @@ def _extract_cell(study: Study, unit: Unit, g: int, t: int, r: int) -> dict[str,
         (scores,) = family.family.score([factor], [target], names, grid.alpha, streams)
         for name, values in arrays.items():
             values[places] = getattr(scores, name)[0]
-    searched = [factor.theta for family, factor in cell.factors if family.name == study.theta_owner]
+    searched = [factor for family, factor in cell.factors if family.name == study.theta_owner]
     return {
         "X": sample.X,
         "y": target.Y[:, 0],
         "X_test": sample.X_test,
         "y_test": target.Y_test[:, 0],
-        "theta_hat": np.array(searched[0] if searched else np.nan),
+        "theta_hat": np.array(searched[0].theta if searched else np.nan),
+        **(_extract_model(searched[0]) if searched and isinstance(searched[0], FoundModel) else {}),
         **({} if target.f_test is None else {"f_test": target.f_test}),
         **arrays,
     }
+
+
+def _extract_model(model: FoundModel) -> dict[str, Values]:
+    """Return the λ that was used, and the scales where there are any."""
+    scales = {} if model.scales is None else {"scale_hat": np.array(model.scales)}
+    return {"lam_hat": np.array(model.lam), **scales}

@@ -18,7 +18,7 @@ from harness.core.extent import find_distinct, find_included, get_axis_lengths
 from harness.core.labels import format_label, list_axis_values
 from harness.core.schema.axes import QUANTILES
 from harness.core.schema.cube import CUBE_DIMS
-from harness.core.schema.measures import COVERAGE_EXPECTED, DIFFERENCES, list_variables
+from harness.core.schema.measures import COVERAGE_EXPECTED, DIFFERENCES, DISTRIBUTION, list_variables
 from harness.core.text import format_count, suggest_name
 from harness.core.types import FAILED, INNER, Bools, Grid, Status, Values
 from harness.cube.aggregate import iter_slabs
@@ -102,10 +102,9 @@ class ReplicationReader:
         """
         if variable not in {one.name for one in list_variables(self.manifest.keep)}:
             why = "its source doesn't know its noise, its scenario leaves it out, or it is of version 0.1"
-            why = why if variable == COVERAGE_EXPECTED else 'it is kept by a scenario with keep = ["distribution"]'
+            needed = variable if variable in DIFFERENCES else DISTRIBUTION
+            why = why if variable == COVERAGE_EXPECTED else f'its scenario has no keep = ["{needed}"]'
             raise UserError(f"{self.url} has no {variable}: {why}")
-        if variable in DIFFERENCES and variable not in self.manifest.keep:
-            raise UserError(f'{self.url} has no {variable}: its scenario has no keep = ["{variable}"]')
         whole = self._find_whole_slab(slab.n)
         if whole is None:
             return self._read(slab, variable)

@@ -46,7 +46,7 @@ from harness.scenario.families import (
     share_procedures,
     weigh_families,
 )
-from harness.scenario.naming import check_procedures, explain_missing_axis, make_context
+from harness.scenario.naming import check_procedures, check_searches, explain_missing_axis, make_context
 from harness.scenario.settings import apply_setting, apply_until, convert_lengthscale, quote_input
 from harness.scenario.sources import Built, build_source, check_noise, knows_noise_law
 from harness.scenario.spec import GridPart, Replications, Scenario
@@ -198,6 +198,7 @@ def check(
         complaints += [*check_noise(scenario, built.source), *_check_bins(scenario, built.source)]
         complaints += [] if known is None else _check_distributions(scenario, known)
         complaints += [] if known is None else check_procedures(known, scenario.grid.procedure)
+        complaints += [] if known is None else check_searches(known, scenario.grid.theta, scenario.kernel)
     if complaints or scenario is None or built is None or known is None:
         tables = _get_table_keys(built)
         ordered = sorted(complaints, key=lambda one: "is missing" in one.text)

@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from harness.core.families import MODEL_AXES
-from harness.core.protocols import FindsLam, LimitedFamily
+from harness.core.protocols import FindsLam, LimitedFamily, SupportsKernel
+from harness.core.text import shorten_repr
 from harness.scenario.errors import Complaint
 from harness.scenario.families import LoadedFamily
 
@@ -49,6 +50,16 @@ def explain_missing_axis(complaint: Complaint, families: Sequence[LoadedFamily])
         return complaint
     names = ", ".join(one.entry.use for one in families if axis in _get_axes(one)) or "krr"
     return replace(complaint, text=f"is missing: {names} needs it, as in {axis} = [{_EXAMPLES[axis]}]")
+
+
+def check_searches(families: Sequence[LoadedFamily], thetas: Sequence[object], kernel: str) -> Iterator[Complaint]:
+    """Yield complaints about searches for θ that a family doesn't have with the kernel of the scenario."""
+    for one in (each for each in families if isinstance(each.family, SupportsKernel)):
+        known = f"only {', '.join(one.family.searches)}" if one.family.searches else "no search for θ"
+        for i, theta in enumerate(thetas):
+            if isinstance(theta, str) and theta not in one.family.searches:
+                text = f"must not be {shorten_repr(theta)}: with kernel = {shorten_repr(kernel)} there is {known}"
+                yield Complaint(f"grid.theta[{i}]", text)
 
 
 def check_procedures(families: Sequence[LoadedFamily], asked: Sequence[str]) -> Iterator[Complaint]:

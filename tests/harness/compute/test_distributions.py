@@ -124,7 +124,7 @@ def test_a_store_without_them_stays_without(tmp_path: Path) -> None:
     assert run_serially(where, **fewer, expected_coverage=False).keep == ()
     with pytest.raises(UserError, match="the optional variables were none and are distribution"):
         run_serially(where, **fewer, **KEPT, expected_coverage=False)
-    with pytest.raises(UserError, match=r'has no crps: it is kept by a scenario with keep = \["distribution"\]'):
+    with pytest.raises(UserError, match=r'has no crps: its scenario has no keep = \["distribution"\]'):
         estimate(str(where), "crps")
     assert "crps" not in contents(where)
     assert not {"crps", "pit"} & {name.rpartition("/")[2] for name in contents(where)}

@@ -375,3 +375,11 @@ def test_bins_need_a_box_of_at_most_two_variables(tmp_path: Path) -> None:
     assert complaints(kept.replace("dimension = 1", "dimension = 3"), tmp_path) == [
         "keep must be without 'bins': 3 input variables are too many for bins of x"
     ]
+
+
+@pytest.mark.parametrize(("kernel", "theta"), [("linear", "ml"), ("gaussian-rff", "ml-ard")])
+def test_searches_that_a_kernel_does_not_have(kernel: str, theta: str, tmp_path: Path) -> None:
+    text = GOOD.replace("seed = 20160919", f'seed = 1\nkernel = "{kernel}"').replace('"ml"]', f'"{theta}"]')
+    (line,) = complaints(text, tmp_path)
+    assert line.startswith("grid.theta[3] must ")
+    assert f"'{theta}'" in line
