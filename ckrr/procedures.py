@@ -59,6 +59,7 @@ BAYESIAN = ("GPR-f", "GPR-p")
 PROCEDURES = ("GPR-f", "GPR-p", "RRCM", "RRCM-loo", "CRR", "CRR-loo")
 """The six procedures of the paper."""
 ALL_PROCEDURES = (*BAYESIAN, *CONFORMAL)
+"""All that need no weights."""
 DISTRIBUTIONS = ("GPR-f", "CRR-std")
 """Procedures that have predictive distributions of y*."""
 _WITHOUT_DISTRIBUTION = {
@@ -86,9 +87,6 @@ def check_distribution(procedure: object) -> str:
         why = _WITHOUT_DISTRIBUTION.get(name) or _WITHOUT_DISTRIBUTION[name.partition("-")[0]]
         raise ValueError(f"procedure must be {' or '.join(DISTRIBUTIONS)}, got {name!r}: {why}")
     return name
-
-
-"""All that need no weights."""
 
 
 def uses_weights(procedures: str | Sequence[str]) -> bool:

@@ -144,7 +144,8 @@ class BaselineInputs:
     def _make_factor(
         self, factor: ckrr.Factor, make_other: Callable[[ckrr.Inputs, Array], ckrr.Factor]
     ) -> BaselineFactor:
-        return BaselineFactor(self.X, self.X_test, factor, lambda X, y: make_other(self.krr.inputs(X, self.X_test), y))
+        plain = replace(self.krr, is_weighted=False)  # methods don't use weights
+        return BaselineFactor(self.X, self.X_test, factor, lambda X, y: make_other(plain.inputs(X, self.X_test), y))
 
 
 @dataclass(frozen=True)

@@ -116,7 +116,7 @@ class KernelRidge:
         """Return the family with another kernel or mean; raise ValueError if the options are invalid."""
         make_space(dimension, kernel, scales, features, mean=mean)  # validates the options
         has_scales = kernel != LINEAR and not is_random(kernel)
-        mine = tuple(each for each in self.searches if kernel != LINEAR and (has_scales or each not in FINDS_SCALES))
+        mine = tuple(each for each in SEARCH_NAMES if kernel != LINEAR and (has_scales or each not in FINDS_SCALES))
         units = None if scales is None else tuple(scales)
         found = replace(self, kernel=kernel, scales=units, features=features, mean=mean)
         return replace(found, searches=mine, dimension=dimension)

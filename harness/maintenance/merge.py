@@ -19,7 +19,7 @@ from harness.core.errors import UserError
 from harness.core.extent import find_computed, find_included, union
 from harness.core.families import FamilyRecord, check_version, find_theta_owner, list_placeholder_rules
 from harness.core.schema.cube import CUBE_VERSION
-from harness.core.schema.measures import FOUND, Variable, list_variables
+from harness.core.schema.measures import FOUND, SCALE_HAT, Variable, list_variables
 from harness.core.text import get_timestamp
 from harness.core.types import FAILED, INNER, Block, Extent, Failure, Status, Unit, Values
 from harness.cube.refresh import refresh
@@ -119,10 +119,15 @@ def _open_input(url: str) -> _InputStore:
 def _is_same_study(one: _InputStore, other: _InputStore) -> bool:
     """Return whether two stores are of one study: files count by their bytes, which version 0.1 hashed otherwise.
 
-    They may have different families, but a family that both have must be the same.
+    They may have different families, but a family that both have must be the same. One may keep what its searches
+    found, and the other not have those searches.
     """
     ours, theirs = (
-        {**split_fingerprint(part.manifest.fingerprint)[0], "files": _read_files(part, part.manifest.fingerprint)}
+        {
+            **split_fingerprint(part.manifest.fingerprint)[0],
+            "files": _read_files(part, part.manifest.fingerprint),
+            "keep": sorted({*part.manifest.keep} - {*FOUND}),
+        }
         for part in (one, other)
     )
     held = other.manifest.families
@@ -163,6 +168,10 @@ def _merge_manifests(parts: Sequence[_InputStore]) -> Manifest:
     fixed = max(part.manifest.asked_paths for part in parts) if rounds else 0
     first = replace(first, cube_version=CUBE_VERSION, had_rounds=rounds, fixed_paths=fixed)
     first = replace(first, families=families, groups=ordered, exact_levels=levels, holdout_levels=spared)
+    kept = [{*part.manifest.keep} for part in parts]
+    keep = tuple(name for name in first.keep if all(name in each for each in kept))
+    first = replace(first, keep=keep, fingerprint={**first.fingerprint, "keep": sorted(keep)})
+    first = replace(first, dimension=first.dimension if SCALE_HAT.name in keep else 0)
     return replace(first, scenario=get_full_scenario(first))
 
 

@@ -34,9 +34,13 @@ def make_context(families: Sequence[LoadedFamily]) -> dict[str, Any]:
 
 def _list_searches_for_lam(families: Sequence[LoadedFamily]) -> list[str]:
     """Return the searches with which no family uses λ."""
-    using = [one.family for one in families if "lam" in _get_axes(one)]
-    found = [set(each.finds_lam) if isinstance(each, FindsLam) else set() for each in using]
+    using = [one for one in families if "lam" in _get_axes(one)]
+    found = [set(_get_searches_for_lam(one)) for one in using]
     return sorted(set.intersection(*found)) if found else []
+
+
+def _get_searches_for_lam(one: LoadedFamily) -> Sequence[str]:
+    return one.family.finds_lam if isinstance(one.family, FindsLam) and "theta" in _get_axes(one) else ()
 
 
 def _get_axes(one: LoadedFamily) -> Sequence[str]:

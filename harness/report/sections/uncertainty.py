@@ -159,12 +159,12 @@ def describe_exchangeability(facts: Facts) -> list[str]:
     if _MEDIAN in found:
         said.append(
             f"θ = {_MEDIAN} is 1/median‖x − x′‖² over all training and test inputs: a symmetric function of these, so "
-            "the level is exact."
+            "levels are exact for exchangeable points."
         )
     if spared:
         said.append(
-            f"θ = {', '.join(spared)} is chosen on a held-out part of the training sample: the level is the "
-            "exact one for the remaining points."
+            f"θ = {', '.join(spared)} is chosen on a held-out part of the training sample: the level for "
+            "exchangeable points is the exact one for the remaining points."
         )
     return [*said, *describe_violations(facts)]
 

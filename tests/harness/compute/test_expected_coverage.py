@@ -11,12 +11,12 @@ from hypothesis import given, settings, strategies as st
 from scipy import stats
 
 import ckrr
+from ckrr.procedures import ALL_PROCEDURES
 from harness.backends.base import open_backend
 from harness.compute.measures import OutcomeLaw, PointResults
 from harness.compute.unit import draw_cell
 from harness.core.errors import UserError
 from harness.execution.prepare import prepare
-from harness.families.krr import FAMILY
 from harness.results.replications import open_reader
 from harness.scenario.load import check
 from harness.store.manifest_io import load_manifest
@@ -54,17 +54,17 @@ def test_it_is_the_sum_over_the_pieces_of_each_region(seed: int, noise: Any) -> 
     X, X_test, f = rng.random((9, 1)), rng.random((7, 1)), rng.standard_normal(7)
     Y, Y_test, scale = rng.standard_normal((9, 2)), rng.standard_normal((7, 2)), np.array([0.3, 0.0])
     factor = ckrr.Inputs(X, X_test).factor(30.0, 1e-6)
-    scores = factor.score(Y, Y_test, FAMILY.procedures, ALPHA)
+    scores = factor.score(Y, Y_test, ALL_PROCEDURES, ALPHA)
     world = World(noise=noise[0])
     law = OutcomeLaw(X_test, f, scale, lambda X, z: world.compute_cdf(X[:, 0], z))
     before = OutcomeLaw(X_test, -f, 2 * scale[:1] + 1, law.cdf)
-    first = factor.score(Y[:, 0], Y_test[:, 0], FAMILY.procedures, ALPHA)
+    first = factor.score(Y[:, 0], Y_test[:, 0], ALL_PROCEDURES, ALPHA)
     samples = PointResults([first, scores], [Y_test.T[:1], Y_test.T], ALPHA, None, [before, law])
     found = PointResults([scores], [Y_test.T], ALPHA, None, [law]).probability
     assert np.array_equal(samples.probability[1:], found, equal_nan=True)
     for t, target in enumerate(Y.T):
         fit = factor.fit(target)
-        for p, name in enumerate(FAMILY.procedures):
+        for p, name in enumerate(ALL_PROCEDURES):
             regions = fit.regions(X_test, procedure=name, alpha=ALPHA)
             for i in range(len(X_test)):
                 for k in range(len(ALPHA)):

@@ -16,7 +16,7 @@ from harness.backends.base import open_backend
 from harness.core.errors import UserError
 from harness.core.labels import format_theta
 from harness.core.schema.cube import VERDICT_FLAGS
-from harness.core.schema.measures import MEASURES
+from harness.core.schema.measures import DIFFERENCES, MEASURES
 from harness.cube.reader import open_cube
 from harness.cube.refresh import refresh
 from harness.maintenance.verify import verify
@@ -42,7 +42,7 @@ KNOWN: dict[str, Any] = {
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Every number is another one, so that no two statistics agree; some replications failed."""
     where = tmp_path_factory.mktemp("cube") / "toy.zarr"
-    manifest = run_serially(where, source__fails_at=0.1, keep=["distribution"], **KNOWN)
+    manifest = run_serially(where, source__fails_at=0.1, keep=["distribution", *DIFFERENCES], **KNOWN)
     rng = np.random.default_rng(1)
     for n in manifest.extent.grid.n:
         for one in MEASURES:
@@ -75,7 +75,7 @@ def test_it_is_the_statistic_by_hand(name: str, store: Path) -> None:
     assert 0 < ok.sum() < ok.size
     values = replications(store, 10, name)[:, :, 1, 0, 0, 0][ok]
     values = values if name == "crps" else values[:, 0]  # at the first α
-    if name in (*MEANS, *SHARES):
+    if name in (*MEANS, *SHARES, *DIFFERENCES):
         assert float(cube[name]) == pytest.approx(values.mean(dtype=float), rel=1e-6)
     else:
         middle = np.quantile(values[:, 1], 0.5, method="inverted_cdf")

@@ -169,6 +169,14 @@ def test_scales_and_bounds_that_a_search_found_are_kept(tmp_path: Path) -> None:
     merge_stores(parts, str(tmp_path / "both.zarr"))
     merged = replications(tmp_path / "both.zarr", 16, "scale_hat")
     assert merged.tobytes() == replications(Path(parts[0]), 16, "scale_hat").tobytes()
+    other_theta = run(tmp_path / "given.zarr", **{**two, "grid__theta": [10]})
+    assert "scale_hat" not in other_theta.keep
+    merge_stores([parts[0], str(tmp_path / "given.zarr")], str(tmp_path / "less.zarr"))
+    less = load_manifest(open_backend(str(tmp_path / "less.zarr")))
+    assert less is not None
+    assert (less.keep, less.dimension) == (("coverage_expected",), 0), "what all of its replications have"
+    mine, whole = replications(tmp_path / "less.zarr", 16, "coverage"), replications(Path(parts[0]), 16, "coverage")
+    assert mine[:, :, :, :, :2].tobytes() == whole.tobytes()
     joint = run(tmp_path / "joint.zarr")
     assert (manifest.dimension, joint.dimension) == (2, 0)
     assert "scale_hat" not in joint.keep

@@ -35,6 +35,7 @@ MADE: dict[str, Make] = {
     "pressure2": lambda: SOURCES["pressure2"](pool=100),
     "f2": lambda: SOURCES["f2"](test="grid"),
     "f5": lambda: SOURCES["f5"](test="grid", test_points=100, pool=60),
+    "linear": SOURCES["linear"],
     "table": small_table,
 }
 
@@ -134,6 +135,7 @@ def test_defaults() -> None:
         "pressure2": (1, "iid", 201, None),
         "f2": (2, "iid", 2601, None),
         "f5": (2, "iid", 2601, None),
+        "linear": (2, "iid", 201, None),
     }
 
 
