@@ -11,15 +11,16 @@ from importlib.metadata import version
 
 from ckrr.distribution import ConformalDistribution, Distribution, NormalDistribution
 from ckrr.evaluation.scores import Scores
+from ckrr.factor import Factor, score_together
 from ckrr.fitted import Fit
 from ckrr.kernels import Kernel
 from ckrr.levels import ALPHA
-from ckrr.model import Factor, Inputs, fit, score_together
+from ckrr.model import Inputs, fit
 from ckrr.plot import plot_bands
 from ckrr.procedures import PROCEDURES, exact_level
+from ckrr.regions.density_ratio import estimate_weights
 from ckrr.regions.intervals import Regions
 from ckrr.ridge.exact import FactorisationError
-from ckrr.shift import estimate_weights
 
 __all__ = [
     "ALPHA",
