@@ -351,7 +351,7 @@ FAULTS = (
         "a node is drained and its jobs ended", _everywhere(WITHIN, "run on Slurm", "submit to Slurm"), _node("drain")
     ),
     Fault("a node goes down", _everywhere(WITHIN, "run on Slurm"), _node("down")),
-    Fault("the jobs' time is over", _everywhere(WITHIN, "submit to Slurm", "run on Slurm"), _walltime),
+    Fault("the jobs' time is over", _everywhere(WITHIN, "submit to Slurm", "run on Slurm"), _walltime, slow=True),
     Fault(
         "the driver's walltime of a minute",
         {"submit to Slurm": WITHIN},

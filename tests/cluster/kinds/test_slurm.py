@@ -117,7 +117,7 @@ def test_jobs_that_end_at_once_are_told(running: slurm.Slurm, file: Path, tmp_pa
     assert not running.jobs()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=pytest.mark.soak), signal.SIGKILL])
 def test_the_driver_ends_and_so_do_its_jobs(
     number: signal.Signals, running: slurm.Slurm, file: Path, tmp_path: Path
 ) -> None:
@@ -143,6 +143,7 @@ def _words(process: psutil.Process, file: Path) -> list[str]:
         return []
 
 
+@pytest.mark.soak
 def test_a_slurm_that_is_not_there_is_told(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither takes it jobs, nor does it say what is queued."""
     text = (Path(os.environ["SLURM_CONF"])).read_text()

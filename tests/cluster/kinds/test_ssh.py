@@ -84,6 +84,7 @@ def test_hosts_that_cannot_be_used_are_told(old: str, new: str, told: str, file:
         run(file, tmp_path / "one.zarr")
 
 
+@pytest.mark.soak
 def test_the_driver_is_killed_and_workers_end(file: Path, tmp_path: Path) -> None:
     (tmp_path / "toy.toml").write_text(TOY)
     file.write_text(file.read_text().replace("prologue = [", f'prologue = ["{SLOWLY}", '))

@@ -178,7 +178,7 @@ def test_interrupted_by_the_keyboard_it_says_how_to_go_on(pattern: str, folder: 
     assert "stopped" in state["last_run"]
 
 
-@pytest.mark.parametrize("pattern", ["receipts/*/*.json", "zarr.json"])
+@pytest.mark.parametrize("pattern", ["receipts/*/*.json", pytest.param("zarr.json", marks=pytest.mark.soak)])
 def test_interrupted_twice_it_ends_at_once(pattern: str, folder: Path) -> None:
     with started(folder, pattern) as process:
         assert interrupted(process, until=STOPPING) == [STOPPING]

@@ -441,6 +441,7 @@ def ran(url: str, progress: SilentProgress) -> driver.Outcome:
         return driver.run_prepared(prepare.prepare(loaded(**SMALLER), url, 2, 5e7), progress, client)
 
 
+@pytest.mark.soak
 def test_a_short_cut_is_waited_for(cable: Cable, tmp_path: Path) -> None:
     url = f"s3://bucket/{tmp_path.name}.zarr"
     outcome = ran(url, Cutting(cable, 4.0))

@@ -92,6 +92,7 @@ def test_a_long_unit_is_no_stall() -> None:
     assert results == [{"name": "n=10/p0_d0"}, {"name": "n=10/p1_d0"}]
 
 
+@pytest.mark.soak
 def test_tasks_of_others_are_waited_for() -> None:
     """Whoever shares the cluster may hold its workers for longer than our units take."""
     with cluster.local(1, 1e9) as client:

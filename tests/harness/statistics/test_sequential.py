@@ -404,7 +404,7 @@ def allow(cells: int) -> float:
     return float(stats.poisson.isf(1e-4, WRONG * cells)) / cells
 
 
-@pytest.mark.parametrize("is_counted", [True, False])
+@pytest.mark.parametrize("is_counted", [True, pytest.param(False, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("name", ["α = 0.1, correlation 0.01", "α = 0.01, correlation 0.03", "two kinds of paths"])
 def test_false_verdicts_are_rare(name: str, is_counted: bool) -> None:
     wrong = count_false(LAWS[name], 16_000, is_counted, 500)
