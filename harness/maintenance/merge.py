@@ -255,10 +255,8 @@ def _add_values(
         if variable.dims[0] == "procedure":
             both, take = (_broadcast_mask(mask, new) for mask in (ran & before, ~before & has))
         else:
-            both, take = (
-                _broadcast_mask((ran & before).any(axis=2), new),
-                _is_nan(old),
-            )  # a store may have no procedure that uses θ
+            both = _broadcast_mask((ran & before).any(axis=2), new)
+            take = _is_nan(old)  # a store may have no procedure that uses θ
         both = both & ~_is_nan(old) & ~_is_nan(new)
         take = take | (_is_nan(old) & ~_is_nan(new))
         if (both & (old != new)).any():
